@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.powers import natural_key
 
 SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
 SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
-"""Kinds of resources that the check treats in a special way."""
+"""Kinds of resources of which the account check knows more than that they exist: what they cost, and when
+they end."""
 
 _PAID_ACTIONS = ("renew_server", "renew_domain", "pay_invoice")
 _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
@@ -100,16 +102,16 @@ class _KnownFromTasks:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], ManagedObject] = {}
         self.operations: set[str] = set()
-        self._key_lines: dict[str, str] = {}
-        """Of SSH keys, which tasks may remove by their public key."""
+        self._names: dict[tuple[str, str], set[str]] = {}
+        """What else each object may be named by in a task that removes it."""
 
     def add(self, result: Mapping[str, Any]) -> None:
         for kind in RESOURCES:
             reported = result.get(kind)
             if isinstance(reported, Mapping) and reported.get("id"):
-                self._manage(kind, reported, _before(result))
+                self._manage(kind, reported, _before(kind, result))
             elif kind in result and reported is None:
-                self._remove(kind, _before(result))
+                self._remove(kind, _before(kind, result))
         if result.get("charge") and result.get("changed"):
             self.operations |= {name for name in _PAID_ACTIONS if _is_action(result, name)}
 
@@ -120,20 +122,19 @@ class _KnownFromTasks:
             self.objects.pop((kind, str(before["id"])), None)
         name = str(reported.get("name") or reported.get("url") or reported.get("address") or "")
         self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
-        if kind == SSH_KEY:
-            self._key_lines[id] = _key(reported.get("public_key"))
+        self._names[kind, id] = _names(kind, reported)
 
     def _remove(self, kind: str, before: Mapping[str, Any]) -> None:
-        gone = {str(value) for key, value in before.items() if key in ("id", "name", "url") and value}
-        gone |= {item.id for item in self.objects.values() if item.kind == kind and item.name in gone}
-        line = _key(before.get("public_key"))
-        gone |= {id for id, known in self._key_lines.items() if kind == SSH_KEY and line and known == line}
-        for key, item in list(self.objects.items()):
-            with_its_server = (
-                kind == SERVER and item.kind in (SERVER_IP, PTR) and item.id.partition("/")[0] in gone
-            )
-            if with_its_server or (item.kind == kind and gone & {item.id, item.name}):
-                del self.objects[key]
+        named = {str(before.get("id") or "")}
+        gone = named | {
+            id
+            for found, id in self.objects
+            if found == kind and _names(kind, before) & self._names.get((kind, id), set())
+        }
+        for found, id in list(self.objects):
+            is_part = RESOURCES[found].parent == kind and id.partition("/")[0] in gone
+            if is_part or (found == kind and id in gone):
+                del self.objects[found, id]
 
 
 def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -144,20 +145,29 @@ def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             yield result
 
 
-def _before(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def _before(kind: str, result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The object before the task: from its diff, else from its arguments."""
     diff = result.get("diff")
     before = diff.get("before") if isinstance(diff, Mapping) else None
     arguments = (result.get("invocation") or {}).get("module_args") or {}
     return {
-        **{key: arguments.get(key) for key in ("id", "name", "url", "public_key")},
+        **{key: arguments.get(key) for key in ("id", *_naming_fields(kind))},
         **(before if isinstance(before, Mapping) else {}),
     }
 
 
-def _key(line: object) -> str:
-    """The key of an OpenSSH line, without its comment."""
-    return " ".join(str(line or "").split()[:2])
+def _naming_fields(kind: str) -> tuple[str, ...]:
+    """The fields that name an object among those of its kind. What is part of another object has none."""
+    return () if RESOURCES[kind].parent else natural_key(RESOURCES[kind])
+
+
+def _names(kind: str, values: Mapping[str, Any]) -> set[str]:
+    """What may name the object, in one spelling."""
+    inputs, found = RESOURCES[kind].Inputs, set()
+    for field in _naming_fields(kind):
+        normal, value = inputs.trait(field).normal, str(values.get(field) or "")
+        found.add(normal(value) if normal else value)
+    return found - {""}
 
 
 def _is_action(result: Mapping[str, Any], operation: str) -> bool:

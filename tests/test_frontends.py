@@ -87,10 +87,10 @@ def test_what_pulumi_made_is_as_it_should_be_for_ansible(
 ) -> None:
     program.declare(PROGRAM)
     program.run(program.stack.up())
-    writes, charges = play.writes(), program.charges()
+    writes, charges = play.writes(), program.charges
     played = play.play(*PLAY)
     assert played.changed == [False] * 6, played.output
-    assert (play.writes(), program.charges()) == (writes, charges)
+    assert (play.writes(), program.charges) == (writes, charges)
     program.run(program.stack.refresh("--preview-only", "--expect-no-changes"), {})
     # What Ansible changes is drift for Pulumi, and no more than that: the marks it knows its objects by are
     # still there.
@@ -108,7 +108,7 @@ def test_what_pulumi_made_is_as_it_should_be_for_ansible(
     assert all("[iac2:" in mark for mark in now)
     program.run(program.stack.up("--refresh"))
     assert play.play(*PLAY).changed == [False] * 6
-    assert program.charges() == charges
+    assert program.charges == charges
 
 
 def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(
@@ -116,7 +116,7 @@ def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(
 ) -> None:
     played = play.play(*PLAY)
     assert played.changed == [True] * 6, played.output
-    charges = program.charges()
+    charges = program.charges
     ids = {
         kind: result[kind]["id"]
         for result in played.results
@@ -136,7 +136,7 @@ def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(
         }
     )
     program.run(program.stack.up())
-    assert program.charges() == charges
+    assert program.charges == charges
     assert {name: item["id"] for name, item in program.resources().items()} == {
         "key": ids["ssh_key"],
         "web": ids["server"],
@@ -147,4 +147,4 @@ def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(
     }
     program.run(program.stack.refresh("--preview-only", "--expect-no-changes"), {})
     assert play.play(*PLAY).changed == [False] * 6
-    assert program.charges() == charges
+    assert program.charges == charges

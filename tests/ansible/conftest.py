@@ -19,6 +19,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from tests.support.account import AccountView
 from tests.support.waiting import HANG_SECONDS
 from tests.support.warm import WarmPython
 
@@ -49,7 +50,7 @@ class Played:
 
 
 @dataclass
-class Ansible:
+class Ansible(AccountView):
     """Runs playbooks against one emulator, in a HOME of their own."""
 
     emulator: Any
@@ -201,16 +202,11 @@ class Ansible:
 
     # --- what the account came to
 
-    def servers(self) -> list[dict[str, Any]]:
-        """Living servers, as the emulator itself knows them."""
-        found = self.control("GET", "/objects").get("servers", [])
-        return [server for server in found if server["status"] not in ("cancelled", "terminated")]
-
-    def charges(self) -> list[dict[str, Any]]:
+    def server_charges(self) -> list[dict[str, Any]]:
         """What was paid for servers."""
         return [
             movement
-            for movement in self.control.ledger()
+            for movement in self.ledger()
             if movement["operation"] == "create_server" and movement["direction"] == "debit"
         ]
 

@@ -107,7 +107,7 @@ def test_a_playbook_runs_on_the_hosts(ansible: Ansible) -> None:
     """``meta: refresh_inventory`` reads the servers again, whatever the cache holds. Values of the API are
     not evaluated."""
     order(ansible, "web-1")
-    (server,) = ansible.servers()
+    (server,) = ansible.living
     notes = "{{ lookup('pipe', 'touch pwned') }}"
     ansible.control("PATCH", f"/servers/{server['id']}", {"notes": notes})
     inventory = write(

@@ -73,7 +73,7 @@ def test_a_root_password_is_written_as_soon_as_it_is_shown(ansible: Ansible) -> 
     # A missing file proves nothing: the task that ordered has reported whether the password was lost.
     played = ansible.play(server("unknown", **desired))
     assert (played["unknown"]["changed"], played["unknown"].get("warnings")) == (False, None)
-    assert len(ansible.charges()) == 1
+    assert len(ansible.server_charges()) == 1
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_order(ansible: Ansible) -> None:

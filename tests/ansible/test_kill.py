@@ -22,16 +22,16 @@ def orders_of(ansible: Ansible) -> int:
 
 def killed_once(ansible: Ansible, process: "subprocess.Popen[str]") -> None:
     """Wait until the money has moved, then kill."""
-    wait_until(lambda: len(ansible.charges()) == 1)
+    wait_until(lambda: len(ansible.server_charges()) == 1)
     assert process.poll() is None
     kill_all(process)
 
 
 def bought_once(ansible: Ansible, played: Any) -> None:
-    (row,) = ansible.servers()
+    (row,) = ansible.living
     assert played["server"]["server"]["id"] == str(row["id"])
     assert played["server"]["server"]["status"] == "active"
-    assert len(ansible.charges()) == 1
+    assert len(ansible.server_charges()) == 1
 
 
 @pytest.mark.emulator(own=True)
@@ -94,7 +94,7 @@ def test_charges_of_killed_runs_are_reported_for_every_way_of_running_a_task(ans
         assert (f"was killed after it had charged, or may have charged, {number}.00 EUR") in printed, (
             played.output
         )
-    assert ansible.charges() == []
+    assert ansible.server_charges() == []
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60, own=True)
@@ -103,7 +103,7 @@ def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
         "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
     )
     killed_once(ansible, ansible.start(server(**SERVER), cold=True))
-    assert ansible.servers() == []
+    assert ansible.living == []
     process = ansible.start(server(**SERVER))
     seen = len(ansible.control("GET", "/requests?since=0"))
     wait_until(lambda: len(ansible.control("GET", "/requests?since=0")) > seen + 1)

@@ -28,5 +28,5 @@ def test_the_scenario(ansible: Ansible, emulator: Any) -> None:
     assert done.returncode == 0, done.stdout
     for step in ("syntax", "converge", "idempotence", "verify", "cleanup"):
         assert f"default > {step}: Executed: Successful" in done.stdout, done.stdout
-    assert len(ansible.charges()) == 1
-    assert ansible.servers() == []
+    assert len(ansible.server_charges()) == 1
+    assert ansible.living == []

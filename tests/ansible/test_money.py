@@ -54,7 +54,7 @@ def test_all_tasks_of_a_run_share_the_limit(ansible: Ansible) -> None:
         assert [run[name]["charge"] for name in "abe"] == [
             {"amount": amount, "currency": "EUR"} for amount in ("5.00", "5.00", "12.00")
         ]
-    assert len(ansible.charges()) == 2
+    assert len(ansible.server_charges()) == 2
     # What is there costs nothing, whatever the limit; the next run begins at nothing.
     again = ansible.play(limited("a", "0.00"), limited("b", "0.00"), limited("c", "5.00"))
     assert [again[name]["changed"] for name in "abc"] == [False, False, True]
@@ -72,7 +72,7 @@ def test_charges_of_modules_count_towards_the_limit(ansible: Ansible) -> None:
     assert outcomes(played) == ["ok", "ok", "failed", "failed"]
     assert "max_charge" in played["c"]["msg"]
     assert "this run would charge 15.00 EUR" in played["d"]["msg"]
-    assert len(ansible.charges()) == 2
+    assert len(ansible.server_charges()) == 2
 
 
 def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> None:
@@ -110,8 +110,8 @@ def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> N
         assert item["failure"]["code"] == "max_charge"
     assert outcome(played, "retries") == "failed"
     assert outcome(played, "there") == "ok"
-    assert [row["name"] for row in ansible.servers()] == ["as-1", "as-2"]
-    assert len(ansible.charges()) == 2
+    assert [row["name"] for row in ansible.living] == ["as-1", "as-2"]
+    assert len(ansible.server_charges()) == 2
 
 
 def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -> None:
@@ -120,7 +120,7 @@ def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -
     played = ansible.play(job, limited("b", "7.00"), environ=environ)
     assert outcomes(played) == ["ok", "failed"], played.output
     assert "this run would charge 10.00 EUR, more than max_charge 7.00" in played["b"]["msg"]
-    assert [row["amount"] for row in ansible.charges()] == ["5.00"]
+    assert [row["amount"] for row in ansible.server_charges()] == ["5.00"]
     # A charge above its announced price ends the purchases of the run, those of jobs too.
     ansible.control(
         "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"patch": {"charged": "50.00"}}}
@@ -129,8 +129,8 @@ def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -
     played = ansible.play(server("c", name="c", **ORDER, max_charge="99.00"), later, environ=environ)
     assert outcomes(played) == ["ok", "failed"], played.output
     assert "this run orders nothing more" in played["later"]["msg"]
-    assert [row["name"] for row in ansible.servers()] == ["job", "c"]
-    assert len(ansible.charges()) == 2
+    assert [row["name"] for row in ansible.living] == ["job", "c"]
+    assert len(ansible.server_charges()) == 2
 
 
 def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
@@ -143,22 +143,22 @@ def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
     environ = {"HOSTING_MAX_CHARGE": "", "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)}
     played = ansible.play(*tasks, environ=environ)
     assert [line["result"]["failure"]["fields"].keys() for line in played.lines] == [{"max_charge"}] * 3
-    assert ansible.charges() == []
+    assert ansible.server_charges() == []
 
 
 def test_an_invalid_limit_is_refused_before_any_request(ansible: Ansible) -> None:
     played = ansible.play(limited("a", "lots"), limited("b", "-1"), limited("c", "NaN"))
     assert outcomes(played) == ["failed"] * 3
     assert {line["result"]["failure"]["code"] for line in played.lines} == {"invalid_input"}
-    assert ansible.charges() == []
+    assert ansible.server_charges() == []
 
 
 def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
     """Reading and check mode work; a change is refused in one line; what the sandbox holds can be made,
     changed and deleted."""
     real = ansible.client.servers.create(tariff_id=1, os="debian-12", name="real")
-    before = ansible.servers()
-    paid = ansible.charges()
+    before = ansible.living
+    paid = ansible.server_charges()
     played = ansible.play(
         {"name": "read", "hosting.cloud.server_info": {}},
         server("check", name="real", notes="new") | {"check_mode": True},
@@ -194,7 +194,7 @@ def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
         False,
     ]
     assert played["make"]["server"]["mode"] == "test"
-    assert (ansible.servers(), ansible.charges()) == (before, paid)
+    assert (ansible.living, ansible.server_charges()) == (before, paid)
     assert "Traceback" not in played.output
 
 
@@ -210,7 +210,7 @@ def test_a_live_key_changes_no_simulated_object(ansible: Ansible) -> None:
     )
     assert outcome(played, "by id") == "failed"
     assert "mode" in played["guard"]["msg"]
-    assert ansible.charges() == []
+    assert ansible.server_charges() == []
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
@@ -236,8 +236,8 @@ def test_an_order_without_waiting(ansible: Ansible) -> None:
     wait_until(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
     ansible.control("POST", "/clock", {"advance": 61})
     assert ansible.finish(process)["wait"]["server"]["status"] == "active"
-    assert len(ansible.charges()) == 1
-    assert len(ansible.servers()) == 1
+    assert len(ansible.server_charges()) == 1
+    assert len(ansible.living) == 1
 
 
 def test_purchases_without_a_price_or_a_limit_count(ansible: Ansible) -> None:
@@ -250,7 +250,7 @@ def test_purchases_without_a_price_or_a_limit_count(ansible: Ansible) -> None:
     )
     unknown = ansible.play(limited("a", "99.00"))
     assert "its price is not known" in unknown["a"]["msg"]
-    assert ansible.charges() == []
+    assert ansible.server_charges() == []
     ansible.control("DELETE", "/faults")
     tasks = [server("free", name="free", **ORDER), limited("b", "7.00")]
     for arguments in (("--check",), ()):
@@ -283,7 +283,7 @@ def test_a_limit_of_the_environment_applies_to_modules_and_failed_tasks(ansible:
     assert outcomes(played) == ["failed", "failed"]
     assert played["a"]["charge"] == {"amount": "5.00", "currency": "EUR"}
     assert played["b"]["failure"]["code"] == "max_charge"
-    assert len(ansible.charges()) == 1
+    assert len(ansible.server_charges()) == 1
 
 
 def test_the_declared_mode_applies_to_every_action(ansible: Ansible) -> None:
@@ -363,9 +363,9 @@ def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     playbook.write_text(yaml.safe_dump([play], sort_keys=False))
     played = ansible.finish(ansible.start_file(playbook, ("-i", ",".join(hosts), "--forks", "5")))
     assert len(played.lines) == 10
-    paid = [Decimal(row["amount"]) for row in ansible.control.ledger() if row["direction"] == "debit"]
+    paid = [Decimal(row["amount"]) for row in ansible.ledger() if row["direction"] == "debit"]
     reported = [Decimal(result["charge"]["amount"]) for result in played.results if result["charge"]]
     assert sorted(reported) == sorted(paid)
     assert len(paid) == 2
     assert sum(result["changed"] for result in played.results) == 2
-    assert len(ansible.servers()) == 1
+    assert len(ansible.living) == 1

@@ -122,8 +122,8 @@ def test_the_first_guide_is_played_outside_the_repository(ansible: Ansible, inst
     again = ansible.finish(ansible.start_file(playbook, arguments, only(installed)))
 
     assert (first.changed, again.changed) == ([False, True, True, False], [False] * 4)
-    assert [server["name"] for server in ansible.servers()] == ["web-1"]
-    assert first["Tell where it is"]["msg"] == ansible.servers()[0]["ip"]
+    assert [server["name"] for server in ansible.living] == ["web-1"]
+    assert first["Tell where it is"]["msg"] == ansible.living[0]["ip"]
 
 
 def test_execution_environments_find_what_it_needs(installed: Path) -> None:

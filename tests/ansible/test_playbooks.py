@@ -58,7 +58,7 @@ def test_ambiguous_and_missing_names_change_nothing(ansible: Ansible) -> None:
     played = ansible.play(server("meant", id=str(twin_1), name="twin", notes="this one"))
     assert played["meant"]["changed"]
     assert "diff" not in played["meant"]
-    assert {row["id"]: row["notes"] for row in ansible.servers()}[twin_1] == "this one"
+    assert {row["id"]: row["notes"] for row in ansible.living}[twin_1] == "this one"
 
 
 def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
@@ -101,7 +101,7 @@ def test_an_order_that_is_slow(ansible: Ansible) -> None:
     assert "still provisioning after 0 s" in played["first"]["msg"]
     assert played["check"]["changed"] is False
     assert played["check"]["server"]["status"] == "provisioning"
-    assert ansible.servers() == []
+    assert ansible.living == []
 
     process = ansible.start(server("second", **SERVER, notes="late"))
     seen = len(ansible.control("GET", "/requests?since=0"))
@@ -110,8 +110,8 @@ def test_an_order_that_is_slow(ansible: Ansible) -> None:
     played = ansible.finish(process)
     assert played["second"]["server"]["status"] == "active"
     assert played["second"]["server"]["notes"] == "late"
-    assert [row["name"] for row in ansible.servers()] == ["web-1"]
-    assert len(ansible.charges()) == 1
+    assert [row["name"] for row in ansible.living] == ["web-1"]
+    assert len(ansible.server_charges()) == 1
 
 
 def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> None:
@@ -138,8 +138,8 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
     assert played["no address"]["failure"]["code"] == "configuration_error"
     assert "Traceback" not in played.output
     assert all("\n" not in result["msg"] for result in played.results)
-    assert ansible.servers() == []
-    assert ansible.charges() == []
+    assert ansible.living == []
+    assert ansible.server_charges() == []
 
 
 def test_a_generated_password_is_not_returned_and_a_warning_says_so(ansible: Ansible) -> None:

@@ -4,19 +4,18 @@ import random
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace, TracebackType
+from types import TracebackType
 from typing import Any, Self
-
-import httpx
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.emulator import Running
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.in_process_transport import Transport
+from pulumi_hosting.emulator.webhook_delivery import send
+from pulumi_hosting.rehearsal.control_client import Control
+from tests.support.account import Account, AccountView
 from tests.support.operations import Arguments, arguments
-from tests.support.waiting import HANG_SECONDS
 
 HOOKS = "https://hooks.example.org"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"
@@ -57,32 +56,25 @@ class Receiver:
         self._server.server_close()
 
 
-class ApiHarness:
-    """``live`` and ``test`` are clients with all scopes and high rate limits; ``transport`` is that of an
-    emulator in process.
+class ApiHarness(AccountView):
+    """An account with clients: ``live`` and ``test`` have all scopes and high rate limits. Deliveries to
+    ``HOOKS`` go to the receiver.
     """
 
-    def __init__(
-        self, emulator: Any, dialect: str, receiver: Receiver, transport: httpx.BaseTransport | None = None
-    ) -> None:
-        self.emulator = emulator
+    def __init__(self, emulator: Account | Running, dialect: str, receiver: Receiver) -> None:
+        self.base_url = emulator.base_url
         self.dialect = dialect
         self.receiver = receiver
-        self._transport = transport
-        self._http = httpx.Client(
-            base_url=emulator.control_url, transport=transport, trust_env=False, timeout=HANG_SECONDS
-        )
+        self._transport = emulator.transport() if isinstance(emulator, Account) else None
+        self.control = emulator.control if isinstance(emulator, Account) else Control(emulator.control_url)
         self.begin()
 
     @classmethod
     def in_process(cls, dialect: str, receiver: Receiver, **options: Any) -> Self:
-        """An emulator in this process with a manual clock; deliveries to ``HOOKS`` go to the receiver."""
-        core = Core(clock=Clock(manual=True), dialect=dialect, routes={HOOKS: receiver.url}, **options)
-        core.announce("http://127.0.0.1/v1", "http://127.0.0.1/_control", 0)
-        urls = SimpleNamespace(
-            base_url=core.ready_line["base_url"], control_url=core.ready_line["control_url"]
-        )
-        return cls(urls, dialect, receiver, Transport(core, sleep=lambda seconds: None))
+        """On an emulator in this process with a manual clock."""
+        account = Account(Clock(manual=True), dialect=dialect, routes={HOOKS: receiver.url}, **options)
+        account.core.send = send
+        return cls(account, dialect, receiver)
 
     def begin(self) -> None:
         """A fresh account, and two keys with all scopes and high rate limits."""
@@ -99,25 +91,15 @@ class ApiHarness:
     ) -> None:
         self.live.close()
         self.test.close()
-        self._http.close()
-
-    def control(self, method: str, path: str, body: Any = None) -> Any:
-        """One call of the control interface."""
-        answer = self._http.request(method, path, json=body)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
 
     def client(self, key: str, **options: Any) -> Client:
         """A client that waits by moving the emulator's clock."""
         rng = random.Random(3)  # noqa: S311  # nothing secret is drawn
         return Client(
             key,
-            self.emulator.base_url,
+            self.base_url,
             **{"transport": self._transport, "sleep": self.advance, "rng": rng, **options},
         )
-
-    def advance(self, seconds: float) -> None:
-        self.control("POST", "/clock", {"advance": seconds})
 
     def fault(self, method: str, path: str, **action: Any) -> None:
         self.control("POST", "/faults", {"method": method, "path": path, "action": action})
@@ -129,9 +111,7 @@ class ApiHarness:
 
     def requests(self) -> list[dict[str, Any]]:
         """What arrived under ``/v1``."""
-        found = self.control("GET", "/requests")
-        rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
-        return rows
+        return list(self.control("GET", "/requests"))
 
     # --- objects to act on
 

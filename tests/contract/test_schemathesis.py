@@ -61,7 +61,7 @@ def run(
             "phases": {"coverage": {"enabled": coverage, "unexpected-methods": ["TRACE"]}},
         }
     )
-    whole = openapi.from_url(f"{api_over_http.emulator.base_url}/openapi.json", config=config)
+    whole = openapi.from_url(f"{api_over_http.base_url}/openapi.json", config=config)
     schema = whole.include(operation_id=REVOKE) if revoke else whole.exclude(operation_id=REVOKE)
     findings = Findings()
     for event in from_schema(schema).execute():

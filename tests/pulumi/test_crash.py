@@ -45,7 +45,7 @@ def descendants(pid: int) -> list[int]:
 
 def charged(program: Program, times: int) -> Callable[[], bool]:
     """Whether so much was bought already."""
-    return lambda: program.charges() >= times
+    return lambda: program.charges >= times
 
 
 def kill(pids: list[int]) -> None:
@@ -125,7 +125,7 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
             "example-2.com",
         ]
         (bought,) = [address for address in program.objects("addresses") if address["bought"]]
-        assert program.charges() == 1 + len(declared)
+        assert program.charges == 1 + len(declared)
         ids = {name: resource["id"] for name, resource in program.resources().items()}
         assert ids["spare"] == f"{base['id']}/{bought['id']}"
         assert {ids["one"], ids["two"]} == {
@@ -188,7 +188,7 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
     for command in commands[1:]:
         program.run(program.stack.run(*command))
     assert program.living == []
-    assert program.charges() == 0
+    assert program.charges == 0
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_lost_answer_is_one_server_and_one_charge_in_the_same_run(
     made = dynamic.stack.up()
     assert made.exit_code == 0, made.output
     assert len(dynamic.living) == 1
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
 
 
 def test_a_refused_order_leaves_nothing_and_does_not_stick(dynamic: Program) -> None:
@@ -212,7 +212,7 @@ def test_a_refused_order_leaves_nothing_and_does_not_stick(dynamic: Program) -> 
     assert dynamic.stack.up().exit_code == 1
     dynamic.control("PATCH", "/account", {"balance": "100.00"})
     assert dynamic.stack.up().exit_code == 0
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
 
 
 def test_destroyed_and_made_again_within_the_memory_of_keys(dynamic: Program) -> None:

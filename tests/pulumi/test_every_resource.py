@@ -123,9 +123,9 @@ def look(program: Program) -> Any:
 def test_every_resource_is_made_changed_and_removed(program: Program, dialect: str) -> None:
     program.declare(ALL)
     program.run(program.stack.preview(), {"create": len(ALL) + 1})
-    assert program.charges() == 0
+    assert program.charges == 0
     program.run(program.stack.up(), {"create": len(ALL) + 1})
-    paid = program.charges()
+    paid = program.charges
     assert paid == 4  # two servers, a domain, an address
     unchanged(program)
     now = ALL
@@ -134,7 +134,7 @@ def test_every_resource_is_made_changed_and_removed(program: Program, dialect: s
         program.declare(now)
         program.run(program.stack.up(), {"update": len(changes)})
     unchanged(program)
-    assert program.charges() == paid
+    assert program.charges == paid
     assert "mode" in program.resources()["web"]["outputs"]
     program.run(program.stack.destroy())
     left = program.control("GET", "/objects")

@@ -29,7 +29,7 @@ def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -
     assert made.changed == {"create": 3}
     (server,) = dynamic.living
     assert dynamic.stack.outputs()["ip"] == (server.get("primary_ip") or server.get("ip"))
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
 
     again = dynamic.stack.up("--expect-no-changes")
     assert again.exit_code == 0, again.output
@@ -44,7 +44,7 @@ def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -
     assert server["name"] == "www"
     assert server["notes"].startswith("two")
     assert dynamic.stack.up("--expect-no-changes").exit_code == 0
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
 
     destroyed = dynamic.stack.destroy()
     assert destroyed.exit_code == 0, destroyed.output
@@ -173,7 +173,7 @@ def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(dynamic: Program
     assert dynamic.stack.up().exit_code == 0
     (server,) = dynamic.living
     assert (server["id"], server["name"]) == (made.server.id, "new")
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
     assert dynamic.stack.up("--expect-no-changes").exit_code == 0
     dynamic.write(declared.replace("debian-12", "ubuntu-24.04").replace("web", "other"))
     refused = dynamic.stack.up()
@@ -213,7 +213,7 @@ def test_a_failing_read_never_drops_a_server(dynamic: Program) -> None:
     assert dynamic.stack.refresh().exit_code == 1
     dynamic.control("DELETE", "/faults")
     assert dynamic.stack.up("--expect-no-changes").exit_code == 0
-    assert dynamic.charges() == 1
+    assert dynamic.charges == 1
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_every_resource_lives_in_the_sandbox(sandbox: Program, dialect: str) -> 
         sandbox.run(sandbox.stack.up(), {"update": len(changes)})
     sandbox.run(sandbox.stack.refresh())
     unchanged(sandbox)
-    assert sandbox.control.ledger() == []
+    assert sandbox.ledger() == []
     sandbox.run(sandbox.stack.destroy())
     assert sandbox.objects("domains") == []
 
@@ -91,7 +91,7 @@ def test_a_live_key_touches_nothing_simulated(sandbox: Program) -> None:
     for refused in (sandbox.stack.refresh(), sandbox.stack.destroy()):
         assert refused.exit_code != 0
         assert "was only simulated, with a test key, and a live key must not touch it" in refused.output
-    assert sandbox.control.ledger() == []
+    assert sandbox.ledger() == []
     assert len(sandbox.resources()) == len(ALL)
 
 
@@ -115,7 +115,7 @@ def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(
     assert (
         "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key"
     ) in refused.output
-    assert program.control.ledger() == []
+    assert program.ledger() == []
     program.declare({}, programs[0])
     program.run(program.stack.up())
     program.run(program.stack.destroy())

@@ -39,7 +39,7 @@ def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) ->
     assert "from $PATH" not in made.output
     (server,) = native.living
     assert native.stack.outputs()["ip"] == (server.get("primary_ip") or server.get("ip"))
-    assert native.charges() == 1
+    assert native.charges == 1
     assert done(native.stack.up("--expect-no-changes")).changes == {"same": 3}
 
     native.write(KEY + WEB.replace('notes="one"', 'notes="two", name="www", auto_renew=False'))
@@ -50,7 +50,7 @@ def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) ->
     (server,) = native.living
     assert (server["name"], server["auto_renew"]) == ("www", False)
     done(native.stack.up("--expect-no-changes"))
-    assert native.charges() == 1
+    assert native.charges == 1
 
     native.write(
         KEY
@@ -132,7 +132,7 @@ def test_what_exists_is_imported_and_then_unchanged(native: Program) -> None:
     looked = done(native.stack.preview())
     assert not looked.changed, looked.output
     done(native.stack.up("--expect-no-changes"))
-    assert native.charges() == 1
+    assert native.charges == 1
     done(native.stack.destroy())
     assert native.living == []
 
@@ -175,7 +175,7 @@ def test_an_order_under_way_is_remembered_and_the_next_run_goes_on(native: Progr
     order = native.state()
     assert order["id"].startswith("order:")
     assert order["initErrors"]
-    assert native.charges() == 1
+    assert native.charges == 1
 
     native.control("POST", "/clock", {"advance": 601})
     again = done(native.stack.up())
@@ -187,7 +187,7 @@ def test_an_order_under_way_is_remembered_and_the_next_run_goes_on(native: Progr
     }
     assert not states["web"].get("initErrors"), again.output
     assert "waitTimeout" not in states["web"]["outputs"]
-    assert native.charges() == 2
+    assert native.charges == 2
     done(native.stack.up("--expect-no-changes"))
     assert {server["name"]: server["notes"].split(" [")[0] for server in native.living}["web"] == "one"
 
@@ -205,7 +205,7 @@ def test_a_run_that_still_finds_it_not_ready_keeps_the_order(native: Program) ->
     native.control("POST", "/clock", {"advance": 601})
     done(native.stack.up())
     assert native.state()["id"] == str(native.living[0]["id"])
-    assert native.charges() == 1
+    assert native.charges == 1
     done(native.stack.destroy())
     assert native.living == []
 
@@ -222,12 +222,12 @@ def test_a_cancelled_run_saves_what_it_waited_for(native: Program) -> None:
     native.control("POST", "/clock", {"advance": 601})
     done(native.stack.up())
     assert native.state()["id"] == str(native.living[0]["id"])
-    assert native.charges() == 1
+    assert native.charges == 1
 
 
 def waits(native: Program, running: subprocess.Popen[bytes]) -> None:
     """Until the order was taken and asked for."""
-    wait_until(lambda: native.charges() >= 1, running)
+    wait_until(lambda: native.charges >= 1, running)
     wait_until(
         lambda: any(
             row["path"].startswith("/orders") and row["seq"] > ordered(native)
@@ -282,7 +282,7 @@ def test_one_limit_holds_for_all_providers_of_a_run(native: Program) -> None:
     refused = native.stack.up()
     assert refused.exit_code != 0
     assert "this run would charge 15.00 EUR, more than maxCharge 12" in refused.output
-    charged = sum(Decimal(row["amount"]) for row in native.control.ledger() if row["type"] == "payment")
+    charged = sum(Decimal(row["amount"]) for row in native.ledger() if row["type"] == "payment")
     assert charged == 5 * len(native.living) <= 12
     native.stack.environ["HOSTING_MAX_CHARGE"] = "15"
     done(native.stack.up())
@@ -329,7 +329,7 @@ def test_a_stack_of_dynamic_resources_is_taken_over_and_nothing_is_replaced(nati
     assert state["id"] == str(before["id"])
     assert state["outputs"]["__identity"] == "pulumi:toys/dev/server/web"
     assert isinstance(state["outputs"]["rootPassword"], dict)
-    assert native.charges() == 1
+    assert native.charges == 1
     done(native.stack.up("--expect-no-changes"))
     done(native.stack.refresh("--preview-only", "--expect-no-changes"))
     native.write(body.replace('"one"', '"two"'))

@@ -61,7 +61,7 @@ def test_wrong_input_is_refused_in_the_preview_by_its_field(program: Program) ->
         assert refused.exit_code != 0
         assert any(message in refused.output for _, message in mistakes), refused.output
         assert CANARY not in refused.output
-    assert program.control.ledger() == []
+    assert program.ledger() == []
     assert all(entry["method"] == "GET" for entry in program.control("GET", "/requests"))
 
 
@@ -140,15 +140,15 @@ def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(prog
     refused = program.stack.run("up", "--yes")
     assert refused.exit_code != 0
     assert "would charge 15.00 EUR, more than maxCharge 12.50" in refused.output
-    assert program.control.ledger() == []
+    assert program.ledger() == []
     program.declare({name: declared[name] for name in ("web0", "web1")})
     program.run(program.stack.run("up", "--yes"))
     program.run(program.stack.up("--expect-no-changes"))  # what is paid is paid: nothing more is charged
     program.declare(declared)
     program.run(program.stack.run("up", "--yes"))  # 5.00 in this run
-    assert program.charges() == 3
+    assert program.charges == 3
     assert sum(
-        Decimal(str(row["amount"])) for row in program.control.ledger() if row["direction"] == "debit"
+        Decimal(str(row["amount"])) for row in program.ledger() if row["direction"] == "debit"
     ) == Decimal("15.00")
 
 
@@ -182,7 +182,7 @@ def test_rebuilding_is_for_the_user_to_say(program: Program) -> None:
     assert "its disk is erased" in done.output
     (after,) = program.living
     assert (after["id"], after["os"]) == (before["id"], "ubuntu-24.04")
-    assert program.charges() == 1
+    assert program.charges == 1
     program.run(program.stack.up("--expect-no-changes"), {})
 
 
@@ -244,7 +244,7 @@ def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Pr
     program.stack.allow(
         "there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses
     )
-    paid = program.charges()
+    paid = program.charges
     if program.form == "native":
         for name, made in found.items():
             kind = made["declare"][0]
@@ -269,7 +269,7 @@ def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Pr
     program.run(program.stack.preview("--expect-no-changes"))
     program.run(program.stack.up())
     program.run(program.stack.up("--expect-no-changes"), {})
-    assert program.charges() == paid
+    assert program.charges == paid
     assert len(program.resources()) == len(found)
 
 
@@ -299,7 +299,7 @@ def test_importing_what_is_not_there_says_so(program: Program) -> None:
             )
             assert refused.exit_code != 0
             assert "there is no" in refused.output
-    assert program.control.ledger() == []
+    assert program.ledger() == []
 
 
 def test_a_value_that_comes_later_is_no_mistake(program: Program) -> None:

@@ -22,7 +22,7 @@ def credited(program: Program) -> Decimal:
 
 
 def total(program: Program, type: str, direction: str) -> Decimal:
-    rows = [row for row in program.control.ledger() if (row["type"], row["direction"]) == (type, direction)]
+    rows = [row for row in program.ledger() if (row["type"], row["direction"]) == (type, direction)]
     return sum((Decimal(str(row["amount"])) for row in rows), Decimal(0))
 
 

@@ -19,13 +19,6 @@ SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
 
 
-def paid(program: Program) -> Decimal:
-    rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
-    return sum(
-        (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
-    )
-
-
 @pytest.fixture
 def colleagues(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[Program, Program]:
     """One program, and two backends that know nothing of each other."""
@@ -64,7 +57,7 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Prog
     assert [server["id"] for server in ours.living] == [web["id"]]
     assert ours.resources()["web"]["id"] == str(web["id"])
     ours.run(ours.stack.destroy())
-    assert (ours.living, int(paid(ours))) == ([], 0)
+    assert (ours.living, int(ours.moved())) == ([], 0)
 
 
 def test_what_a_second_backend_took_over_the_first_one_does_not_delete(
@@ -99,7 +92,7 @@ def test_what_a_second_backend_took_over_the_first_one_does_not_delete(
     assert theirs.stack.destroy("--refresh").exit_code != 0
     assert [server["id"] for server in ours.living] == [web["id"]]
     ours.run(ours.stack.destroy())
-    assert (ours.living, int(paid(ours))) == ([], 0)
+    assert (ours.living, int(ours.moved())) == ([], 0)
     theirs.run(theirs.stack.destroy())  # it is gone, and that is what was wanted
 
 
@@ -108,7 +101,7 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
     program.control("POST", "/faults", SLOW)
     program.declare({"web": ("Server", SERVER)})
     running = program.start_cold()
-    wait_until(lambda: program.charges() >= 1, running)
+    wait_until(lambda: program.charges >= 1, running)
     ordered = next(
         row["seq"]
         for row in program.control("GET", "/requests")
@@ -126,7 +119,7 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
     program.control("POST", "/clock", {"advance": 601})
     program.run(program.stack.up())
     assert [str(server["id"]) for server in program.living] == [program.resources()["web"]["id"]]
-    assert paid(program) == Decimal("5.00")
+    assert program.moved() == Decimal("5.00")
 
 
 def test_a_price_that_rises_stops_the_run(program: Program) -> None:
@@ -145,5 +138,5 @@ def test_a_price_that_rises_stops_the_run(program: Program) -> None:
     program.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     assert running.wait(HANG_SECONDS) != 0
     assert [server["name"] for server in program.living] == ["one"]
-    assert paid(program) == Decimal("50.00")
+    assert program.moved() == Decimal("50.00")
     assert [item["id"] for item in program.resources().values()] == [str(program.living[0]["id"])]

@@ -15,14 +15,6 @@ SERVER: dict[str, Any] = {
 }
 
 
-def paid(program: Program) -> Decimal:
-    """What was charged, less what was credited."""
-    rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
-    return sum(
-        (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
-    )
-
-
 def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) -> None:
     program.declare({"alice": ("SshKey", KEY), "web": ("Server", SERVER)})
     staging = program.stack
@@ -35,7 +27,7 @@ def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) 
     assert message in program.run(prod.preview()).output
     done = program.run(prod.up())
     assert message in done.output
-    assert paid(program) == Decimal("10.00")
+    assert program.moved() == Decimal("10.00")
     # The one that made the key deletes it; the other makes it again, and its server stays as it is.
     (server,) = [row for row in program.living if row["name"] == "web-prod"]
     with staging.unchecked("the state of prod has the key that goes here"):
@@ -45,7 +37,7 @@ def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) 
     (again,) = program.objects("ssh_keys")
     assert again["name"] == "alice"
     assert [row["id"] for row in program.living] == [server["id"]]
-    assert paid(program) == Decimal("5.00")
+    assert program.moved() == Decimal("5.00")
     program.run(prod.up("--expect-no-changes"))
     # The other way round: what was taken over stays when its stack is destroyed.
     program.run(staging.up())
@@ -56,4 +48,4 @@ def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) 
     program.run(prod.up("--refresh", "--expect-no-changes"))
     program.run(prod.destroy())
     assert [*program.living, *program.objects("ssh_keys")] == []
-    assert paid(program) == 0
+    assert program.moved() == 0

@@ -20,7 +20,7 @@ from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
-from tests.support.account import Account
+from tests.support.account import Account, AccountView
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
 SHARED = ("ownership", "reads", "clock", "declared_mode", "scope", "strict", "poll_interval")
@@ -107,7 +107,7 @@ class EmulatorClock(Clock):
 
 
 @dataclass
-class ResourceHarness:
+class ResourceHarness(AccountView):
     """An account and the means to declare resources on it, each time as a new process that remembers
     nothing.
     """
@@ -167,15 +167,6 @@ class ResourceHarness:
         assert not checked.failures
         state: ServerState = apply.create(self.context(**context), SERVER, checked.inputs)
         return state
-
-    @property
-    def living(self) -> list[dict[str, Any]]:
-        return self.account.living
-
-    @property
-    def charges(self) -> int:
-        """Purchases less refunds, counted."""
-        return self.account.charges
 
 
 @pytest.fixture

@@ -26,6 +26,10 @@ class AccountView:
     control: Callable[..., Any]
     """Calls the control interface, as ``control("GET", "/objects")``."""
 
+    def advance(self, seconds: float) -> None:
+        """Move the account's clock."""
+        self.control("POST", "/clock", {"advance": seconds})
+
     def objects(self, kind: str) -> list[dict[str, Any]]:
         """``servers``, ``addresses``, ``domains``, ``ssh_keys``, ``subscriptions``, ``orders`` or
         ``invoices``, as the emulator stores them.
@@ -135,9 +139,6 @@ class Account(AccountView):
         response = self.http.request(method, f"/_control{path}", json=json)
         assert response.status_code == status, response.text
         return response.json()
-
-    def advance(self, seconds: float) -> None:
-        self.control("POST", "/clock", {"advance": seconds})
 
     def fault(self, action: dict[str, Any], **options: Any) -> None:
         self.control("POST", "/faults", {"action": action, **options})

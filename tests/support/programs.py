@@ -13,6 +13,7 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.checked import CheckedStack, checked
+from tests.support.account import AccountView
 from tests.support.waiting import interruptible
 from tests.support.warm import PYTHON
 
@@ -33,7 +34,7 @@ class Ref(str):
 
 
 @dataclass
-class Program:
+class Program(AccountView):
     """A program of one form: its directory, its stack, and the account it works on."""
 
     directory: Path
@@ -99,25 +100,6 @@ class Program:
         (found,) = [item for item in self.stack.export()["deployment"]["resources"] if item["type"] == type]
         resource: dict[str, Any] = found
         return resource
-
-    # --- the account
-
-    def objects(self, kind: str) -> list[dict[str, Any]]:
-        return list(self.control("GET", "/objects")[kind])
-
-    @property
-    def living(self) -> list[dict[str, Any]]:
-        """Servers that are not deleted."""
-        return [
-            server
-            for server in self.objects("servers")
-            if server["status"] not in ("cancelled", "terminated")
-        ]
-
-    def charges(self) -> int:
-        """Purchases less refunds, counted."""
-        rows = [row for row in self.control.ledger() if row["type"] in ("payment", "refund")]
-        return sum(1 if row["direction"] == "debit" else -1 for row in rows)
 
 
 def make_program(

@@ -35,8 +35,7 @@ SCOPE = Option(
     [
         (
             "Together with what names the object this is what a declaration is recognised by when an "
-            "interrupted "
-            "run is repeated."
+            "interrupted run is repeated."
         ),
         "Needed only where independent playbooks order the same names on one account at different times.",
     ],
@@ -230,7 +229,7 @@ def _info(name: str, area: str, told: Told) -> Module:
         [
             f"Reads the {told['what']}.",
             *([MANY] if is_list else []),
-            *([(f"The API key needs {scopes}.")] if scopes else []),
+            *([f"The API key needs {scopes}."] if scopes else []),
         ],
     )
 

@@ -66,7 +66,7 @@ def files() -> Mapping[str, str]:
             "examples/index.ts.j2", {"call": lambda one: _call(one, program)}, **values
         )
         + "".join(
-            (f"export const {camel(one.name)} = {_script(one.arguments['value'], program)};\n")
+            f"export const {camel(one.name)} = {_script(one.arguments['value'], program)};\n"
             for one in program.of("export")
         ),
     }

@@ -112,7 +112,7 @@ def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
 def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
     needed = [f"{item.name}: {_parameter(item, output)}" for item in lookup.arguments if item.required]
     free = [
-        (f"{item.name}: {_parameter(item, output)} = None") for item in lookup.arguments if not item.required
+        f"{item.name}: {_parameter(item, output)} = None" for item in lookup.arguments if not item.required
     ]
     free += ["opts: pulumi.InvokeOptions | None = None"] if native else []
     return ", ".join([*needed, *(["*"] if free else []), *free])

@@ -24,9 +24,8 @@ BY_HAND: frozenset[str] = frozenset()
 META = "meta"
 """The group of the operations that are methods of the client itself."""
 KEY = (
-    "16 to 128 printable characters; made when absent. A repetition with the same key and arguments is "
-    "not "
-    "carried out twice."
+    "16 to 128 printable characters; made when absent. A repetition with the same key and arguments "
+    "is not carried out twice."
 )
 RETRIES = {
     "safe": "",
@@ -173,7 +172,7 @@ def _documentation(operation: Operation) -> str:
     cost = (
         " Expensive."
         if operation.expensive
-        else (" Expensive on some deployments.")
+        else " Expensive on some deployments."
         if operation.live_expensive
         else ""
     )

@@ -72,7 +72,7 @@ def _inside(kind: Spec, lifted: bool) -> str:
 def _sent(key: str, kind: Spec) -> str:
     """A property as the constructor passes it on."""
     return (
-        (f"args?.{key} === undefined ? undefined : pulumi.secret(args.{key})")
+        f"args?.{key} === undefined ? undefined : pulumi.secret(args.{key})"
         if kind.get("secret")
         else f"args?.{key}"
     )
@@ -83,7 +83,7 @@ def _comment(spec: Spec, margin: str = "") -> str:
     return (
         "".join(
             f"{line}\n"
-            for line in (f"{margin}/**", *((f"{margin} * {line}").rstrip() for line in words), f"{margin} */")
+            for line in (f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in words), f"{margin} */")
         )
         if words
         else ""

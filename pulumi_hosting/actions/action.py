@@ -298,8 +298,8 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
         account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
         raise NoSuchObject(
-            f"there is no {resource.title} {named} on this account. Next: correct {field}, "
-            f"and check whose API key it is"
+            f"there is no {resource.title} {named} on this account. Next: correct {field}, and "
+            "check whose API key it is"
         )
     mode = mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})

@@ -58,8 +58,8 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
         if inputs.key_id != str(own.id):
             raise ResourceError(
                 f"key_id is {inputs.key_id}, and the key that makes the call is {own.id}: a key can revoke "
-                f"itself only; nothing was sent. "
-                "Next: make the call with the key that is to be revoked, or correct key_id"
+                "itself only; nothing was sent. Next: make the call with the key that is to be "
+                "revoked, or correct key_id"
             )
         return Plan(True, _shown(own, "active").shown(), _shown(own, "revoked").shown(), data=own)
 

@@ -43,8 +43,8 @@ class BalanceTopupInputs(Inputs):
     amount: Annotated[
         Money,
         Field(
-            description="What to top up by, in the account's currency, with two fraction digits; "
-            "within its bounds."
+            description="What to top up by, in the account's currency, with two fraction "
+            "digits; within its bounds."
         ),
     ]
     gateway: Annotated[

@@ -36,8 +36,8 @@ class DomainRenewInputs(OfDomain):
         Moment,
         Field(
             description="Renew only while the domain expires before this: a date (its start in UTC) or an "
-            "RFC 3339 timestamp with a zone. "
-            "The years bought must reach it for certain, a year counting 365 days."
+            "RFC 3339 timestamp with a zone. The years bought must reach it for certain, "
+            "a year counting 365 days."
         ),
     ]
     years: Annotated[
@@ -50,8 +50,7 @@ class DomainRenewed(DomainState):
     renewal: str | None = Field(
         default=None,
         description="renewed; pending_sync or pending when the registrar accepted and the new date shows "
-        "later; "
-        "empty when nothing was done.",
+        "later; empty when nothing was done.",
     )
     years: int | None = Field(
         default=None, description="Years that the renewal buys; empty when nothing is done."
@@ -94,8 +93,8 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         domain = _fresh(request, int(state.id))
         if domain.expires_at is None:
             raise ResourceError(
-                f"domain {state.name} is {state.status} and shows no expiry date. Next: run "
-                f"again once it is active"
+                f"domain {state.name} is {state.status} and shows no expiry date. Next: "
+                "run again once it is active"
             )
         if domain.expires_at >= moment(inputs.until):
             expires = as_text(domain.expires_at)
@@ -202,8 +201,8 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
     raise InvalidInput(
         {
             field: f"{longest} year{'s' if longest > 1 else ''} from {as_text(expires)} reach "
-            f"{as_text(after_years(expires, longest))} for "
-            f"certain, not {inputs.until}; nothing was sent. Next: {advice}"
+            f"{as_text(after_years(expires, longest))} for certain, not {inputs.until}; nothing "
+            f"was sent. Next: {advice}"
         },
         DomainRenew.title,
     )
@@ -252,8 +251,8 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
         recent = _newest_paid(request, domain.id, request.service_now() - _SYNC)
     except Forbidden:
         request.info(
-            "without the scope invoices:read, a renewal that the registrar has not shown yet is "
-            "known by its key alone"
+            "without the scope invoices:read, a renewal that the registrar has not shown yet "
+            "is known by its key alone"
         )
         return None
     zone = catalog_reads.zone_of(request, domain.name)
@@ -283,8 +282,8 @@ def _refuse_second(request: Request, seen: _Seen) -> None:
     if invoice := _newest_paid(request, seen.id, request.service_now() - _KEY_MEMORY):
         raise ResourceError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period "
-            f"(invoice {invoice.id}), and the new "
-            "date does not show yet; nothing was charged. Next: run again once it does"
+            f"(invoice {invoice.id}), and the new date does not show yet; nothing was charged. "
+            "Next: run again once it does"
         )
 
 

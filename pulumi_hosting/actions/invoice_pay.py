@@ -72,14 +72,13 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         if invoice.status != "not_paid":
             advice = _ADVICE.get(invoice.status, "look at it in the control panel")
             raise ResourceError(
-                f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing was "
-                f"sent. Next: {advice}"
+                f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing "
+                f"was sent. Next: {advice}"
             )
         if invoice.type == "topup":
             raise ResourceError(
                 f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was "
-                f"sent. "
-                "Next: pay it through its gateway, by its payment link"
+                "sent. Next: pay it through its gateway, by its payment link"
             )
         balance = catalog_reads.balance(request, fresh=True)
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
@@ -123,8 +122,8 @@ def _read(request: Request, id: str) -> m.Invoice:
     except NotFound:
         account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         raise NoSuchObject(
-            f"there is no invoice with id {id} on this account. Next: correct id, and check "
-            f"whose API key it is"
+            f"there is no invoice with id {id} on this account. Next: correct id, and "
+            "check whose API key it is"
         ) from None
 
 

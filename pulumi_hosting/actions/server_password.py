@@ -48,17 +48,16 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(
                 f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the "
-                f"password is unchanged. "
-                f"Next: wait{pause}",
+                f"password is unchanged. Next: wait{pause}",
                 error,
             ) from None
         except CallError as error:
             if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise
             raise Failed(
-                f"{error.summary} — whether the root password of server {state.id} was changed is not known, "
-                f"and a new one was not seen; "
-                "nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)",
+                f"{error.summary} — whether the root password of server {state.id} was changed is not "
+                "known, and a new one was not seen; nothing was repeated. Next: run again for another one "
+                "(at most 5 in 5 minutes)",
                 error,
             ) from None
         return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)

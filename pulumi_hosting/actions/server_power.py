@@ -65,8 +65,7 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
                     raise
                 raise Failed(
                     f"{error.summary} — whether server {state.id} was restarted is not known; nothing was "
-                    f"repeated. "
-                    "Next: look at its uptime before running again",
+                    "repeated. Next: look at its uptime before running again",
                     error,
                 ) from None
             finally:
@@ -93,16 +92,15 @@ class ServerReinstallInputs(OfServer):
     os: Annotated[
         m.OsSlug | None,
         Field(
-            description="Image slug, from the catalog. When absent, the image that the API shows for the "
-            "server."
+            description="Image slug, from the catalog. When absent, the image that the "
+            "API shows for the server."
         ),
     ] = None
     password: Annotated[
         m.RootPassword | None,
         Field(
             description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
-            "and a digit. "
-            "Generated and shown once when absent."
+            "and a digit. Generated and shown once when absent."
         ),
     ] = None
     ssh_key_ids: Annotated[
@@ -124,15 +122,14 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         if inputs.erase not in (state.id, state.name):
             reason = (
                 f"must be {state.id} or {state.name!r}, to say that this server's disk is to be "
-                f"erased; "
-                f"nothing was sent"
+                "erased; nothing was sent"
             )
             raise InvalidInput({"erase": reason}, self.title)
         _refuse_suspended(state, "reinstalled")
         os = inputs.os or state.os
         if os is None:
             raise InvalidInput(
-                {"os": ("is required, since the API does not show which image the server has")}, self.title
+                {"os": "is required, since the API does not show which image the server has"}, self.title
             )
         self._check_image(request, state, os)
         after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
@@ -143,12 +140,12 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         images = catalog_reads.os_images(request)
         if os not in images:
             raise InvalidInput(
-                {"os": (f"there is no image {os!r}: choose one of {', '.join(sorted(images))}")}, self.title
+                {"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title
             )
         tariff = None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
         if tariff is not None and os in (tariff.excluded_os or ()):
             raise InvalidInput(
-                {"os": (f"image {os} is not offered with tariff {tariff.id} ({tariff.name})")}, self.title
+                {"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title
             )
 
     def perform(self, request: Request, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
@@ -165,8 +162,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         except InvalidResponse as error:
             raise Failed(
                 f"{error.summary} — server {state.id} is being reinstalled, and its new root password could "
-                f"not be read. "
-                "Next: reset the password",
+                "not be read. Next: reset the password",
                 error,
             ) from None
         except ApiError:

@@ -35,22 +35,22 @@ class ServerRenewInputs(OfServer):
         Moment,
         Field(
             description="Renew only while the next payment is due before this: a date (its start in UTC) or "
-            "an RFC 3339 timestamp "
-            "with a zone. The period bought must reach it for certain, a month counting 30 days or less."
+            "an RFC 3339 timestamp with a zone. The period bought must reach it for certain, a month "
+            "counting 30 days or less."
         ),
     ]
     months: Annotated[
         Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None,
         Field(
-            description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, "
-            "when absent."
+            description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that "
+            "reach until, when absent."
         ),
     ] = None
     hours: Annotated[
         Annotated[WholeNumber, Field(le=MOST_HOURS)] | None,
         Field(
-            description="Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when "
-            "absent."
+            description="Hours to buy, for an hourly server: 1 to 720. The fewest that "
+            "reach until, when absent."
         ),
     ] = None
 
@@ -200,8 +200,8 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             )
         if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
             request.warn(
-                f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, "
-                f"which is before {inputs.until}"
+                f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which "
+                f"is before {inputs.until}"
             )
         return renewed
 
@@ -221,8 +221,8 @@ def _fresh(request: Request, id: str) -> m.Server:
         return request.client.servers.get(int(id))
     except NotFound:
         raise ResourceError(
-            f"server {id} was deleted meanwhile; nothing was charged for it by this run. "
-            f"Next: correct the task"
+            f"server {id} was deleted meanwhile; nothing was charged for it by this "
+            "run. Next: correct the task"
         ) from None
 
 
@@ -263,7 +263,7 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
     if billing.cycle == "hourly":
         if inputs.months is not None:
             raise InvalidInput(
-                {"months": ("the server is paid by the hour: give hours, or leave both out")},
+                {"months": "the server is paid by the hour: give hours, or leave both out"},
                 ServerRenew.title,
             )
         needed = math.ceil((until - due) / timedelta(hours=1))
@@ -272,7 +272,7 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
             reach = after_hours(due, min(count, MOST_HOURS))
             raise _too_short(
                 "hours" if inputs.hours is not None else "until",
-                (f"{min(count, MOST_HOURS)} hours"),
+                f"{min(count, MOST_HOURS)} hours",
                 due,
                 reach,
                 until,
@@ -280,7 +280,7 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
         return _Period("hours", count)
     if inputs.hours is not None:
         raise InvalidInput(
-            {"hours": ("the server is paid by the month: give months, or leave both out")}, ServerRenew.title
+            {"hours": "the server is paid by the month: give months, or leave both out"}, ServerRenew.title
         )
     choices = m.MONTHS if inputs.months is None else (inputs.months,)
     for months in choices:
@@ -296,8 +296,8 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
 def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> InvalidInput:
     advice = "give an earlier date" if field == "until" else "give a longer period, or an earlier until"
     reason = (
-        f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; "
-        f"nothing was sent. Next: {advice}"
+        f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; nothing "
+        f"was sent. Next: {advice}"
     )
     return InvalidInput({field: reason}, ServerRenew.title)
 

@@ -76,7 +76,7 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
             note = (
                 None
                 if looked[0].status == "dead"
-                else (f"delivery {looked[0].id} is {looked[0].status}, not dead")
+                else f"delivery {looked[0].id} is {looked[0].status}, not dead"
             )
         before = [_shown(delivery).shown() for delivery in looked]
         if note is not None:
@@ -98,13 +98,12 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
                     if wait.over:
                         raise Failed(
                             f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued "
-                            f"again. "
-                            "Next: run again for the others",
+                            "again. Next: run again for the others",
                             error,
                         ) from None
                     request.info(
-                        f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting "
-                        f"for the rate limit"
+                        f"{len(queued)} of {len(plan.data)} deliveries are queued again; "
+                        "waiting for the rate limit"
                     )
                     request.clock.sleep(error.retry_after or request.poll_interval)
                     continue
@@ -140,14 +139,13 @@ def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
         delivery = request.client.webhooks.deliveries.get(int(id))
     except NotFound:
         raise NoSuchObject(
-            f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets "
-            f"old ones"
+            f"there is no delivery with id {id} on this account. Next: correct delivery_id; "
+            "the log forgets old ones"
         ) from None
     if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
         raise ResourceError(
             f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; "
-            f"nothing was sent. "
-            "Next: correct delivery_id, or the subscription"
+            "nothing was sent. Next: correct delivery_id, or the subscription"
         )
     return delivery
 

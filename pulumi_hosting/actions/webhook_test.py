@@ -50,7 +50,7 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
             raise ResourceError(
                 f"webhook subscription {state.id} is disabled{reason}; nothing was sent. "
-                f"Next: enable it, then test it"
+                "Next: enable it, then test it"
             )
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
         return Plan(False, None, unknown, fetches=True, data=state)
@@ -64,8 +64,7 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
                 raise
             raise Failed(
                 f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not "
-                f"known; nothing was repeated. "
-                "Next: look at the receiver, or run again for another ping",
+                "known; nothing was repeated. Next: look at the receiver, or run again for another ping",
                 error,
             ) from None
         return WebhookTested(

@@ -73,7 +73,7 @@ CODES: Mapping[str, Code] = {
         Code(
             "insufficient_funds",
             402,
-            ("the balance does not cover the price; nothing was charged"),
+            "the balance does not cover the price; nothing was charged",
             "top up the balance and run again",
         ),
         Code(
@@ -121,7 +121,7 @@ CODES: Mapping[str, Code] = {
         Code(
             "idempotency_in_progress",
             409,
-            ("the first request with this key is still running"),
+            "the first request with this key is still running",
             "repeat with the same key later",
         ),
         Code(
@@ -181,7 +181,7 @@ CODES: Mapping[str, Code] = {
         Code(
             "upstream_unavailable",
             503,
-            ("the panel, registrar or gateway is not reachable"),
+            "the panel, registrar or gateway is not reachable",
             "run again later",
         ),
         Code("temporarily_unavailable", 503, "the service is not available at the moment", "run again later"),

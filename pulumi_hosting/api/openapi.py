@@ -32,7 +32,7 @@ def document(*, server_url: str | None = None, title: str = "Hosting Client API"
         "info": {
             "title": title,
             "version": "1.0.0",
-            "description": ("Virtual servers, domains, balance and webhooks of a hosting account."),
+            "description": "Virtual servers, domains, balance and webhooks of a hosting account.",
         },
         "servers": [{"url": server_url or "/v1"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
@@ -133,8 +133,8 @@ def _parameters() -> dict[str, Any]:
             "in": "header",
             "required": False,
             "description": (
-                "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. "
-                "Never an error."
+                "Adopted and echoed: the first 64 of its letters, digits and . _ : - "
+                "characters. Never an error."
             ),
             "schema": {"type": "string"},
         },
@@ -143,8 +143,8 @@ def _parameters() -> dict[str, Any]:
             "in": "header",
             "required": True,
             "description": (
-                "Names this request for 7 days: repeated with the same key it is answered again, "
-                "not carried out again."
+                "Names this request for 7 days: repeated with the same key it is answered "
+                "again, not carried out again."
             ),
             "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
         },
@@ -278,7 +278,7 @@ _ERROR: dict[str, Any] = {
             "properties": {
                 "code": {
                     "type": "string",
-                    "description": ("Clients branch on it; codes may be added."),
+                    "description": "Clients branch on it; codes may be added.",
                     "examples": list(CODES),
                 },
                 "message": {"type": "string", "description": "English, not stable, not for parsing."},

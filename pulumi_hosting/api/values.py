@@ -113,8 +113,8 @@ def check_domain_name(value: str) -> str:
     if value.isascii():
         if not _HOST_NAME.fullmatch(value):
             raise ValueError(
-                "must be a whole domain name such as example.com: labels of letters, digits and "
-                "hyphens between dots"
+                "must be a whole domain name such as example.com: labels of letters, digits "
+                "and hyphens between dots"
             )
     elif any(not label or len(label) > 63 for label in value.removesuffix(".").split(".")):
         raise ValueError("must be a whole domain name such as example.com, each label of 1 to 63 characters")
@@ -151,7 +151,7 @@ def look_alike(name: str) -> str | None:
         if letters and "Latin" not in scripts and letters <= _LATIN_LOOK_ALIKES:
             return (
                 f'its label "{label}" has only {" and ".join(sorted(scripts))} letters that look like '
-                f"Latin ones"
+                "Latin ones"
             )
     return None
 

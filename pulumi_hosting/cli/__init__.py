@@ -13,12 +13,12 @@ from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
 
 COMMANDS = {
     "emulator": Command(
-        "pulumi_hosting.emulator.cli", "emulator", ("Serve the whole API on this machine."), ("emulator",)
+        "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
     "offline": Command(
         "pulumi_hosting.cli.offline",
         "offline",
-        ("Run a Pulumi program without Pulumi's CLI, for trying and testing."),
+        "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
         ("pulumi",),
     ),
     "plugin": Command(

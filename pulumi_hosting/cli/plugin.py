@@ -18,8 +18,8 @@ def plugin() -> None:
     "--pulumi",
     type=click.Path(exists=True, dir_okay=False, executable=True),
     metavar="PATH",
-    help="Pulumi's CLI to install with. Default: the one on PATH; without one the plugin is copied to "
-    "Pulumi's folder.",
+    help="Pulumi's CLI to install with. Default: the one on PATH; without one the plugin is "
+    "copied to Pulumi's folder.",
 )
 def install(pulumi: str | None) -> None:
     """Make pulumi-resource-hosting of this installation known to Pulumi's CLI."""

@@ -50,7 +50,7 @@ class InvalidInput(HostingError):
         self.fields = dict(fields)
         self.subject = subject
         super().__init__(
-            (f"{subject} is not valid: ")
+            f"{subject} is not valid: "
             + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())
         )
 
@@ -101,7 +101,7 @@ class CallError(HostingError):
     def __str__(self) -> str:
         advice = self.advice
         return (
-            (f"{self.args[0]}. {advice}{self._facts(False)}")
+            f"{self.args[0]}. {advice}{self._facts(False)}"
             if advice
             else f"{self.args[0]}{self._facts(False)}"
         )
@@ -175,7 +175,7 @@ class RedirectRefused(TransportError):
         return (
             super().advice.replace("Next: ", "Next: check the base URL, then ")
             if self.outcome_unknown
-            else ("Next: check the base URL")
+            else "Next: check the base URL"
         )
 
 

@@ -232,8 +232,8 @@ class Client(Services):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "a Client holds an API key and connections: make one where it is needed instead of "
-            "pickling or copying it"
+            "a Client holds an API key and connections: make one where it is needed instead "
+            "of pickling or copying it"
         )
 
 

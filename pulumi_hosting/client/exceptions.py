@@ -204,9 +204,7 @@ class InsufficientScope(Forbidden, codes=("insufficient_scope",)):
 
     def _what(self, row: Code | None) -> str:
         return (
-            (f"the API key lacks a scope: {', '.join(self.required)}")
-            if self.required
-            else super()._what(row)
+            f"the API key lacks a scope: {', '.join(self.required)}" if self.required else super()._what(row)
         )
 
 

@@ -75,7 +75,7 @@ def prepare(
     if cursor is not None:
         text["cursor"] = cursor
     headers = {
-        "Accept": ("application/pdf, application/json")
+        "Accept": "application/pdf, application/json"
         if bytes in operation.responses.values()
         else "application/json"
     }
@@ -111,7 +111,7 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
     names = operation.path_parameters
     if len(ids) != len(names):
         raise InvalidInput(
-            dict.fromkeys(names, "needed in the path") or {"ids": ("the path has none")}, operation.id
+            dict.fromkeys(names, "needed in the path") or {"ids": "the path has none"}, operation.id
         )
     wrong = {}
     path = operation.path
@@ -191,6 +191,6 @@ def checked_key(operation: Operation, given: str | None, new_id: Callable[[], st
     key = new_id() if given is None else given
     if not isinstance(key, str) or len(key) not in KEY_LENGTH or any(not "!" <= char <= "~" for char in key):
         raise InvalidInput(
-            {"idempotency_key": ("must be 16 to 128 printable ASCII characters without spaces")}, operation.id
+            {"idempotency_key": "must be 16 to 128 printable ASCII characters without spaces"}, operation.id
         )
     return key

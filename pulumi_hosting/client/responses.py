@@ -279,7 +279,7 @@ def refusal(
     if not isinstance(code, str) or not code:
         code, message = (
             f"http_{answer.status}",
-            (f"the answer is {_kind(answer)} without the API's error envelope"),
+            f"the answer is {_kind(answer)} without the API's error envelope",
         )
     return error_class(answer.status, code)(
         status=answer.status,
@@ -312,9 +312,8 @@ def _redirect(operation: Operation, answer: HttpResponse, meta: Meta) -> Redirec
     except ValueError:
         host = "an unreadable place"
     return RedirectRefused(
-        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is never "
-        f"followed: "
-        "it would carry the API key there",
+        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is "
+        "never followed: it would carry the API key there",
         outcome_unknown=operation.is_write,
         request_id=meta.request_id,
         operation=operation.id,

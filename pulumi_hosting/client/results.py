@@ -195,8 +195,8 @@ class Pages(Generic[R]):
         """
         if index < 0:
             raise IndexError(
-                f"{self._operation}: a list that is read as it is walked has no end to count "
-                f"from; use list(...)"
+                f"{self._operation}: a list that is read as it is walked has no end to "
+                "count from; use list(...)"
             )
         for place, item in enumerate(self):
             if place == index:
@@ -205,8 +205,8 @@ class Pages(Generic[R]):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"whether {self._operation} has items is not known before it is asked; use "
-            f"list(...), or next(iter(...), None)"
+            f"whether {self._operation} has items is not known before it is asked; use list(...), "
+            "or next(iter(...), None)"
         )
 
     def __len__(self) -> int:

@@ -60,7 +60,7 @@ class Transport:
     observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
     def __init__(
-        self, settings: Settings, clock: Callable[[], float], transport: ("httpx.BaseTransport | None") = None
+        self, settings: Settings, clock: Callable[[], float], transport: "httpx.BaseTransport | None" = None
     ) -> None:
         self._settings = settings
         self._clock = clock

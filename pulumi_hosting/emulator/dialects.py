@@ -50,7 +50,7 @@ AUTO_RENEW_AT_REGISTRATION = Difference(23, "`auto_renew` accepted at registrati
 REGISTERED_DOMAIN = Difference(24, "`domain` of a registration: an object, or the name", "object", "name")
 RENEWED_DOMAIN = Difference(25, "`domain` of a renewal: an object, or the name", "object", "name")
 PENDING_RENEWAL = Difference(
-    25, ("a renewal whose new date is not visible yet"), (200, "pending_sync"), (202, "pending")
+    25, "a renewal whose new date is not visible yet", (200, "pending_sync"), (202, "pending")
 )
 TRANSFER_STATUS = Difference(27, "`status` of a transfer", "transfer_pending", "pending_transfer")
 BLOCKED_DOMAIN_STATUS = Difference(28, "`status` of a blocked domain (none: its own)", None, "cancelled")
@@ -65,13 +65,13 @@ INVOICE_TYPES = Difference(
     },
 )
 HOURLY_BREAKDOWN = Difference(
-    49, ("`breakdown` of an hourly server's refund: per paid invoice, or empty"), True, False
+    49, "`breakdown` of an hourly server's refund: per paid invoice, or empty", True, False
 )
 DELIVERY_PAYLOAD = Difference(
-    38, ("`payload` of a delivery wherever one is shown, or only in the read of one"), True, False
+    38, "`payload` of a delivery wherever one is shown, or only in the read of one", True, False
 )
 PREVIOUS = Difference(
-    42, ("`data.previous` of an event without a previous state: null, or absent"), "null", "absent"
+    42, "`data.previous` of an event without a previous state: null, or absent", "null", "absent"
 )
 
 DIFFERENCES: tuple[Difference[Any], ...] = tuple(

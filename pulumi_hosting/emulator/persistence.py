@@ -176,7 +176,7 @@ def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
         reason = (
             str(error)
             if isinstance(error, sqlite3.Error | UnreadableStateFile)
-            else ("it does not hold what the emulator wrote")
+            else "it does not hold what the emulator wrote"
         )
         raise UnreadableStateFile(
             f"cannot use the state file {path}: {reason}; give another --state, or move the file away"

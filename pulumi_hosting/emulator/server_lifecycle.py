@@ -169,7 +169,7 @@ def renew_from_balance(
         account,
         "vds_renewal",
         amount,
-        (f"Renewal of {server.name}"),
+        f"Renewal of {server.name}",
         now,
         server_id=server.id,
         period=period,

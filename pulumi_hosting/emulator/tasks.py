@@ -156,7 +156,7 @@ def domain_due(store: Store, task: Task) -> None:
     account, price = store.accounts[domain.account_id], price_list.ZONES[domain.tld].price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
         invoice = ledger.new_invoice(
-            store, account, "domain_renewal", price, (f"Renewal of {domain.name}"), now, domain_id=domain.id
+            store, account, "domain_renewal", price, f"Renewal of {domain.name}", now, domain_id=domain.id
         )
         ledger.pay(store, account, invoice, now, ledger.BILLING)
         registrar.extend(store, domain, 1, now)

@@ -129,8 +129,8 @@ class Once(Generic[T]):
         if refusal is not None:
             raise refusal
         raise ResourceError(
-            f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait "
-            f"for the oldest to be forgotten"
+            f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for "
+            "the oldest to be forgotten"
         )
 
     def _is_done_after(self, error: CallError, wait: Poller, outage: Poller) -> bool:
@@ -209,9 +209,8 @@ class Once(Generic[T]):
         for id, net in ours.items():
             if net > 0:
                 raise Failed(
-                    f"{error.summary} — invoice {id} is paid, and the {self.what} does not show; nothing was "
-                    f"repeated. "
-                    "Next: look at it before running again, or ask the provider",
+                    f"{error.summary} — invoice {id} is paid, and the {self.what} does not show; nothing "
+                    "was repeated. Next: look at it before running again, or ask the provider",
                     error,
                 )
         if ours:

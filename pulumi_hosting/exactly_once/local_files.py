@@ -49,8 +49,7 @@ def check_platform() -> None:
     except ImportError:
         raise LocalFilesError(
             f"this platform ({sys.platform}) has no POSIX file locks, without which two runs could buy the "
-            f"same thing. "
-            "Next: run it on Linux or macOS, on Windows in WSL 2"
+            "same thing. Next: run it on Linux or macOS, on Windows in WSL 2"
         ) from None
 
 
@@ -72,8 +71,7 @@ def directory() -> Path:
     except OSError as error:
         raise LocalFilesError(
             f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "
-            f"HOSTING_RUNTIME_DIR to a directory "
-            "that only this user can write to"
+            "HOSTING_RUNTIME_DIR to a directory that only this user can write to"
         ) from None
     problem = None
     if not stat.S_ISDIR(found.st_mode):
@@ -84,8 +82,8 @@ def directory() -> Path:
         problem = f"can be used by others (mode {stat.S_IMODE(found.st_mode):o})"
     if problem is not None:
         raise LocalFilesError(
-            f"the directory {path} for lock files {problem}. Next: chmod 700 it, or set HOSTING_RUNTIME_DIR "
-            f"to another one"
+            f"the directory {path} for lock files {problem}. Next: chmod 700 it, or set "
+            "HOSTING_RUNTIME_DIR to another one"
         )
     return path
 
@@ -126,8 +124,8 @@ def lock(
         if time.monotonic() >= until:
             raise LockTimeout(
                 f"{purpose}: another process on this machine is working on it and did not finish within "
-                f"{timeout:.0f} s; nothing was sent. "
-                "Next: wait for the other run to end, or end it, then run again"
+                f"{timeout:.0f} s; nothing was sent. Next: wait for the other run to end, "
+                "or end it, then run again"
             )
         if not waiting:
             waiting = True

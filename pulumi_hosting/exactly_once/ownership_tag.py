@@ -89,7 +89,7 @@ def _holder(tag: str) -> str:
 
 def was_taken_over(
     recorded: str | None, present: str | None
-) -> Literal[("by a later run"), "by another", None]:
+) -> Literal["by a later run", "by another", None]:
     """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the
     account.
 

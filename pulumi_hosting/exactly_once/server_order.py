@@ -183,8 +183,8 @@ class ServerOrder:
                 if accepted := self._accepted(answer):
                     return accepted
         raise ResourceError(
-            f"{GENERATIONS} orders of server {self.name!r} within seven days are all spent. "
-            "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
+            f"{GENERATIONS} orders of server {self.name!r} within seven days are all spent. Next: wait for "
+            "the oldest to be forgotten, or set order_attempt to a new number"
         )
 
     @contextmanager
@@ -233,7 +233,7 @@ class ServerOrder:
             raise namesake(self.request, namesakes[0], self.attempt)
         if proven.server is not None and not after_sending:
             must_be_allowed(
-                self.request, proven.server, ("is named by this resource's idempotency key"), self.attempt
+                self.request, proven.server, "is named by this resource's idempotency key", self.attempt
             )
         return proven
 
@@ -243,10 +243,9 @@ class ServerOrder:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if wait.over:
                 raise WaitTimeout(
-                    f"order {known} for a server named {self.name!r} is still {pending[0].status} "
-                    f"after "
-                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be "
-                    f"waited for",
+                    f"order {known} for a server named {self.name!r} is still {pending[0].status} after "
+                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run "
+                    "again, it will be waited for",
                     id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                 )
             self.request.info(f"waiting for order {known} ({pending[0].status})")
@@ -270,8 +269,8 @@ class ServerOrder:
         state = classify(error, self._contradicted)
         if state is KeyState.REFUSED and error.outcome_unknown:
             raise ResourceError(
-                f"{error.summary} — whether the order was carried out is not known. "
-                "Next: run again; the same order is repeated, never a second one"
+                f"{error.summary} — whether the order was carried out is not known. Next: run again; the "
+                "same order is repeated, never a second one"
             ) from None
         if state is KeyState.REFUSED:
             raise error
@@ -282,8 +281,7 @@ class ServerOrder:
         if not self._money_unmoved():
             raise ResourceError(
                 f"{error.summary} — whether the order was carried out is not known; nothing was repeated. "
-                f"Next: run again, "
-                "and compare invoices and servers before ordering by hand"
+                "Next: run again, and compare invoices and servers before ordering by hand"
             ) from None
         if looked_again:
             raise ResourceError(
@@ -343,7 +341,7 @@ class ServerOrder:
         if server is None:
             return None
         reason, attempts = (
-            ("this resource's idempotency key names it"),
+            "this resource's idempotency key names it",
             answer.meta.attempts if answer.meta else 1,
         )
         return Ordered(
@@ -403,10 +401,8 @@ class ServerOrder:
             # was renamed with it.
             raise ResourceConflict(
                 f"this declaration's order was answered with server {server.id} already, which is named "
-                f"{server.name!r} by now; "
-                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt "
-                f"to {self.attempt + 1} "
-                "to order another",
+                f"{server.name!r} by now; nothing was ordered. Next: set adopt_id to {server.id} to take it "
+                f"over, or order_attempt to {self.attempt + 1} to order another",
                 id=str(server.id),
             )
         return server

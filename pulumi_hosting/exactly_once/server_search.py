@@ -45,14 +45,12 @@ def namesake(request: Request, server: m.Server, attempt: int) -> ResourceConfli
         alias = (
             f"if this resource was renamed from {old!r}, "
             if old
-            else ("if this resource had another name in the program before, ")
+            else "if this resource had another name in the program before, "
         ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
     return ResourceConflict(
         f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
-        f"declaration ordered it; "
-        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another "
-        f"name, "
-        f"or set order_attempt to {attempt + 1} to order one more of that name",
+        f"declaration ordered it; nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it "
+        f"over, choose another name, or set order_attempt to {attempt + 1} to order one more of that name",
         id=str(server.id),
     )
 
@@ -110,9 +108,8 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
     if server.name != name:
         raise ResourceConflict(
             f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not "
-            f"{name!r}; nothing was ordered. "
-            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order "
-            f"another one",
+            f"{name!r}; nothing was ordered. Next: set adopt_id={server.id} to take it over, or "
+            f"order_attempt={attempt + 1} to order another one",
             id=str(server.id),
         )
     if not lenient:
@@ -134,10 +131,8 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
     when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
     raise ResourceConflict(
         f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. "
-        f"Next: set adopt_id={server.id} "
-        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to "
-        f"replace it, run it again with "
-        "--refresh",
+        f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another "
+        "one; if this run was asked to replace it, run it again with --refresh",
         id=str(server.id),
     )
 

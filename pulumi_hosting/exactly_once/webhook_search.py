@@ -94,8 +94,8 @@ def delete_doubles(request: Request, found: Iterable[m.Subscription]) -> None:
             continue
         except HostingError as error:
             request.warn(
-                f"webhook subscription {double.id} is a second one of this resource and could not be "
-                f"deleted: {error}"
+                f"webhook subscription {double.id} is a second one of this resource and "
+                f"could not be deleted: {error}"
             )
         else:
             request.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
@@ -116,8 +116,8 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
         ]
     except HostingError as error:  # it was made, and its secret is not shown again
         request.warn(
-            f"webhook subscription {made.id} was made, and whether another run made one too is not "
-            f"known: {error}"
+            f"webhook subscription {made.id} was made, and whether another run made one "
+            f"too is not known: {error}"
         )
         return None
     first = min(same, key=lambda one: one.id, default=None)
@@ -129,13 +129,13 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
         pass
     except HostingError as error:
         request.warn(
-            f"webhook subscription {made.id} is a second one beside {first.id} and could not be "
-            f"deleted: {error}"
+            f"webhook subscription {made.id} is a second one beside {first.id} and "
+            f"could not be deleted: {error}"
         )
         return None
     at_once = (
-        f"another run made webhook subscription {first.id} at the same moment, and only that run "
-        "knows its secret"
+        f"another run made webhook subscription {first.id} at the same moment, and only "
+        "that run knows its secret"
     )
     if request.name_is_identity:
         request.warn(f"{at_once}; this run's own was deleted")

@@ -98,8 +98,8 @@ def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, s
         return
     if state.id in request.owned:
         raise ResourceError(
-            f"adopt_id names {resource.title} {state.id}, the resource being replaced; nothing was "
-            f"changed. Next: leave adopt_id out"
+            f"adopt_id names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
+            "Next: leave adopt_id out"
         )
     if state.id in request.ownership.of_others(request.identity):
         raise ResourceError(
@@ -423,8 +423,8 @@ def _looked_up(
         current = _find(request, resource, inputs)
     if current is None and must_exist:
         raise NoSuchObject(
-            f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it "
-            f"out to create one"
+            f"there is no {resource.title} with id {id} on this account. Next: correct the id, or "
+            "leave it out to create one"
         )
     return current
 
@@ -442,8 +442,7 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
         ):
             raise ResourceError(
                 f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not "
-                f"{given[field]!r}; nothing was removed. "
-                f"Next: correct the id, or leave {field} out"
+                f"{given[field]!r}; nothing was removed. Next: correct the id, or leave {field} out"
             )
 
 
@@ -453,27 +452,25 @@ def _refuse_namesake(request: Request, resource: Resource[Any, Any], inputs: Any
     if other is not None and other.id != current.id:
         raise ResourceConflict(
             f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} "
-            f"{other.id} already has that name; "
-            f"nothing was changed. Next: choose another name, or delete {resource.title} {other.id} first",
+            f"{other.id} already has that name; nothing was changed. Next: choose another name, or delete "
+            f"{resource.title} {other.id} first",
             id=other.id,
         )
 
 
 def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) -> str:
     what = "; ".join(
-        (f"{change.field} is {change.before!r}, not {change.after!r}")
+        f"{change.field} is {change.before!r}, not {change.after!r}"
         for change in found.changes
         if change.replaces
     )
     if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
         return (
             f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
-            f"changed in place; nothing was "
-            "changed. Next: declare what it is, or have it reinstalled (state: reinstalled), which erases "
-            "its disk"
+            "changed in place; nothing was changed. Next: declare what it is, or have it reinstalled "
+            "(state: reinstalled), which erases its disk"
         )
     return (
         f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
-        f"changed in place; nothing was changed. "
-        f"Next: declare what it is, or delete it first and order anew"
+        "changed in place; nothing was changed. Next: declare what it is, or delete it first and order anew"
     )

@@ -63,8 +63,8 @@ class Budget:
             del self._planned[identity]
         return (
             f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
-            f"{cost.currency}, more than "
-            f"{self._setting} {self.limit}; it is not ordered. Next: raise {self._setting}, or declare less"
+            f"{cost.currency}, more than {self._setting} {self.limit}; it is not ordered. Next: raise "
+            f"{self._setting}, or declare less"
         )
 
     def unpriced(self) -> str | None:
@@ -75,8 +75,7 @@ class Budget:
             return None
         return (
             f"its price is not known, and {self._setting} is {self.limit}; it is not ordered. Next: see why "
-            f"there is no price, or leave "
-            f"{self._setting} out"
+            f"there is no price, or leave {self._setting} out"
         )
 
     def found(self, identity: str, cost: Cost) -> str | None:
@@ -100,8 +99,7 @@ class Budget:
             limit = f", and {self._setting} is {self.limit}" if self.limit is not None else ""
             self._exceeded = (
                 f"{amount} {cost.currency} were charged for {cost.what}, announced were {cost.amount}; this "
-                f"run has charged "
-                f"{total} {cost.currency}{limit}"
+                f"run has charged {total} {cost.currency}{limit}"
             )
             return self._exceeded
 

@@ -47,9 +47,7 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
     later = frozenset(unknown)
     known = {name: value for name, value in raw.items() if name not in later}
     failures = {
-        name: ("is not an input of this resource")
-        for name in later
-        if name not in resource.Inputs.model_fields
+        name: "is not an input of this resource" for name in later if name not in resource.Inputs.model_fields
     }
     open_fields = later & frozenset(resource.Inputs.model_fields)
     model: type[Inputs] = resource.Inputs
@@ -95,7 +93,7 @@ def reasons(error: ValidationError) -> dict[str, str]:
         reason = item["msg"].removeprefix("Value error, ")
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
-        reason = {"missing": "is required", "extra_forbidden": ("is not an input of this resource")}.get(
+        reason = {"missing": "is required", "extra_forbidden": "is not an input of this resource"}.get(
             item["type"], reason
         )
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))

@@ -81,7 +81,7 @@ def diff(
         if field in unknown:
             if not trait.when_creating and how != "keep":
                 changes.append(
-                    Change(field, _shown(field, before, secret), ("(known after apply)"), how == "replace")
+                    Change(field, _shown(field, before, secret), "(known after apply)", how == "replace")
                 )
             continue
         after = news[field]
@@ -111,9 +111,8 @@ def diff(
     if not rebuilt:  # else the new ones are installed with the rest
         remarks += [
             f"{field} has changed and is installed only when a {resource.title} is made: the change has no "
-            f"effect. Next: to have it installed, "
-            "set rebuild to 'replace' (a new one, the old one is deleted) or 'reinstall' (the same one, its "
-            "disk is erased)"
+            "effect. Next: to have it installed, set rebuild to 'replace' (a new one, the old one is "
+            "deleted) or 'reinstall' (the same one, its disk is erased)"
             for field in installed
         ]
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
@@ -170,6 +169,6 @@ def refuse_forbidden(resource: Resource[Any, Any], current: State, found: Diff) 
         what = ", ".join(found.refusals)
         raise Unchangeable(
             f"{resource.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild "
-            f"is 'forbid'; nothing was changed. "
-            "Next: declare what it is, or set rebuild to 'replace' or 'reinstall'"
+            "is 'forbid'; nothing was changed. Next: declare what it is, or set rebuild to "
+            "'replace' or 'reinstall'"
         )

@@ -22,8 +22,7 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
     if made == "live":
         raise WrongMode(
             f"{named} was made with a live key, and a test key may look at it but never change it; nothing "
-            f"was sent. "
-            "Next: use the live key for changes, the test key for previews"
+            "was sent. Next: use the live key for changes, the test key for previews"
         )
     raise WrongMode(
         f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
@@ -36,9 +35,8 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
     mode = "test" if client.is_test_key else "live"
     if declared not in (None, mode):
         raise WrongMode(
-            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and "
-            f"change nothing. "
-            f"Next: use a {declared} key"
+            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, "
+            f"and change nothing. Next: use a {declared} key"
         )
 
 

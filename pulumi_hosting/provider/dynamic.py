@@ -63,7 +63,7 @@ class _Provider(ResourceProvider):
         return CheckResult(
             inputs,
             [
-                CheckFailure("", (f"{camel(name)}: {reason}") if name else reason)
+                CheckFailure("", f"{camel(name)}: {reason}" if name else reason)
                 for name, reason in failures.items()
             ],
         )

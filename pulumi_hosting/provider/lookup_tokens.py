@@ -46,7 +46,7 @@ def _given(lookup: Lookup, args: Mapping[str, Any]) -> tuple[list[Any], dict[str
     known = {field.wire: field for field in lookup.arguments}
     given = {name: number_from_wire(value) for name, value in args.items() if value is not None}
     wrong = {
-        name: (f"is no argument of {lookup.wire}; there are {', '.join(known) or 'none'}")
+        name: f"is no argument of {lookup.wire}; there are {', '.join(known) or 'none'}"
         for name in given
         if name not in known
     }

@@ -152,8 +152,7 @@ class ProviderSession(Session):
         if creating and self.client.is_test_key and "live" in self._seen_modes:
             raise ResourceError(
                 "this stack holds objects made with a live key, and a test key must not add simulated ones "
-                "to them; nothing was sent. "
-                "Next: use the live key for changes, the test key for previews"
+                "to them; nothing was sent. Next: use the live key for changes, the test key for previews"
             )
 
     def cancel(self) -> None:

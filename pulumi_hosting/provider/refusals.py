@@ -26,8 +26,8 @@ def other_account(resource: Resource[Any, Any], id: str, olds: PropertyValues, o
 def made_with_a_test_key(resource: Resource[Any, Any], id: str) -> ResourceError:
     return ResourceError(
         f"{resource.title} {id} was made with a test key: nothing of it is real, and this is a live key; "
-        "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with "
-        "the live key"
+        "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
+        "pulumi up with the live key"
     )
 
 
@@ -37,8 +37,8 @@ def not_there_yet(resource: Resource[Any, Any], id: str) -> str:
 
 def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
     return ResourceError(
-        f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh "
-        "makes it again"
+        f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up "
+        "--refresh makes it again"
     )
 
 

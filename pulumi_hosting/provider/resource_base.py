@@ -151,8 +151,8 @@ class Declaration:
             or server._kind != "server"
         ):
             raise WrongArguments(
-                f"{name}: server must be a Server, and this is a {type(server).__name__}. "
-                f"Next: give server_id"
+                f"{name}: server must be a Server, and this is a "
+                f"{type(server).__name__}. Next: give server_id"
             )
         given["server_id"] = server.id
         return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None

@@ -112,9 +112,8 @@ class AccountCheck:
         for order in look.pending_orders:
             if not (look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
                 yield (
-                    f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is "
-                    f"being "
-                    f"delivered and in no state"
+                    f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is being "
+                    "delivered and in no state"
                 )
 
     def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
@@ -133,15 +132,13 @@ class AccountCheck:
             may_point = self._may(address["id"], id, server_id) or ("ptr", id) in self._outside
             if address["ptr"] and not (look.holds(PTR, id) or may_point):
                 yield (
-                    f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 "
-                    f"per "
-                    f"month) is set and in no state"
+                    f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 per "
+                    "month) is set and in no state"
                 )
         for address in unheld[: max(0, len(unheld) + server["addresses_coming"] - on_their_way)]:
             yield (
                 f"address {server_id}/{address['id']} ({address['address']} of server {server['name']}, "
-                f"{address['price_monthly']}"
-                " per month) is live and in no state"
+                f"{address['price_monthly']} per month) is live and in no state"
             )
         if server["addresses_coming"] > on_their_way:
             yield f"server {server_id} ({server['name']}) gets an address that is paid and in no state"
@@ -219,8 +216,8 @@ class AccountCheck:
             ):
                 return
             yield (
-                f"charge of {amount} for {_subject(row)}, which is not on the account and was never in a "
-                f"state"
+                f"charge of {amount} for {_subject(row)}, which is not on the account "
+                "and was never in a state"
             )
 
     def _server_charge(
@@ -238,8 +235,8 @@ class AccountCheck:
             return
         if paid and not self._is_ours(row, SERVER, id):
             yield (
-                f"charge of {row['amount']} for server {id}, which is not on the account and was never in "
-                f"a state"
+                f"charge of {row['amount']} for server {id}, which is not on the account "
+                "and was never in a state"
             )
         elif paid and self._refund_is_due(look, id, invoice, row, paid):
             yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
@@ -273,8 +270,8 @@ class AccountCheck:
                 )
         elif self._refund_is_due(look, server_id, invoice, row, paid):
             yield (
-                f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not "
-                f"refunded"
+                f"charge of {row['amount']} for an address of server {server_id}, which "
+                "is gone, was not refunded"
             )
 
     def _refund(
@@ -287,8 +284,8 @@ class AccountCheck:
             yield f"refund of {row['amount']} for server {id}, which is live"
         elif not any(self._is_ours(charge, SERVER, id) for charge in charges):
             yield (
-                f"refund of {row['amount']} for server {id}, which was never in a state: it was not the "
-                f"tool's to delete"
+                f"refund of {row['amount']} for server {id}, which was never in a state: it was "
+                "not the tool's to delete"
             )
 
     def _refund_is_due(

@@ -55,7 +55,7 @@ class Rehearsal:
         self.report(
             f"engine: {self.engine}"
             + (
-                (" (for trying and testing; real stacks are run by pulumi)")
+                " (for trying and testing; real stacks are run by pulumi)"
                 if self.engine.name == "offline"
                 else ""
             )
@@ -84,11 +84,7 @@ class Rehearsal:
                 self.stack.remove()
         self.report(
             "rehearsal: "
-            + (
-                "everything as expected"
-                if not self.failed
-                else (f"not as expected: {'; '.join(self.failed)}")
-            )
+            + ("everything as expected" if not self.failed else f"not as expected: {'; '.join(self.failed)}")
         )
         return not self.failed
 

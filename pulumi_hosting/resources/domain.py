@@ -96,16 +96,16 @@ class DomainInputs(base.Inputs):
     years: Annotated[
         Annotated[WholeNumber, AfterValidator(_years)],
         Field(
-            description="Years paid when registering: 1 to 10, within the zone's bounds. Used at "
-            "creation only."
+            description="Years paid when registering: 1 to 10, within the zone's "
+            "bounds. Used at creation only."
         ),
         PRICES,
     ] = 1
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
         Field(
-            description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot at "
-            "the end do not matter."
+            description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot "
+            "at the end do not matter."
         ),
         Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
@@ -185,8 +185,8 @@ class DomainState(base.State):
     )
     charged: str | None = Field(
         default=None,
-        description="What the registration or transfer cost (decimal, in currency); empty for "
-        "adopted domains.",
+        description="What the registration or transfer cost (decimal, in currency); "
+        "empty for adopted domains.",
     )
     created_at: str | None = Field(default=None, description="When it was ordered here (RFC 3339, UTC).")
 
@@ -299,8 +299,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 return self._from_order(request, inputs, order)
             if request.client.is_test_key:
                 request.info(
-                    f"{inputs.name} is on this account already (id {existing.id}); with a test key "
-                    "nothing is ordered"
+                    f"{inputs.name} is on this account already (id {existing.id}); with a "
+                    "test key nothing is ordered"
                 )
                 return _from_api(existing).model_copy(update={"id": inputs.name})
             # of an own one a replacement is asked for
@@ -371,8 +371,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         found = self._resolved(request, id)
         if found is None:
             raise ResourceError(
-                f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it "
-                "out to order it"
+                f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or "
+                "leave it out to order it"
             )
         if ascii_name(found.name) != inputs.name:
             raise ResourceError(

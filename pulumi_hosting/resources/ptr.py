@@ -40,8 +40,8 @@ class PtrInputs(base.Inputs):
     address: Annotated[
         Annotated[str, AfterValidator(address_list.plain_address)] | None,
         Field(
-            description="An IPv4 or IPv6 address of the server; its primary one when absent. A change makes "
-            "another record."
+            description="An IPv4 or IPv6 address of the server; its primary one when absent. A "
+            "change makes another record."
         ),
         REPLACES,
     ] = None

@@ -243,8 +243,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
             request.warn(
-                f"server {state.id}: its new root password was not shown. Next: declare a "
-                "password, or reset it"
+                f"server {state.id}: its new root password was not shown. Next: "
+                "declare a password, or reset it"
             )
         installed = {
             "os": inputs.os,

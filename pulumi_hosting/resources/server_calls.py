@@ -59,8 +59,8 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
         if wait.over:
             raise WaitTimeout(
                 f"order {order.invoice_id} for server {name!r} is still {order.status} after "
-                f"{request.wait_timeout:.0f} s. Next: run again; the order is known and will be waited for, "
-                "not placed again",
+                f"{request.wait_timeout:.0f} s. Next: run again; the order is known and will be "
+                "waited for, not placed again",
                 id=id,
             )
         request.info(f"server {name}: order {order.invoice_id} is {order.status}")

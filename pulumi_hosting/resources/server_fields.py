@@ -56,8 +56,8 @@ class ServerInputs(base.Inputs):
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
         Field(
-            description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
-            "creation only."
+            description="Months paid when ordering: 1, 3, 6 or 12. Not together with "
+            "hours. Used at creation only."
         ),
         PRICES,
     ] = 1
@@ -104,8 +104,8 @@ class ServerInputs(base.Inputs):
     custom_fields: Annotated[
         Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
         Field(
-            description="Answers to the provider's extra order questions, up to 30. Matter when "
-            "ordering only."
+            description="Answers to the provider's extra order questions, up to 30. "
+            "Matter when ordering only."
         ),
         WHEN_CREATING,
     ] = None
@@ -133,8 +133,8 @@ class ServerInputs(base.Inputs):
     order_attempt: Annotated[
         Annotated[Count, Field(le=10**6)] | None,
         Field(
-            description="Increment to force a new order after the provider refused to create a "
-            "possible duplicate."
+            description="Increment to force a new order after the provider refused to "
+            "create a possible duplicate."
         ),
         WHEN_CREATING,
     ] = None
@@ -223,8 +223,8 @@ class ServerState(base.State):
         default=None, description="Host name that the control panel keeps, which a rename may not change."
     )
     status: str = Field(
-        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning "
-        "while being created."
+        description="active, stopped, suspended, pending_cancel, cancelled or terminated; "
+        "provisioning while being created."
     )
     tariff_id: int | None = Field(
         default=None, description="Number of the tariff in the catalog; empty once the tariff is gone."
@@ -233,8 +233,8 @@ class ServerState(base.State):
     os: str | None = Field(default=None, description="Slug of the installed image, such as debian-12.")
     os_shown: str | None = Field(
         default=None,
-        description="Image slug that the API goes on showing after a reinstallation, where it "
-        "does not follow.",
+        description="Image slug that the API goes on showing after a reinstallation, "
+        "where it does not follow.",
     )
     power: str | None = Field(
         default=None, description="running or stopped; empty while the service keeps it suspended."
@@ -288,14 +288,14 @@ class ServerState(base.State):
     )
     ssh_key_fingerprints: list[str] | None = Field(
         default=None,
-        description="Fingerprints of the SSH keys installed, in the SHA256 form, where all of "
-        "them were known.",
+        description="Fingerprints of the SSH keys installed, in the SHA256 form, "
+        "where all of them were known.",
     )
     password: Secret | None = Field(default=None, description="Root password as declared.")
     ownership_tag: str | None = Field(
         default=None,
-        description="Tag behind the notes on the account, as last written: tells whether a later run took "
-        "the server over.",
+        description="Tag behind the notes on the account, as last written: tells whether a later "
+        "run took the server over.",
     )
 
 

@@ -30,24 +30,24 @@ class ServerIpInputs(base.Inputs):
     server_id: Annotated[
         IdText,
         Field(
-            description="Id of the server that gets one more IPv4 address. A change buys another, "
-            "for that server."
+            description="Id of the server that gets one more IPv4 address. A change buys "
+            "another, for that server."
         ),
         REPLACES_AND_PRICES,
     ]
     adopt_id: Annotated[
         Annotated[str, Field(min_length=1, max_length=64)] | None,
         Field(
-            description="Take over this bought address of the server (its id, or the address itself) "
-            "instead of buying one."
+            description="Take over this bought address of the server (its id, or the address "
+            "itself) instead of buying one."
         ),
         ADOPTS,
     ] = None
     order_attempt: Annotated[
         base.WholeNumber | None,
         Field(
-            description="Buy although the server has up to this many addresses of unknown origin: they "
-            "are another's."
+            description="Buy although the server has up to this many addresses of unknown "
+            "origin: they are another's."
         ),
         WHEN_CREATING,
     ] = None
@@ -125,8 +125,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     State = ServerIpState
     parent = "server"
     early_deletion = (
-        "destroy releases the address before its server, and only an address that goes with its "
-        "server is refunded"
+        "destroy releases the address before its server, and only an address that goes "
+        "with its server is refunded"
     )
     control_path = "/servers/{}/ips/{}"
     scopes: ClassVar = {
@@ -201,15 +201,15 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
-                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or "
-                "leave it out to buy one"
+                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, "
+                "or leave it out to buy one"
             )
         id = f"{inputs.server_id}/{ip.id}"
         owners = Owners(request, inputs.server_id)
         if id in request.ownership.of_others(request.identity) or owners.is_held_by_a_running_process(ip):
             raise ResourceError(
-                f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: "
-                "correct adopt_id"
+                f"adopt_id: another resource has {self.title} {id} already; nothing was "
+                "changed. Next: correct adopt_id"
             )
         return _from_api(inputs.server_id, ip)
 
@@ -289,8 +289,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             return
         if ip.primary:
             raise ResourceError(
-                f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: "
-                "correct the id"
+                f"{ip.address} is the primary address of server {server_id} and cannot be "
+                "released. Next: correct the id"
             )
         self._release(request, server_id, ip)
         Owners(request, server_id).forget(str(ip.id))

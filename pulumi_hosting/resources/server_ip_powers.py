@@ -103,8 +103,8 @@ class ServerIpResource(
             )
             unclear = (
                 "this machine does not know whose it is: an interrupted run of this resource may have "
-                "bought it; nothing is paid before that is known, and unless another resource here "
-                f"has it, {follows}"
+                "bought it; nothing is paid before that is known, and unless another "
+                f"resource here has it, {follows}"
             )
             return self._taken_over(_from_api(inputs.server_id, unowned[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)

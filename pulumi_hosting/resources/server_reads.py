@@ -232,8 +232,8 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     server = living_server(request, id)
     if server is None:
         raise ResourceError(
-            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or leave it "
-            "out to order one"
+            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
+            "leave it out to order one"
         )
     billing = server.billing
     shown = {

@@ -73,8 +73,8 @@ class SshKeyState(base.State):
     )
     taken_over: bool | None = Field(
         default=None,
-        description="With Pulumi: whether it was on the account already, so that destroy keeps it. "
-        "Absent with Ansible.",
+        description="With Pulumi: whether it was on the account already, so that destroy keeps "
+        "it. Absent with Ansible.",
     )
 
 
@@ -232,8 +232,8 @@ class SshKeyResource(
             request.client.ssh_keys.delete(made.id)
         except HostingError as error:
             request.warn(
-                f"SSH key {made.id} is the same as {first.id}, which another process added, and could not "
-                f"be deleted: {error}"
+                f"SSH key {made.id} is the same as {first.id}, which another process added, and "
+                f"could not be deleted: {error}"
             )
             return own
         kept = "" if request.name_is_identity else "; destroy keeps it"

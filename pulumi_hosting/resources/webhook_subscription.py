@@ -89,8 +89,8 @@ class WebhookSubscriptionInputs(base.Inputs):
     active: Annotated[
         bool,
         Field(
-            description="Whether it delivers; true (default) also enables it again when the service "
-            "has disabled it."
+            description="Whether it delivers; true (default) also enables it again when the "
+            "service has disabled it."
         ),
         Drift(inverted),
     ] = True
@@ -98,8 +98,8 @@ class WebhookSubscriptionInputs(base.Inputs):
         str | None,
         Field(
             max_length=255,
-            description="Any text; when it is another than before, a new secret is made and the old one "
-            "stops at once.",
+            description="Any text; when it is another than before, a new secret is made and "
+            "the old one stops at once.",
         ),
         Trait(trigger=True),
     ] = None
@@ -143,8 +143,8 @@ class WebhookSubscriptionState(base.State):
     )
     ownership_tag: str | None = Field(
         default=None,
-        description="Tag behind the description on the account, as last written: tells whether a later "
-        "run took it over.",
+        description="Tag behind the description on the account, as last written: tells whether "
+        "a later run took it over.",
     )
 
 
@@ -199,8 +199,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         for double in doubles(listed, found):
             request.warn(
                 f"webhook subscription {double.id} is a second one of this resource: a request of an "
-                "interrupted run was processed late. It is deleted when this resource is changed or "
-                "destroyed next"
+                "interrupted run was processed late. It is deleted when this resource is "
+                "changed or destroyed next"
             )
         return state.model_copy(update={"ownership_tag": tag_of(found)})
 
@@ -254,8 +254,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
         if found is None:
             raise ResourceError(
-                f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, "
-                "or leave it out"
+                f"adopt_id: there is no webhook subscription {id} on this account. Next: correct "
+                "adopt_id, or leave it out"
             )
         return found
 
@@ -282,8 +282,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     @staticmethod
     def _simulate(request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         request.warn(
-            "webhooks are closed to test keys: this subscription is simulated here, and nothing "
-            "will be delivered"
+            "webhooks are closed to test keys: this subscription is simulated here, and "
+            "nothing will be delivered"
         )
         number = (
             KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url})

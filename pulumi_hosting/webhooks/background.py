@@ -58,6 +58,6 @@ class LimitedWarnings:
             self._suppressed += 1
             return
         log.warning(
-            "%s%s", line, (f" (and {self._suppressed} more since the last line)") if self._suppressed else ""
+            "%s%s", line, f" (and {self._suppressed} more since the last line)" if self._suppressed else ""
         )
         self._next_at, self._suppressed = self._clock() + WARNING_INTERVAL_SECONDS, 0

@@ -82,8 +82,8 @@ class EventStore:
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise StoreInUse(f"another process uses {path}") from None
             raise ConfigurationError(
-                f"state_file is not the state file of a receiver, or is damaged: {path}: {error}. Next: give "
-                f"another path"
+                f"state_file is not the state file of a receiver, or is damaged: {path}: "
+                f"{error}. Next: give another path"
             ) from None
 
     def close(self) -> None:

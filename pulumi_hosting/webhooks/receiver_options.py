@@ -87,9 +87,9 @@ class ReceiverOptions(BaseModel):
             )
         # Raised outside of the handler: the ValidationError, which holds the values, is not its context.
         problems = [
-            (f"{name} must be {cls.model_fields[name].description}")
+            f"{name} must be {cls.model_fields[name].description}"
             if name in cls.model_fields
-            else (f"{name} is no option")
+            else f"{name} is no option"
             for name in wrong
         ]
         raise ConfigurationError(f"webhook receiver: {'; '.join(problems)}. Next: correct the options")

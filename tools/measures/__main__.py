@@ -79,7 +79,7 @@ def walks_text(walks: dict[str, Walk]) -> str:
         lines += ["", f"{name}:", "", "| Hop | Changes |", "|---|---|"]
         for hop in walk.hops:
             changes_made = [
-                (f"{change} ({times} times)") if times > 1 else change
+                f"{change} ({times} times)" if times > 1 else change
                 for change, times in hop.counted().items()
             ]
             lines.append(f"| `{hop.name}` | {'; '.join(changes_made)} |")
@@ -91,7 +91,7 @@ def readers_text(walks: dict[str, Walk]) -> str:
     lines = []
     for name, walk in walks.items():
         lines += [
-            (f"{name}: {len(walk.readers)} functions read it and do not pass it on:"),
+            f"{name}: {len(walk.readers)} functions read it and do not pass it on:",
             *(f"  {reader}" for reader in walk.readers),
             "",
         ]
@@ -108,12 +108,12 @@ def sizes_text(root: Path) -> str:
     lines += [
         "",
         f"{len(long)} hand-written files of more than {sizes.LONG} lines:",
-        *((f"  {count:5} {path}") for path, count in long),
+        *(f"  {count:5} {path}" for path, count in long),
     ]
     found = sizes.complex_functions(root)
     lines += [
         "",
-        (f"{len(found)} functions of a complexity over {sizes.COMPLEX}:"),
+        f"{len(found)} functions of a complexity over {sizes.COMPLEX}:",
         *(f"  {function}" for function in found),
     ]
     return "\n".join(lines)

@@ -41,7 +41,7 @@ def complex_functions(root: Path) -> list[str]:
         "--select",
         "C901",
         "--config",
-        (f"lint.mccabe.max-complexity = {COMPLEX}"),
+        f"lint.mccabe.max-complexity = {COMPLEX}",
     ]
     run = subprocess.run(
         [str(Path(sys.executable).parent / "ruff"), "check", *rule, "--output-format", "json", str(root)],
@@ -50,7 +50,7 @@ def complex_functions(root: Path) -> list[str]:
         check=False,
     )
     return sorted(
-        (f"{Path(found['filename']).relative_to(root)}:{found['location']['row']} {found['message']}")
+        f"{Path(found['filename']).relative_to(root)}:{found['location']['row']} {found['message']}"
         for found in json.loads(run.stdout)
     )
 

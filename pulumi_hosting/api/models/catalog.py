@@ -45,7 +45,7 @@ class PeriodPrice(Response):
         default=None, description="Discount of this period on the list price, in percent."
     )
     total: Money = Field(
-        description=("Price of the whole period with its discount, a decimal text in the tariff's currency.")
+        description="Price of the whole period with its discount, a decimal text in the tariff's currency."
     )
 
 
@@ -72,8 +72,8 @@ class Tariff(Response):
     price_hourly: Money | None = Field(
         default=None,
         description=(
-            "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; null "
-            "without hourly payment."
+            "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; "
+            "null without hourly payment."
         ),
     )
     currency: str | None = Field(

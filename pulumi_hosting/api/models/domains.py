@@ -32,9 +32,8 @@ class Domain(Response):
     )
     status: DomainStatusText = Field(
         description=(
-            "`pending` and `transfer_pending` until the registrar confirms, then `active`; "
-            "`expired` after the last paid day; `cancelled` when it is given up or, on some "
-            "deployments, locked by staff."
+            "`pending` and `transfer_pending` until the registrar confirms, then `active`; `expired` after "
+            "the last paid day; `cancelled` when it is given up or, on some deployments, locked by staff."
         )
     )
     registered_at: Timestamp | None = Field(
@@ -181,8 +180,8 @@ class DomainRenewResult(_DomainOutcome):
 
     status: Annotated[str, known("renewed", "pending_sync", "pending")] = Field(
         description=(
-            "`renewed`; `pending_sync` when the registrar accepted and the new date shows later; "
-            "`pending` when it has not answered yet."
+            "`renewed`; `pending_sync` when the registrar accepted and the new date shows later; `pending` "
+            "when it has not answered yet."
         )
     )
     years: int | None = Field(default=None, description="Number of years that this renewal added.")
@@ -200,7 +199,7 @@ class DomainRenewResult(_DomainOutcome):
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
-        description=("Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`."),
+        description="Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`.",
     )
     message: str | None = Field(
         default=None, description="Remark of the provider in words; null where there is none."
@@ -218,8 +217,8 @@ class DomainTransferResult(_DomainOutcome):
 
     status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")] = Field(
         description=(
-            "`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when "
-            "the registrar did not answer in time and the charge was kept."
+            "`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when the registrar "
+            "did not answer in time and the charge was kept."
         )
     )
     charged: Money = Field(description="What the transfer cost, a decimal text in `currency`.")
@@ -253,8 +252,8 @@ class DomainRegister(Request):
     )
     nameservers: Nameservers | None = Field(
         default=None,
-        description="2 to 4 different host names; some deployments take exactly 2. Default: "
-        "the provider's own.",
+        description="2 to 4 different host names; some deployments take exactly 2. "
+        "Default: the provider's own.",
     )
     privacy: bool | None = Field(
         default=None,

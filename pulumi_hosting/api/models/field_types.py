@@ -253,8 +253,8 @@ NameText = Annotated[
 def _check_password(value: Secret) -> Secret:
     if not re.fullmatch(PASSWORD_PATTERN, value.reveal()):
         raise ValueError(
-            "must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least one "
-            "letter and one digit"
+            "must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least "
+            "one letter and one digit"
         )
     return value
 

@@ -36,9 +36,8 @@ class Invoice(Response):
     id: Id = Field(description="Number by which the invoice is read and paid.")
     status: Annotated[str, known(*INVOICE_STATUSES, "pending", "failed")] = Field(
         description=(
-            "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` "
-            "while a gateway payment runs, and `failed` when the money arrived and the delivery "
-            "failed."
+            "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` while a "
+            "gateway payment runs, and `failed` when the money arrived and the delivery failed."
         )
     )
     type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)] = Field(description="What was bought.")
@@ -115,9 +114,9 @@ class Order(Response):
     status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")] = (
         Field(
             description=(
-                "`provisioning` while the paid server is built, `invoice_created` while a gateway "
-                "payment is due, `processing` until the server shows, `active` when it is there, "
-                "`cancelled` with the money returned."
+                "`provisioning` while the paid server is built, `invoice_created` while a gateway payment "
+                "is due, `processing` until the server shows, `active` when it is there, `cancelled` "
+                "with the money returned."
             )
         )
     )
@@ -194,8 +193,8 @@ class InvoiceListQuery(PageQuery):
         | None
     ) = Field(
         default=None,
-        description="Only invoices of this type. The types from `vds_addon` on exist on "
-        "some deployments only.",
+        description="Only invoices of this type. The types from `vds_addon` on exist "
+        "on some deployments only.",
     )
 
 

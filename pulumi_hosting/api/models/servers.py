@@ -102,8 +102,8 @@ class ServerBilling(Response):
     )
     recurring_amount: Money = Field(
         description=(
-            "What the next renewal costs, additional addresses and discounts included; a decimal "
-            "text in `currency`."
+            "What the next renewal costs, additional addresses and discounts included; a "
+            "decimal text in `currency`."
         )
     )
     currency: str | None = Field(
@@ -137,9 +137,8 @@ class Server(Response):
     )
     status: ServerStatusText = Field(
         description=(
-            "`active`, `stopped` by the client, `suspended` for non-payment or by staff, "
-            "`pending_cancel` until the paid period ends, `cancelled` when deleted, `terminated` "
-            "after long non-payment."
+            "`active`, `stopped` by the client, `suspended` for non-payment or by staff, `pending_cancel` "
+            "until the paid period ends, `cancelled` when deleted, `terminated` after long non-payment."
         )
     )
     tariff: TariffRef | None = Field(
@@ -330,8 +329,8 @@ class ServerCreate(Request):
     )
     hours: Annotated[int, Field(ge=1, le=720)] | None = Field(
         default=None,
-        description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 "
-        "only. Not together with `months`.",
+        description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. "
+        "Not together with `months`.",
     )
     billing_cycle: BillingCycle | None = Field(default=None, description="How the server is paid.")
     promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")

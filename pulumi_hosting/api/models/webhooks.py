@@ -94,8 +94,8 @@ class Event(Response):
     )
     data: dict[str, Any] = Field(
         description=(
-            "`object`: what the event is about, as the API shows it; `previous`: the fields that "
-            "changed, as they were."
+            "`object`: what the event is about, as the API shows it; `previous`: the fields "
+            "that changed, as they were."
         )
     )
     resource: str | None = Field(default=None, description="Path of the object in the API; null for a ping.")
@@ -188,7 +188,7 @@ class TestResult(Response):
     detail: str | None = Field(default=None, description="What went wrong, in words; null where nothing did.")
     delivery: Delivery | None = Field(
         default=None,
-        description=("The ping as the list of deliveries shows it; null where the service does not keep it."),
+        description="The ping as the list of deliveries shows it; null where the service does not keep it.",
     )
 
 

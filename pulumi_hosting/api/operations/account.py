@@ -18,12 +18,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/health",
         "health",
-        ("Whether the API is switched on"),
+        "Whether the API is switched on",
         {200: m.Health},
         auth=False,
     ),
     Operation(
-        "get_openapi", "GET", "/openapi.json", "openapi", ("This API as OpenAPI 3.1"), {200: dict}, auth=False
+        "get_openapi", "GET", "/openapi.json", "openapi", "This API as OpenAPI 3.1", {200: dict}, auth=False
     ),
     Operation("get_me", "GET", "/me", "me", "The calling key, its scopes and account", {200: m.Me}),
     # --- account, balance
@@ -35,7 +35,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/balance",
         "balance.get",
-        ("Balance and upcoming charges"),
+        "Balance and upcoming charges",
         {200: m.Balance},
         ("balance:read",),
     ),

@@ -48,7 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/catalog/zones",
         "catalog.zones",
-        ("Domain endings and their prices"),
+        "Domain endings and their prices",
         {200: m.Listing[m.Zone]},
         paging="list",
     ),

@@ -122,8 +122,8 @@ OPERATIONS: tuple[Operation, ...] = (
         sandbox="fake",
         codes=("domain_exists", "insufficient_funds", "upstream_rejected"),
         description=(
-            "A transfer takes days. Some deployments ignore ``nameservers``, ``privacy`` and ``auto_renew``:"
-            " change them once the domain is there. The balance is charged at once; with "
+            "A transfer takes days. Some deployments ignore ``nameservers``, ``privacy`` and "
+            "``auto_renew``: change them once the domain is there. The balance is charged at once; with "
             "``InsufficientFunds`` nothing is."
         ),
     ),

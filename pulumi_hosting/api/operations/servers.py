@@ -182,8 +182,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "cancel_pending",
         ),
         description=(
-            "Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance is"
-            " charged at once; with ``InsufficientFunds`` nothing is."
+            "Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance "
+            "is charged at once; with ``InsufficientFunds`` nothing is."
         ),
     ),
     # --- addresses and reverse DNS
@@ -230,8 +230,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         live_status=201,
         description=(
-            "The answer does not name the address. It appears in the list of addresses later. The balance is"
-            " charged at once; with ``InsufficientFunds`` nothing is."
+            "The answer does not name the address. It appears in the list of addresses later. The balance "
+            "is charged at once; with ``InsufficientFunds`` nothing is."
         ),
     ),
     Operation(

@@ -76,8 +76,8 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="forbidden",
         description=(
-            "Give at least one field. ``active=True`` enables a disabled subscription and resets "
-            "its count of failures."
+            "Give at least one field. ``active=True`` enables a disabled subscription and "
+            "resets its count of failures."
         ),
     ),
     Operation(

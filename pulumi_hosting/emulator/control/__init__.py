@@ -31,7 +31,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     path = request.url.path.removeprefix("/_control")
     message = (
-        f"{request.method} is not supported here" if status == 405 else (f"there is no control call {path}")
+        f"{request.method} is not supported here" if status == 405 else f"there is no control call {path}"
     )
     return answer(request.app.state.core, {"error": message}, status)
 

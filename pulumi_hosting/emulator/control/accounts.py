@@ -125,7 +125,7 @@ def edit_account(core: Core, body: AccountBody) -> Any:
     if "balance" in body.given() and body.balance != account.balance:
         change = body.balance - account.balance
         ledger.move(
-            core.store, account, change, "adjustment", ("Adjusted by staff"), core.clock.now(), ledger.CONTROL
+            core.store, account, change, "adjustment", "Adjusted by staff", core.clock.now(), ledger.CONTROL
         )
     return {**serializers.account(account), "balance": str(account.balance)}
 

@@ -77,7 +77,7 @@ def endpoint(
             log.exception("a control call failed")
             return answer(
                 core,
-                {"error": (f"internal error of the emulator: {type(error).__name__}. Next: see its log")},
+                {"error": f"internal error of the emulator: {type(error).__name__}. Next: see its log"},
                 500,
             )
 

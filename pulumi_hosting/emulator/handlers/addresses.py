@@ -97,7 +97,7 @@ def delete_server_ip(call: Call) -> Response:
     if not address.bought:
         raise ApiError(
             "conflict",
-            ("the primary address cannot be released")
+            "the primary address cannot be released"
             if address.primary
             else "the address belongs to the server",
         )

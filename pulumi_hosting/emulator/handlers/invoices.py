@@ -27,7 +27,7 @@ def get_invoice_pdf(call: Call) -> Response:
     invoice = call.own(Invoice, call.ids["invoice_id"])
     headers = {
         "Content-Type": "application/pdf",
-        "Content-Disposition": (f'attachment; filename="invoice-{invoice.id}.pdf"'),
+        "Content-Disposition": f'attachment; filename="invoice-{invoice.id}.pdf"',
     }
     return Response(200, pdf.invoice(serializers.invoice(invoice, call.store), call.account), headers)
 

@@ -18,8 +18,8 @@ def power_server(call: Call) -> Response:
         server.status = "active" if running else "stopped"
     message = {
         "start": "The server is starting.",
-        "stop": ("The server is stopping."),
-        "restart": ("The server is restarting."),
+        "stop": "The server is stopping.",
+        "restart": "The server is restarting.",
     }[action]
     return Response(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
 

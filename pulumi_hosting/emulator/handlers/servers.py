@@ -252,7 +252,7 @@ def renew_server(call: Call) -> Response:
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period("hours" if body.hours is not None else "months")
     invoice = call.purchase(
-        "vds_renewal", amount, (f"Renewal of {server.name}"), server_id=server.id, period=period
+        "vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=period
     )
     renewed = call.draft(server)
     if renewed is server and not call.simulated:

@@ -28,8 +28,7 @@ from .engine_events import Event
 
 BANNER = (
     "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run "
-    "real "
-    "stacks with `pulumi`."
+    "real stacks with `pulumi`."
 )
 
 _SIGNS = {
@@ -90,7 +89,7 @@ _SUMMARY = (
 )
 _TITLES = {
     "up": "Updating",
-    "preview": ("Previewing update"),
+    "preview": "Previewing update",
     "refresh": "Refreshing",
     "destroy": "Destroying",
     "import": "Importing",
@@ -98,7 +97,7 @@ _TITLES = {
 _PREVIEWS = {
     "up": "Previewing update",
     "refresh": "Previewing refresh",
-    "destroy": ("Previewing destroy"),
+    "destroy": "Previewing destroy",
     "import": "Previewing import",
 }
 
@@ -175,8 +174,8 @@ class Display:
             before, after = (json.dumps(values.get(key), ensure_ascii=False) for values in (old, new))
             sign = "+" if key not in old else "-" if key not in new else "~"
             self._write(
-                (f"      {sign} {key}: ")
-                + (after if sign == "+" else before if sign == "-" else (f"{before} => {after}"))
+                f"      {sign} {key}: "
+                + (after if sign == "+" else before if sign == "-" else f"{before} => {after}")
             )
 
     def _diagnostic(self, event: dict[str, Any]) -> None:

@@ -166,8 +166,8 @@ class Deployment:
         # Not above debug: without -v there is no handler, and Python would print the traceback itself.
         _log.debug("unexpected", exc_info=error)
         self.error(
-            f"internal error of the offline engine ({type(error).__name__}). Next: run again with -v "
-            f"9 for details"
+            f"internal error of the offline engine ({type(error).__name__}). Next: run "
+            "again with -v 9 for details"
         )
         self.steps.fail()
 
@@ -342,8 +342,7 @@ def _unfinished_warning(unfinished: list[PendingOperation], *, refresh_only: boo
     lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
     advice = (
         "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what the "
-        "interrupted run created. "
-        "Do not destroy before that."
+        "interrupted run created. Do not destroy before that."
         if refresh_only
         else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
     )

@@ -99,8 +99,8 @@ class ProgramProcess:
             )
         except OSError as error:
             raise PluginError(
-                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of "
-                f"Pulumi.yaml"
+                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the "
+                "virtualenv of Pulumi.yaml"
             ) from None
 
 

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         return ALREADY_REPORTED
     except Exception as error:  # noqa: BLE001  the user's program may raise anything
         pulumi.log.error(
-            ("Program failed with an unhandled exception:\n") + user_traceback(error, options.program)
+            "Program failed with an unhandled exception:\n" + user_traceback(error, options.program)
         )
         return ALREADY_REPORTED
     finally:

@@ -172,8 +172,8 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State
     if new.protect and old.protect:
         operation.error(
             f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect '
-            f"the resource, remove the "
-            "`protect` flag from the resource in your Pulumi program and run `pulumi up`",
+            "the resource, remove the `protect` flag from the resource in your Pulumi program and run "
+            "`pulumi up`",
             new.urn,
         )
         decisions.errored = True
@@ -182,8 +182,7 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State
     if goal.import_id:
         message = (
             "previously-imported resources that still specify an ID may not be replaced; please remove the "
-            "`import` declaration "
-            "from your program"
+            "`import` declaration from your program"
         )
         if not operation.preview:
             raise ProviderError(message)

@@ -86,8 +86,7 @@ def _refuse_untargeted(decisions: Decisions, deletes: list[Step]) -> None:
     for urn in refused:
         operation.error(
             f"Resource '{urn}' will be destroyed but was not specified in --target list.\nEither include "
-            f"resource in --target list or "
-            "pass --target-dependents to proceed.",
+            "resource in --target list or pass --target-dependents to proceed.",
             urn,
         )
         decisions.errored = True

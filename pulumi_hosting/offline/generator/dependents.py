@@ -44,10 +44,8 @@ def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]
 def _refuse_protected(decisions: Decisions, state: State, urn: str) -> None:
     decisions.operation.error(
         f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked '
-        f"for "
-        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi "
-        "program and "
-        f"run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
+        "for protection. To unprotect the resource, remove the `protect` flag from the resource in your "
+        f"Pulumi program and run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
         urn,
     )
     decisions.errored = True

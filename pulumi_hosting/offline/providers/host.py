@@ -41,8 +41,8 @@ class PluginHost:
         found = shutil.which(executable, path=self.environ.get("PATH"))
         if found is None:
             raise PluginError(
-                f"no resource plugin '{executable}' found on PATH; the offline engine "
-                f"downloads none, so install it first"
+                f"no resource plugin '{executable}' found on PATH; the offline engine downloads "
+                "none, so install it first"
             )
         return [found]
 

@@ -84,7 +84,7 @@ class PluginProcess:
             said = (
                 f": {self._tail[-1]}"
                 if self._tail
-                else ((f": it printed {line!r} instead of a port") if line else "")
+                else (f": it printed {line!r} instead of a port" if line else "")
             )
             raise PluginError(f"the provider plugin {self.name} did not start{said}") from None
 

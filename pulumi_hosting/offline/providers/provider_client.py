@@ -81,8 +81,8 @@ class Provider:
         code = error.code()
         if code is grpc.StatusCode.UNAVAILABLE:
             return ProviderError(
-                f"the provider plugin {self.name} went away while it was asked; what it had "
-                f"begun is not known"
+                f"the provider plugin {self.name} went away while it was asked; what "
+                "it had begun is not known"
             )
         return _Refused(error.details() or code.name, code)
 

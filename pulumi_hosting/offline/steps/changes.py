@@ -118,8 +118,8 @@ class DeleteStep(Step):
         if not self.replacing and old.protect:
             raise DeleteProtected(
                 f'resource "{old.urn}" cannot be deleted\nbecause it is protected. To unprotect the '
-                f"resource, either remove the `protect` "
-                "flag from the resource in your Pulumi program and run `pulumi up`, or use the command:\n"
+                "resource, either remove the `protect` flag from the resource in your Pulumi program and run "
+                "`pulumi up`, or use the command:\n"
                 f"`pulumi state unprotect '{old.urn}'`"
             )
         spared = (

@@ -106,7 +106,7 @@ class RefreshStep(Step):
             init_errors = error.reasons
             answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
             context.warn(
-                old.urn, ("Refreshed resource is in an unhealthy state:\n* ") + "\n* ".join(init_errors)
+                old.urn, "Refreshed resource is in an unhealthy state:\n* " + "\n* ".join(init_errors)
             )
         if not answer.id or answer.outputs is None:
             self.gone = True

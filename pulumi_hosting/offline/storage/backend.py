@@ -33,7 +33,7 @@ def backend_directory(environ: Mapping[str, str], project_root: Path) -> Path:
     parts = urlsplit(url)
     if parts.scheme != "file":
         raise ConfigurationError(
-            f"the offline engine keeps state in files: PULUMI_BACKEND_URL must be "
+            "the offline engine keeps state in files: PULUMI_BACKEND_URL must be "
             f"file://DIR, not {parts.scheme}://…"
         )
     return Path(unquote(parts.netloc + parts.path)).expanduser()
@@ -114,7 +114,7 @@ class Backend:
         file = self.stack_file(stack)
         write_private(
             file,
-            (f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n'),
+            f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n',
             backup=Path(f"{file}.bak"),
         )
 
@@ -179,8 +179,7 @@ class Lock:
             return
         lines = [
             f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) "
-            f"to end or delete the lock file "
-            "with `pulumi-hosting offline cancel`."
+            "to end or delete the lock file with `pulumi-hosting offline cancel`."
         ]
         for path in others:
             try:

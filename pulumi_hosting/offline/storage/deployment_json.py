@@ -125,13 +125,13 @@ def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
     parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
     if snapshot.resources:
         parts.append(
-            ('"resources": [\n')
+            '"resources": [\n'
             + ",\n".join(resource_text(state, crypter) for state in snapshot.resources)
             + "\n]"
         )
     if snapshot.pending:
         operations = (
-            (f'{{"resource": {resource_text(item.resource, crypter)}, "type": {json.dumps(item.type)}}}')
+            f'{{"resource": {resource_text(item.resource, crypter)}, "type": {json.dumps(item.type)}}}'
             for item in snapshot.pending
         )
         parts.append('"pending_operations": [\n' + ",\n".join(operations) + "\n]")

@@ -72,8 +72,8 @@ class StackStore:
         values = config.values(config.crypter(passphrase_from(self.environ)))
         if config.key(key) not in values:
             raise ConfigurationError(
-                f"configuration key '{key}' not found for stack '{self.name}'; set it "
-                f"with `config set {key} VALUE`"
+                f"configuration key '{key}' not found for stack '{self.name}'; set it with "
+                f"`config set {key} VALUE`"
             )
         return str(without_secrets(values[config.key(key)]))
 
@@ -211,8 +211,8 @@ class StackStore:
             refuse_unfinished([item.resource for item in self.snapshot().unfinished()])
         if data.get("resources") and not force:
             raise OfflineError(
-                f"'{self.name}' still has resources; destroy them first, or remove it with "
-                f"--force and forget them"
+                f"'{self.name}' still has resources; destroy them first, or remove it "
+                "with --force and forget them"
             )
         self.backend.remove(self.name)
         self.project.stack_file(self.name).unlink(missing_ok=True)
@@ -241,9 +241,8 @@ def refuse_unfinished(creates: list[State]) -> None:
         names = ", ".join(f"{state.type} {state.name}" for state in creates)
         raise UnfinishedCreates(
             f"an interrupted run was creating {names}; what it created may exist and cost money, and is not "
-            f"in the state. "
-            "Next: run `pulumi-hosting offline up`, which finds what was created, then destroy "
-            "(`pulumi-hosting offline refresh --clear-pending-creates` forgets it instead)"
+            "in the state. Next: run `pulumi-hosting offline up`, which finds what was created, then "
+            "destroy (`pulumi-hosting offline refresh --clear-pending-creates` forgets it instead)"
         )
 
 

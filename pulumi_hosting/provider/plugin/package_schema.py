@@ -55,18 +55,18 @@ _SETTINGS: Mapping[str, Spec] = {
     "apiKey": {
         "type": "string",
         "secret": True,
-        "description": ("API key: `vk_live_…`, or `vk_test_…` for simulated writes."),
+        "description": "API key: `vk_live_…`, or `vk_test_…` for simulated writes.",
     },
     "baseUrl": {"type": "string", "description": "Address of the API, https, ending in `/v1`."},
     "mode": {
         "type": "string",
-        "description": ("`live` or `test`: change nothing with an API key of the other mode."),
+        "description": "`live` or `test`: change nothing with an API key of the other mode.",
     },
     "maxCharge": {
         "type": "string",
         "description": (
-            "Order nothing that would make the charges of one run exceed this sum, a decimal in "
-            "the account's currency."
+            "Order nothing that would make the charges of one run exceed this sum, a decimal "
+            "in the account's currency."
         ),
     },
     "scope": {

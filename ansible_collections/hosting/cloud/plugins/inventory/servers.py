@@ -257,8 +257,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """Refuse options that Ansible would ignore, or that would fail later with a less clear message."""
         if unknown := sorted(set(config) - set(self.option_definitions)):
             raise AnsibleParserError(
-                f"{unknown[0]!r} is no option of {self.NAME}. Next: correct it; "
-                f"ansible-doc -t inventory {self.NAME}"
+                f"{unknown[0]!r} is no option of {self.NAME}. Next: correct it; ansible-doc "
+                f"-t inventory {self.NAME}"
             )
         if unknown := sorted(set(self._api_filters) - set(API_FILTERS)):
             raise AnsibleParserError(
@@ -273,8 +273,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             )
         if "ipv4_dns_ptr" in self.get_option("connect_with") and not self.get_option("addresses"):
             raise AnsibleParserError(
-                "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each. Next: set "
-                "addresses: true"
+                "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each. "
+                "Next: set addresses: true"
             )
         name = self._variable("name")
         if not name.isidentifier() or is_reserved_name(name):
@@ -307,7 +307,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             reason = type(error).__name__
         raise AnsibleParserError(
             f"{option} cannot be resolved: {reason}. Next: correct the template, or "
-            f"define the variables it uses"
+            "define the variables it uses"
         )
 
     # --- servers
@@ -438,8 +438,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 )
             else:
                 self.display.warning(
-                    f"{servers_in_words(given_by_id)} is called {name!r}, which no host can be called. Its "
-                    f"host is {hosts}"
+                    f"{servers_in_words(given_by_id)} is called {name!r}, which no host can be "
+                    f"called. Its host is {hosts}"
                 )
 
     def _construct(self, name: str) -> None:

@@ -180,8 +180,8 @@ class ResourceModule(HostingModule):
         except ApiError:
             pass  # the key lacks the scope invoices:read
         task.warn(
-            "the response of the order was lost, and its invoice cannot be read: "
-            f"the charge for the {self.resource.title} with id {after['id']} is not known"
+            "the response of the order was lost, and its invoice cannot be read: the charge for the "
+            f"{self.resource.title} with id {after['id']} is not known"
         )
         return {"amount": None, "currency": None}
 

@@ -160,14 +160,13 @@ class RunMemory:
                     return (
                         f"{cost.what} costs {cost.amount} {cost.currency}, more than the {self._allowance} "
                         f"that were booked for this task of max_charge {limit} when it began; it is not "
-                        f"ordered. "
-                        "Next: run again"
+                        "ordered. Next: run again"
                     )
             elif limit is not None and total > limit:
                 return (
                     f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
-                    f"{cost.currency}, more than max_charge {limit}; it is not ordered. "
-                    "Next: raise max_charge, or leave tasks out"
+                    f"{cost.currency}, more than max_charge {limit}; it is not ordered. Next: raise "
+                    "max_charge, or leave tasks out"
                 )
             holders = sorted({*bookings.get(name, {}).get("holders", ()), self._holder})
             booking = {"account": self.account, "amount": str(cost.amount), "currency": cost.currency}

@@ -201,7 +201,7 @@ class OfServerModule(ResourceModule):
             return None
         if not task.check_mode:
             raise InvalidInput(
-                {"server_id": ("is empty; name the server by server_id or server_name")}, self.kind
+                {"server_id": "is empty; name the server by server_id or server_name"}, self.kind
             )
         ordered = list(task.memory.planned_objects("server")[0])
         return ordered[0] if len(ordered) == 1 else None
@@ -276,8 +276,8 @@ class ServerIpModule(OfServerModule):
         if self.is_absent(task):
             return ALREADY_ABSENT
         raise ResourceError(
-            f"server {server_id} has no bought address {address}, and an address cannot be chosen. "
-            "Next: leave address out to have one bought"
+            f"server {server_id} has no bought address {address}, and an address cannot be chosen. Next: "
+            "leave address out to have one bought"
         )
 
 

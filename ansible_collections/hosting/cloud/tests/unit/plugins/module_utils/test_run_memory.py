@@ -82,7 +82,7 @@ def test_a_stopped_account_refuses_every_purchase(storage: Storage) -> None:
     assert (
         memory(storage).book("server/a", FIVE, None)
         == memory(storage).stopped
-        == ("this run orders nothing more")
+        == "this run orders nothing more"
     )
     assert memory(storage, "two").book("server/a", FIVE, None) is None
 

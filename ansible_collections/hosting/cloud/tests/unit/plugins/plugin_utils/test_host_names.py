@@ -108,7 +108,7 @@ def test_the_primary_address_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["-oProxyCommand=id", "fe80::1%-oProxyCommand=id", ("203.0.113.7 -x"), "web-1", "", None, 7]
+    "text", ["-oProxyCommand=id", "fe80::1%-oProxyCommand=id", "203.0.113.7 -x", "web-1", "", None, 7]
 )
 def test_only_addresses_are_connected_to(text: Any) -> None:
     assert ip_version(text) is None

@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix sanity lint fmt bench generate generate-check collection-docs lock clean
+.PHONY: help demo test test-all test-matrix sanity lint fmt bench simulate generate generate-check collection-docs lock clean
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -69,6 +69,9 @@ fmt: $(READY)  ## format and auto-fix
 
 bench: $(READY)  ## measure, as ratios within one run (ARGS=stack: one of them)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+simulate: $(READY)  ## run random crashes, faults and waits on one account (SEEDS=10000; ARGS="--first 7 --seeds 1 --log")
+	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),1000) $(ARGS)
 
 generate: $(READY)  ## write the generated files: docs/reference, Pulumi classes and functions, Ansible modules
 	@$(BIN)/python -m generate

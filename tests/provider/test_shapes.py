@@ -97,7 +97,7 @@ def test_a_type_gives_no_description() -> None:
     ("name", "words"),
     [
         ("kind", "Which kind. For example `a` or `b`."),
-        ("choice", "`x` by itself."),
+        ("choice", "Only `x` of its own."),
         ("other", "Which one. One of `x` or `y`."),
         ("only", "Which one. Only `z`."),
     ],
@@ -105,7 +105,7 @@ def test_a_type_gives_no_description() -> None:
 def test_values_follow_words_that_name_none(name: str, words: str) -> None:
     class Described(m.Response):
         kind: Annotated[str, m.known("a", "b")] = Field(description="Which kind.")
-        choice: Literal["x", "y"] | None = Field(default=None, description="`x` by itself.")
+        choice: Literal["x", "y"] | None = Field(default=None, description="Only `x` of its own.")
         other: Literal["x", "y"] | None = Field(default=None, description="Which one.")
         only: Literal["z"] | None = Field(default=None, description="Which one.")
 

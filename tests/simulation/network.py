@@ -100,7 +100,7 @@ class Network(httpx.BaseTransport):
         )
 
     def process_late(self) -> None:
-        """The service processes what it received a while ago; nobody hears the answers."""
+        """The service processes what it received a while ago; no process receives the answers."""
         for request in self.late:
             self.happened.append(f"{request.method} {request.url.path}: processed now")
             self.service.handle_request(request)
@@ -109,7 +109,7 @@ class Network(httpx.BaseTransport):
     # --- what the test does
 
     def sleep(self, seconds: float) -> None:
-        """Time passes on the account; nobody waits."""
+        """Time passes on the account, and on no other clock."""
         if seconds > 0:
             self.control("POST", "/clock", {"advance": seconds})
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from tests.emulator.support import PUBLIC_KEY
 from tests.simulation.network import Killed, Network
 from tests.simulation.playbook import Playbook
 from tests.simulation.stack import Stack, StepFailed
+from tests.support.programs import PUBLIC_KEY
 
 DELAYS = (0, 60, 3600, 6.9 * 86400, 7.1 * 86400, 20 * 86400)
 """Seconds between two commands: short, and on both sides of the seven days for which keys are remembered."""
@@ -175,7 +175,7 @@ class Scenario:
         self.network.happened.clear()
 
     def _edit(self) -> None:
-        """Somebody changes the program: a setting, an image, a resource more or less."""
+        """The program is changed: a setting, an image, a resource more or less."""
         rng = self.rng
         servers = [inputs for kind, inputs in self.program.values() if kind == "server"]
         choice = rng.choice(("notes", "os", "remove", "hook"))
@@ -194,7 +194,7 @@ class Scenario:
         self.log(f"    edited: {choice}")
 
     def _change_outside(self) -> None:
-        """Staff, or somebody in the control panel, changes what is there."""
+        """A change by staff, or in the control panel."""
         rng, control = self.rng, self.network.control
         objects = control("GET", "/objects")
         servers = [row for row in objects["servers"] if row["status"] not in ("cancelled", "terminated")]

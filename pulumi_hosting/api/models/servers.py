@@ -294,7 +294,7 @@ class ActionResult(Response):
 class ReinstallResult(Response):
     """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
 
-    server_id: Id = Field(description="Number of the server that is installed anew.")
+    server_id: Id = Field(description="Number of the server that is installed again.")
     status: Annotated[str, known("reinstalling")] | None = Field(
         default=None, description="`reinstalling`: the disk is being overwritten."
     )

@@ -400,9 +400,9 @@ class ServerOrder:
             # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that
             # was renamed with it.
             raise ResourceConflict(
-                f"this declaration's order was answered with server {server.id} already, which is named "
-                f"{server.name!r} by now; nothing was ordered. Next: set adopt_id to {server.id} to take it "
-                f"over, or order_attempt to {self.attempt + 1} to order another",
+                f"this resource's order already created server {server.id}, now named {server.name!r}; "
+                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt "
+                f"to {self.attempt + 1} to order another",
                 id=str(server.id),
             )
         return server

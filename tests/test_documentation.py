@@ -1,0 +1,70 @@
+"""Files, folders and Python names that the documentation mentions exist."""
+
+import re
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "examples"),
+    *("pulumi_hosting/emulator/README.md", "ansible_collections/hosting/cloud/README.md"),
+]
+CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|j2|toml|lock)|(?:[\w.-]+/)+[\w-]+\.(?:yml|txt|md|patch)")
+FOLDER = re.compile(r"(?:[\w.-]+/)+")
+PYTHON = re.compile(r"\bpulumi_hosting(?:\.\w+)+")
+OF_USERS = re.compile(r"(?:sdks|tests/integration)/.*|.*\.(?:password|example)|Pulumi\.\w+|__main__\.py")
+"""What users have, or make, in a folder of their own."""
+
+
+def pages() -> list[Path]:
+    named = [ROOT / name for name in PAGES]
+    found = [path for name in named for path in ([name] if name.is_file() else sorted(name.rglob("*.md")))]
+    return [
+        path for path in found if "`make generate`" not in path.read_text(encoding="utf-8").split("\n")[0]
+    ]
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [f"/{name}" for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
+    files = tracked()
+    if page.parent == ROOT / "pulumi_hosting" / "emulator":  # names the files beside it
+        files = [
+            name for name in files if name.startswith("/pulumi_hosting/emulator/") or name.count("/") == 1
+        ]
+    named = [text for text in CODE.findall(page.read_text(encoding="utf-8")) if not OF_USERS.fullmatch(text)]
+    missing = [
+        text
+        for text in named
+        if (FILE.fullmatch(text) and not any(file.endswith(f"/{text}") for file in files))
+        or (FOLDER.fullmatch(text) and not any(f"/{text}" in file for file in files))
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_python_names_that_a_page_mentions_exist(page: Path) -> None:
+    missing = []
+    for name in PYTHON.findall(page.read_text(encoding="utf-8")):
+        try:
+            import_module(name)
+        except ImportError:
+            module, _, attribute = name.rpartition(".")
+            is_pattern = attribute.endswith("_")  # `pulumi_hosting.get_…`
+            if not is_pattern and not hasattr(import_module(module), attribute):
+                missing.append(name)
+    assert missing == []

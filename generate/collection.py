@@ -42,7 +42,7 @@ SCOPE = Option(
     default="",
 )
 
-Told = Mapping[str, Any]
+ModuleSource = Mapping[str, Any]
 """What the YAML has of a module."""
 
 
@@ -52,7 +52,7 @@ class Module:
 
     name: str
     area: str
-    told: Told
+    source: ModuleSource
     fragments: list[str]
     options: dict[str, Option]
     home: str
@@ -87,7 +87,7 @@ def _targets(found: list[Module]) -> Iterator[tuple[str, str]]:
     for module in found:
         tasks = f"{targets}/{module.name}/tasks/main.yml"
         if not (ROOT / tasks).exists() or "`make generate`" in (ROOT / tasks).read_text(encoding="utf-8"):
-            yield tasks, render("collection/target.yml.j2", told={"before": None, **module.told})
+            yield tasks, render("collection/target.yml.j2", source={"before": None, **module.source})
             for name in ("aliases", "meta/main.yml"):  # as every target has them
                 yield (
                     f"{targets}/{module.name}/{name}",
@@ -99,43 +99,43 @@ def modules() -> list[Module]:
     """Every module, in the order of the files of YAML."""
     found = []
     for path in sorted((Path(__file__).parent / "modules").glob("*.yml")):
-        for name, told in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-            make = _info if "lookup" in told else _action if "action" in told else _resource
-            found.append(make(name, path.stem, told))
+        for name, source in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+            make = _info if "lookup" in source else _action if "action" in source else _resource
+            found.append(make(name, path.stem, source))
     return found
 
 
 # --- the three kinds of modules -----------------------------------------------------------------------------
 
 
-def _resource(name: str, area: str, told: Told) -> Module:
-    kind = told["resource"]
+def _resource(name: str, area: str, source: ModuleSource) -> Module:
+    kind = source["resource"]
     resource = RESOURCES[kind]
     wanted = [
         field
-        for field in told.get("only", resource.Inputs.model_fields)
-        if field not in told.get("without", ())
+        for field in source.get("only", resource.Inputs.model_fields)
+        if field not in source.get("without", ())
     ]
-    texts = dict(told.get("options", {}))
+    texts = dict(source.get("options", {}))
     state = texts.pop("state", None)
     options = _options(
-        texts, {field: resource.Inputs.model_fields[field] for field in wanted}, told.get("required", ())
+        texts, {field: resource.Inputs.model_fields[field] for field in wanted}, source.get("required", ())
     )
     costs = isinstance(resource, Priced)
-    if told.get("has_idempotency_scope"):
+    if source.get("has_idempotency_scope"):
         options["idempotency_scope"] = SCOPE
     result = {
-        "description": told["returns"],
+        "description": source["returns"],
         "returned": "success",
         "type": "dict",
         "contains": contents(resource.State, kind),
     }
-    clears = told.get("clears")
-    is_whole = "only" not in told
+    clears = source.get("clears")
+    is_whole = "only" not in source
     return Module(
         name,
         area,
-        told,
+        source,
         ["client", "client.wait", *(["client.resource"] if is_whole else []), "client.change"],
         options,
         "resource_module",
@@ -146,19 +146,19 @@ def _resource(name: str, area: str, told: Told) -> Module:
             *(["charges=True"] if costs else []),
             *([f"clears={clears!r}"] if clears else []),
         ],
-        {kind: result, **({"charge": CHARGE} if costs else {}), **_beside(told)},
-        lines(told["description"]),
+        {kind: result, **({"charge": CHARGE} if costs else {}), **_beside(source)},
+        lines(source["description"]),
         {"state": replace(STATE, **(state if isinstance(state, dict) else {"description": lines(state)}))}
         if state
         else {},
     )
 
 
-def _action(name: str, area: str, told: Told) -> Module:
-    action = ACTIONS[told["action"]]
+def _action(name: str, area: str, source: ModuleSource) -> Module:
+    action = ACTIONS[source["action"]]
     shape = {"type": "list", "elements": "dict"} if action.many else {"type": "dict"}
     result = {
-        "description": told["returns"],
+        "description": source["returns"],
         "returned": "success",
         **shape,
         "contains": contents(action.Result, action.result),
@@ -166,20 +166,20 @@ def _action(name: str, area: str, told: Told) -> Module:
     return Module(
         name,
         area,
-        told,
+        source,
         ["client", "client.wait", "client.change"],
-        _options(told.get("options", {}), action.Inputs.model_fields, told.get("required", ())),
+        _options(source.get("options", {}), action.Inputs.model_fields, source.get("required", ())),
         "action_module",
         "CoreActionModule",
-        [f'"{told["action"]}"', "OPTIONS", *(["charges=True"] if action.charges else [])],
+        [f'"{source["action"]}"', "OPTIONS", *(["charges=True"] if action.charges else [])],
         {action.result: result, **({"charge": CHARGE} if action.charges else {}), "note": NOTE},
-        lines(told["description"]),
+        lines(source["description"]),
     )
 
 
-def _info(name: str, area: str, told: Told) -> Module:
-    lookup = LOOKUPS[told["lookup"]]
-    kind, result = told.get("resource"), told["result"]
+def _info(name: str, area: str, source: ModuleSource) -> Module:
+    lookup = LOOKUPS[source["lookup"]]
+    kind, result = source.get("resource"), source["result"]
     query: type[BaseModel] | None = lookup.operation.query
     filters = {} if query is None else query.model_fields
     asked = {
@@ -189,62 +189,64 @@ def _info(name: str, area: str, told: Told) -> Module:
     path = {
         item.name: item
         for item in lookup.arguments
-        if item.name in lookup.operation.path_parameters and not kind and "class" not in told
+        if item.name in lookup.operation.path_parameters and not kind and "class" not in source
     }
-    texts = {**{name: _path_option(item) for name, item in path.items()}, **told.get("options", {})}
+    texts = {**{name: _path_option(item) for name, item in path.items()}, **source.get("options", {})}
     model = RESOURCES[kind].State if kind else next(lookup.value.models(), None)
     inside = contents(model, result) if model is not None else {}
-    inside |= {entry: _entry(entry, given) for entry, given in told.get("contains", {}).items()}
+    inside |= {entry: _entry(entry, given) for entry, given in source.get("contains", {}).items()}
     is_list = lookup.value.kind == "array"
     shape = {"type": "list", "elements": "dict"} if is_list else {"type": "dict"}
     returns = {
         result: {
-            "description": told["returns"],
+            "description": source["returns"],
             "returned": "success",
             **shape,
             **({"contains": inside} if inside else {}),
         }
     }
-    returns |= _beside(told)
+    returns |= _beside(source)
     scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
-    alternatives = {name for names in told.get("rules", {}).get("required_one_of", ()) for name in names}
+    alternatives = {name for names in source.get("rules", {}).get("required_one_of", ()) for name in names}
     required = {argument.name for argument in lookup.arguments if argument.required} - alternatives
     names = (
-        [f'"{kind}"', f'"{result}"', "OPTIONS"] if kind else [f'"{result}"', f'"{told["lookup"]}"', "OPTIONS"]
+        [f'"{kind}"', f'"{result}"', "OPTIONS"]
+        if kind
+        else [f'"{result}"', f'"{source["lookup"]}"', "OPTIONS"]
     )
     return Module(
         name,
         area,
-        told,
+        source,
         ["client", "client.info"],
         _options(texts, asked, required),
         "info_module",
         "ResourceInfoModule" if kind else "LookupInfoModule",
         [
             *names,
-            *([f'one="{told["one"]}"'] if "one" in told else []),
+            *([f'one="{source["one"]}"'] if "one" in source else []),
             *([f"path={tuple(path)!r}"] if path else []),
         ],
         returns,
         [
-            f"Reads the {told['what']}.",
+            f"Reads the {source['what']}.",
             *([MANY] if is_list else []),
             *([f"The API key needs {scopes}."] if scopes else []),
         ],
     )
 
 
-def _path_option(item: Field) -> Told:
+def _path_option(item: Field) -> ModuleSource:
     return {"type": "str" if item.type.is_id else "int", "description": item.description}
 
 
-def _beside(told: Told) -> dict[str, Any]:
+def _beside(source: ModuleSource) -> dict[str, Any]:
     """What a module returns beside its result."""
-    entries = told.get("also_returns", {}).items()
+    entries = source.get("also_returns", {}).items()
     return {name: {"returned": "success", **_entry(name, given)} for name, given in entries}
 
 
-def _entry(name: str, given: Told) -> dict[str, Any]:
+def _entry(name: str, given: ModuleSource) -> dict[str, Any]:
     """A further entry of a result: as the YAML has it, or what a lookup finds."""
     if "lookup" not in given:
         return dict(given)
@@ -253,7 +255,9 @@ def _entry(name: str, given: Told) -> dict[str, Any]:
     return {"description": given["description"], "type": "dict", "contains": contents(model, name)}
 
 
-def _options(texts: Told, inputs: Mapping[str, FieldInfo], required: Collection[str]) -> dict[str, Option]:
+def _options(
+    texts: ModuleSource, inputs: Mapping[str, FieldInfo], required: Collection[str]
+) -> dict[str, Option]:
     """The inputs in their order; what only the module has stands before or after them, as in the YAML."""
     names = list(texts)
     first = next((place for place, name in enumerate(names) if name in inputs), 0)
@@ -267,32 +271,32 @@ def _options(texts: Told, inputs: Mapping[str, FieldInfo], required: Collection[
 
 
 def _text(module: Module) -> str:
-    told = module.told
+    source = module.source
     documentation = {
         "module": module.name,
-        "short_description": told["short_description"],
-        "version_added": told["version_added"],
+        "short_description": source["short_description"],
+        "version_added": source["version_added"],
         "description": module.description,
         "author": ["The pulumi-hosting authors (@pulumi-hosting)"],
         "options": {name: one.documentation() for name, one in {**module.options, **module.shared}.items()},
         "extends_documentation_fragment": [f"hosting.cloud.{fragment}" for fragment in module.fragments],
-        "seealso": [{"module": f"hosting.cloud.{name}"} for name in told.get("seealso", ())],
+        "seealso": [{"module": f"hosting.cloud.{name}"} for name in source.get("seealso", ())],
     }
     return render(
         "collection/module.py.j2",
         {"yaml": dumped},
         name=module.name,
         area=module.area,
-        told={"before": None, **told},
+        source={"before": None, **source},
         documentation={key: value for key, value in documentation.items() if value},
         returns=module.returns,
-        home=told.get("home", module.home),
+        home=source.get("home", module.home),
         options={name: one.spec(name) for name, one in module.options.items()},
         arguments=[
             *module.made,
-            *(f"{name}={_tuples(value)!r}" for name, value in told.get("rules", {}).items()),
+            *(f"{name}={_tuples(value)!r}" for name, value in source.get("rules", {}).items()),
         ],
-        **{"class": told.get("class", module.base)},
+        **{"class": source.get("class", module.base)},
     )
 
 

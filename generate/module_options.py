@@ -15,7 +15,7 @@ from pulumi_hosting.api.secrets import Secret
 # as ansible-test sees it
 SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)
 
-Told = str | Sequence[str] | Mapping[str, Any] | None
+OptionSource = str | Sequence[str] | Mapping[str, Any] | None
 """What the YAML has of an option: its description, or a mapping with ``description`` and the fields of
 :class:`Option` that differ.
 """
@@ -55,7 +55,7 @@ class Option:
         }
 
 
-def option(told: Told, info: FieldInfo | None = None) -> Option:
+def option(source: OptionSource, info: FieldInfo | None = None) -> Option:
     """The option for a field of one of our models; without ``info``, one that only the module has."""
     found = Option("str")
     if info is not None:
@@ -67,9 +67,11 @@ def option(told: Told, info: FieldInfo | None = None) -> Option:
         if choices and found.choices is None and found.type == "int":
             found = replace(found, choices=choices)
         found = replace(found, description=[sentence(info.description or "")])
-    if isinstance(told, Mapping):
-        return replace(found, **{**told, "description": lines(told.get("description")) or found.description})
-    return replace(found, description=lines(told) or found.description)
+    if isinstance(source, Mapping):
+        return replace(
+            found, **{**source, "description": lines(source.get("description")) or found.description}
+        )
+    return replace(found, description=lines(source) or found.description)
 
 
 def lines(text: str | Sequence[str] | None) -> list[str]:

@@ -66,7 +66,7 @@ def releases() -> Mapping[str, Mapping[str, Any]]:
         found[version] = {
             "date": heading["date"],
             "summary": " ".join(summary["text"].split()).replace("`", "") if summary else "",
-            "modules": {one.name: one.told["short_description"] for one in _by_name(version)},
+            "modules": {one.name: one.source["short_description"] for one in _by_name(version)},
             "plugins": {kind: _plugins(kind, version) for kind in ("callback", "inventory")},
         }
     return found
@@ -74,7 +74,7 @@ def releases() -> Mapping[str, Mapping[str, Any]]:
 
 def _by_name(version: str) -> list[Any]:
     return sorted(
-        (one for one in modules() if one.told["version_added"] == version), key=lambda one: one.name
+        (one for one in modules() if one.source["version_added"] == version), key=lambda one: one.name
     )
 
 
@@ -85,9 +85,9 @@ def _plugins(kind: str, version: str) -> Mapping[str, str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in tree.body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
-                told = yaml.safe_load(ast.literal_eval(node.value))
-                if told["version_added"] == version:
-                    found[path.stem] = told["short_description"]
+                source = yaml.safe_load(ast.literal_eval(node.value))
+                if source["version_added"] == version:
+                    found[path.stem] = source["short_description"]
     return found
 
 

@@ -34,9 +34,9 @@ def _modules(kind: str) -> Iterator[str]:
     yield "| Module | What it does |"
     yield "|---|---|"
     for one in modules():
-        first = next(key for key in ("lookup", "action", "resource") if key in one.told)
+        first = next(key for key in ("lookup", "action", "resource") if key in one.source)
         if first == kind:
-            text = one.told["short_description"]
+            text = one.source["short_description"]
             yield f"| `{one.name}` | {text[0].lower()}{text[1:]} |"
 
 

@@ -142,7 +142,7 @@ class Adapter:
         return {"": refusal} if refusal else {}
 
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
-        """Warn once that the account could not be asked; a refusal where it must have been."""
+        """Warn once that the account cannot be read; a refusal where it must be."""
         line = f"prices and limits were not checked: {error}"
         settings = self.session.settings
         if settings.max_charge is not None or settings.strict:
@@ -185,7 +185,7 @@ class Adapter:
         )
 
     def _service_now(self, props: PropertyValues) -> datetime:
-        """The service's time; this machine's where the service cannot be asked."""
+        """The service's time; this machine's where the service cannot be reached."""
         return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
 
     def _remark(self, state: Any, props: PropertyValues) -> None:

@@ -94,12 +94,10 @@ class _Provider(ResourceProvider):
             except WaitTimeout as error:  # what an earlier run ordered
                 raise order_still_open(error) from None
             except PartialFailure as failure:
-                # the id is not final, and nothing here could change it later: the next run finds what was
-                # begun
+                # the id is not final, and cannot be changed later: the next run finds the order
                 if failure.refresh:
                     raise paid_and_not_recorded(failure, adapter.resource.title) from None
-                # What was made must be remembered; what is still to be set shows as a difference in the next
-                # run.
+                # What exists must be recorded; what is still to be set is a difference in the next run.
                 print(f"warning: {failure}", flush=True)
                 return CreateResult(failure.id, failure.outputs)
 

@@ -3,7 +3,7 @@
 An engine never says which of two entries of its state is the newer one: after a replacement whose creation
 found the old object, both name it, and one of them is to be deleted. Each creation therefore stamps its entry
 (``__entry`` among the outputs). A deletion is held back only by *another* entry with the same object: one
-made in this process, or one that the program kept. Nothing else that a process has seen decides about a
+made in this process, or one that the program keeps. Nothing else decides about a
 deletion.
 """
 
@@ -41,8 +41,8 @@ class Entries:
         return uuid4().hex[:16]
 
     def checked(self, identity: str) -> None:
-        """The program declares this resource: the differences asked for from now on are the program's,
-        not those of a refresh.
+        """The program declares this resource: a comparison from now on is with the program, not that of a
+        refresh.
         """
         with self._lock:
             self._checked.add(identity)

@@ -26,13 +26,13 @@ def call(client: Client, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput({"name": "no lookup has this name"}, "the lookup")
     ids, query = _given(lookup, args)
     try:
-        return _asked(client, lookup, ids, query)
+        return _answer(client, lookup, ids, query)
     except InvalidInput as error:
         wrong, subject = error.fields, lookup.wire
     raise InvalidInput({camel(field): reason for field, reason in wrong.items()}, subject)
 
 
-def _asked(client: Client, lookup: Lookup, ids: list[Any], query: dict[str, Any]) -> dict[str, Any]:
+def _answer(client: Client, lookup: Lookup, ids: list[Any], query: dict[str, Any]) -> dict[str, Any]:
     found = ask(client, lookup, ids, query)
     return (
         object_to_wire(found)

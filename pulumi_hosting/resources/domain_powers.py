@@ -1,4 +1,4 @@
-"""What the planner asks about a domain beside the four methods."""
+"""What a domain can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

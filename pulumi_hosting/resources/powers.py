@@ -7,10 +7,10 @@
     Validated     validate                                      the account knows what is wrong with the inputs
     Settled       settle                                        what creation cannot carry is set afterwards
     Provisioned   settle, wait, is_provisional                  an order comes first, the object later
-    Sandboxed     sandbox, is_simulated, has_lapsed             what a test key makes, and how it is told from the real thing
+    Sandboxed     sandbox, is_simulated, has_lapsed             what a test key makes, and how it is recognised
     Rebuildable   on_change, is_same, consequence               the user says what a change of a field does
     Registered    why_unchangeable, is_released                 held by a registry: not changeable at times, never deleted
-    Remarked      remarks                                       the account shows facts that a person should know
+    Remarked      remarks                                       the account shows facts that a user should know
     Predicted     adjust_prediction                             a change has effects on other fields of the state
 
 Every method that takes a ``Request`` only reads, but ``settle``.
@@ -123,7 +123,7 @@ class Rebuildable(ABC):
 
     @abstractmethod
     def consequence(self, fields: frozenset[str]) -> str | None:
-        """What a person must know before ``fields`` are changed in place."""
+        """What a user must know before ``fields`` are changed in place."""
 
 
 class Registered(ABC, Generic[S]):
@@ -143,7 +143,7 @@ class Registered(ABC, Generic[S]):
 class Remarked(ABC, Generic[S]):
     @abstractmethod
     def remarks(self, request: Request, state: S) -> list[str]:
-        """What a person should know of a recorded object: it is gone, or about to be switched off. Empty
+        """What a user should know of a recorded object: it is gone, or about to be switched off. Empty
         where the account cannot be read.
         """
 

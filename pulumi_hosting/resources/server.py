@@ -2,8 +2,7 @@
 
 Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place where the API can
 (name, notes, auto-renew), replaced where it cannot. The id is ``order:<invoice_id>`` while only its order is
-known. Inputs and state are in ``server_fields``; what the planner asks beside the four methods is in
-``server_powers``.
+known. Inputs and state are in ``server_fields``; its optional powers are in ``server_powers``.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the planner asks about a bought address beside the four methods."""
+"""What a bought address can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -70,7 +70,7 @@ class ServerIpResource(
         return bool(AddressPurchase(request, server_id).unowned(bought(found)))
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
-        """What ``create`` would take over. Where only a key can tell whose an address is, that is said:
+        """What ``create`` would take over. The reason says where only a key can prove whose an address is:
         ``create`` does not pay then.
         """
         if inputs.adopt_id is not None:

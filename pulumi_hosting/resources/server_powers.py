@@ -1,4 +1,4 @@
-"""What the planner asks about servers beside reading, creating, changing and deleting them."""
+"""What a server can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -280,8 +280,7 @@ class ServerResource(
 
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are
-        only the inputs of before and their keys are gone, nothing can be told yet, and the comparison with
-        the state decides."""
+        only the former inputs and their keys are gone, the comparison with the state decides."""
         if field != "ssh_key_ids" or not after or not olds.get(field):
             return False
         installed = olds.get("ssh_key_fingerprints") or fingerprints_of(request, olds[field])

@@ -1,4 +1,4 @@
-"""What the planner asks about a webhook subscription beside the four methods."""
+"""What a webhook subscription can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -100,7 +100,7 @@ class WebhookSubscriptionResource(
     def settle(
         self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
     ) -> WebhookSubscriptionState:
-        """Bring what was found, or could not be said when it was made, to what is declared."""
+        """Set what differs from the inputs where it was found, or what creation could not set."""
         if self.is_simulated(state.id):
             return state
         late = {

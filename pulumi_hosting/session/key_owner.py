@@ -14,7 +14,7 @@ def know_account(client: Client, me: m.Me) -> None:
 
 
 def account(client: Client) -> m.Me:
-    """Whose key this is; asked once per client."""
+    """Whose key this is; read once per client."""
     me = _ACCOUNTS.get(client)
     if me is None:
         me = _ACCOUNTS[client] = client.me()

@@ -31,19 +31,18 @@ class Request:
     - ``kind``: the kind of resource whose ids ``ownership`` is about; None for the session's own.
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is
       the one meant.
-    - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by whoever asks.
+    - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by the frontend.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
-    - ``save``: called with the state so far by whoever does several things one after the other, should a
-      later one fail.
+    - ``save``: called with the state so far between several changes, should a later one fail.
     - ``approve``: called with the price before something is paid that may have been announced as found;
       raises to refuse it.
     - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
-    - ``info``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
+    - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
-      stops with an error. Only for those who list what there is, never for those who conclude that something
-      is absent.
+      stops with an error. Only where objects are listed, never where it is concluded that something is
+      absent.
     """
 
     session: Session

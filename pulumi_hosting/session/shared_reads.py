@@ -1,8 +1,8 @@
-"""Answers that many declarations of one process share: asked for once, for as long as they may be believed.
+"""Reads that many resources of one process share: sent once, and valid for a while.
 
 Engines ask about resources one by one. A thousand servers are ten pages of a list and a thousand requests
-otherwise, so the first to ask fetches the list and the others wait for it. What a write makes untrue is
-forgotten by whoever writes.
+otherwise, so the first to ask fetches the list and the others wait for it. The code that writes
+forgets the reads that are no longer true.
 """
 
 import threading
@@ -14,7 +14,7 @@ T = TypeVar("T")
 Key = tuple[object, ...]
 
 FEW = 4
-"""So many objects of a kind are read one by one; from then on the whole list is the cheaper question."""
+"""So many objects of a kind are read one by one; from then on the whole list is cheaper."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class _Entry:
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: Any = None
     at: float | None = None
-    """When it was asked for; None: never, or forgotten."""
+    """When it was read; None: never, or forgotten."""
     forgotten: int = 0
 
 

@@ -29,7 +29,7 @@ from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.ansible.conftest import COLLECTION, ROOT
 
 DECLARED = list(RESOURCES)
-TOLD = {module.name: module.told for module in collection.modules()}
+SOURCES = {module.name: module.source for module in collection.modules()}
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py"))
 EMPTY_TEXTS = 0
 """Results whose description only repeats their name."""
@@ -71,15 +71,15 @@ def test_every_resource_every_action_and_every_read_has_a_module() -> None:
     inside = {"getServerRefundQuote", "getInvoicePdf", "getWebhookDelivery"}  # options of others
     named = {
         lookup
-        for told in TOLD.values()
+        for told in SOURCES.values()
         for entry in (told, *_entries(told))
         for lookup in (entry.get("lookup"), entry.get("one"))
     }
     assert named - {None} | by_resources | inside == set(LOOKUPS)
-    assert {told["resource"] for told in TOLD.values() if "resource" in told} == set(RESOURCES)
-    actions = {told["action"] for told in TOLD.values() if "action" in told}
+    assert {told["resource"] for told in SOURCES.values() if "resource" in told} == set(RESOURCES)
+    actions = {told["action"] for told in SOURCES.values() if "action" in told}
     assert actions | {"server_restart", "server_reinstall"} == set(ACTIONS)  # these two are states of server
-    assert sorted(TOLD) == MODULES
+    assert sorted(SOURCES) == MODULES
 
 
 def _entries(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -89,9 +89,9 @@ def _entries(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 @pytest.mark.parametrize("kind", DECLARED)
 def test_every_input_is_an_option(kind: str) -> None:
-    own = set(TOLD[kind].get("options", ())) - set(inputs(kind).model_fields)
+    own = set(SOURCES[kind].get("options", ())) - set(inputs(kind).model_fields)
     assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | set(
-        TOLD[kind].get("without", ())
+        SOURCES[kind].get("without", ())
     ) == set(inputs(kind).model_fields)
 
 
@@ -101,7 +101,7 @@ def test_every_input_is_an_option(kind: str) -> None:
         (kind, name, field)
         for kind in DECLARED
         for name, field in inputs(kind).model_fields.items()
-        if name not in TOLD[kind].get("without", ())
+        if name not in SOURCES[kind].get("without", ())
     ],
 )
 def test_an_option_has_the_type_of_its_input(kind: str, name: str, field: FieldInfo) -> None:
@@ -175,7 +175,7 @@ def test_the_result_has_every_field_but_the_secrets(kind: str) -> None:
 
 def shown_models(name: str) -> dict[str, type[BaseModel]]:
     """The models of what a module returns, by the result's name."""
-    told = TOLD[name]
+    told = SOURCES[name]
     if "lookup" in told:
         if "resource" in told:
             return {told["result"]: RESOURCES[told["resource"]].State}

@@ -104,8 +104,8 @@ class ResourceCall:
         return {**values, **waiting, IDENTITY: self.identity}
 
     def with_write_only(self, declared: Mapping[str, Any], recorded: Mapping[str, Any]) -> Props:
-        """The recorded values, with what the API never shows as it was declared last: an engine that saw no
-        difference recorded it among the inputs only.
+        """The recorded values, with what the API never shows as it was declared last: an engine that found
+        no difference recorded it among the inputs only.
         """
         inputs = self.resource.Inputs
         names = [camel(name) for name in inputs.model_fields if inputs.trait(name).write_only]

@@ -14,7 +14,7 @@ Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
 
 class InitFailed(Exception):
-    """Something exists, but is not what was asked for yet: the engine saves it, and the next run goes on."""
+    """Something exists that is not ready yet: the engine saves it, and the next run goes on."""
 
     def __init__(self, detail: provider_pb2.ErrorResourceInitFailed) -> None:
         super().__init__("; ".join(detail.reasons))

@@ -339,7 +339,7 @@ def test_objects_that_tasks_remove_by_name_or_key_are_not_managed_any_more() -> 
         {"server": None, "invocation": {"module_args": {"name": "web", "id": None}}},
         {
             "ssh_key": None,
-            "invocation": {"module_args": {"name": None, "public_key": ("ssh-ed25519 AAAA another comment")}},
+            "invocation": {"module_args": {"name": None, "public_key": "ssh-ed25519 AAAA another comment"}},
         },
     ]
     assert [item.id for item in ManagedObjects.of_results([*made, *removed])] == ["20002/30003", "60002"]

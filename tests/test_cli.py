@@ -61,7 +61,7 @@ def test_a_missing_extra_is_one_line_that_names_it(
     refused = run(*command, without=without)
     assert refused.returncode == 1
     assert refused.stderr.splitlines() == [
-        (f"Error: this command needs more than is installed. Next: pip install 'pulumi-hosting[{extra}]'")
+        f"Error: this command needs more than is installed. Next: pip install 'pulumi-hosting[{extra}]'"
     ]
 
 

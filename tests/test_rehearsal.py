@@ -177,9 +177,7 @@ def test_the_report_of_a_defect(
         True
     ] * len(failed), report
     assert lines[-1] == (
-        "rehearsal: not as expected: " + "; ".join(failed)
-        if failed
-        else ("rehearsal: everything as expected")
+        "rehearsal: not as expected: " + "; ".join(failed) if failed else "rehearsal: everything as expected"
     )
     destroyed = {"none": "removes all: 1 delete", "kept": "removes all but server web: 1 delete"}
     if defect in destroyed:

@@ -12,7 +12,7 @@ from tools.words import findings
         "class NounError:",
         "noun_modules = 1",
         "WISHES",
-        ("What nobody's key is"),
+        "What nobody's key is",
         "it renews by itself",
     ],
 )
@@ -21,7 +21,7 @@ def test_a_private_word_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["a pronoun", "announce", "every resource", ("noun  # words: quoted from a message of Pulumi")]
+    "line", ["a pronoun", "announce", "every resource", "noun  # words: quoted from a message of Pulumi"]
 )
 def test_other_words_are_not(line: str) -> None:
     assert not list(findings(line))

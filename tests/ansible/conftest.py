@@ -213,7 +213,7 @@ class Ansible(AccountView):
     def writes(self) -> list[str]:
         requests = self.control("GET", "/requests?since=0")
         return [
-            (f"{request['method']} {request['path']}") for request in requests if request["method"] != "GET"
+            f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"
         ]
 
 

@@ -12,7 +12,7 @@ from tests.ansible.test_playbooks import order
 
 FAILED = {
     "failure": {"code": "server_error"},
-    "msg": ("server 20001: the service failed"),
+    "msg": "server 20001: the service failed",
     "invocation": {"module_args": {"name": "web-1"}},
 }
 

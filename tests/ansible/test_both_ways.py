@@ -119,7 +119,7 @@ SAMPLE = ["api_key_revoke", "domain", "server", "server_info", "server_password"
 def tasks(way: str, modules: list[str]) -> list[Task]:
     return [
         {
-            "name": (f"{way} {module} {number}"),
+            "name": f"{way} {module} {number}",
             f"hosting.cloud.{module}": options,
             "ignore_errors": True,
             **keywords,

@@ -39,7 +39,7 @@ def play_targets(targets: list[str], ansible: Ansible, tmp_path: Path) -> None:
     """One run of these targets. Nothing may fail, nor be left on the account."""
     playbook = tmp_path / "play.yml"
     variables = {
-        "ansible_python_interpreter": ("{{ ansible_playbook_python }}"),
+        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
         **configuration(ansible.emulator),
     }
     tasks = [task for target in targets for task in caught(target)]

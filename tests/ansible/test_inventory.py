@@ -173,7 +173,7 @@ def test_values_of_the_api_are_never_evaluated(inventory: LocalInventory) -> Non
 def test_names_and_variables_of_your_own(inventory: LocalInventory) -> None:
     inventory.order("web-1")
     options = {
-        "hostname": ("{{ vds_name_now }}.{{ domain }}"),
+        "hostname": "{{ vds_name_now }}.{{ domain }}",
         "hostvars_prefix": "vds_",
         "hostvars_suffix": "_now",
         "group": "",
@@ -194,7 +194,7 @@ def test_filters_of_the_api_and_of_the_plugin(inventory: LocalInventory) -> None
     before = len(inventory.requests())
     options: dict[str, Any] = {
         "api_filters": {"status": "{{ wanted }}"},
-        "filters": [("hosting_name is match(start)")],
+        "filters": ["hosting_name is match(start)"],
     }
     assert list(inventory.listed(options, extra_vars=["wanted=active start=web"]).hosts) == ["web-1"]
     assert list(inventory.listed({"api_filters": {"ip": address}}).hosts) == ["web-1"]
@@ -337,10 +337,10 @@ def test_a_key_from_a_template_or_extra_variables(
     monkeypatch.delenv("HOSTING_BASE_URL")
     monkeypatch.setenv("MY_KEY", key)
     assert list(
-        inventory.listed({"api_key": ("{{ lookup('env', 'MY_KEY') }}"), "base_url": BASE_URL}).hosts
+        inventory.listed({"api_key": "{{ lookup('env', 'MY_KEY') }}", "base_url": BASE_URL}).hosts
     ) == ["web-1"]
     variables = {"api_key": "{{ my_key }}", "base_url": "{{ my_url }}"}
-    assert list(inventory.listed(variables, extra_vars=[(f"my_key={key} my_url={BASE_URL}")]).hosts) == [
+    assert list(inventory.listed(variables, extra_vars=[f"my_key={key} my_url={BASE_URL}"]).hosts) == [
         "web-1"
     ]
 
@@ -366,8 +366,8 @@ def test_a_key_from_a_template_or_extra_variables(
         (
             {"api_filters": {"os": "debian-12"}},
             (
-                "api_filters: the API has no filter 'os', only status and ip. "
-                "Next: use the option filters for it"
+                "api_filters: the API has no filter 'os', only status and ip. Next: use "
+                "the option filters for it"
             ),
         ),
         ({"api_filters": {"status": "running"}}, "api_filters: status: "),

@@ -123,7 +123,7 @@ def test_a_playbook_runs_on_the_hosts(ansible: Ansible) -> None:
                     "tasks": [
                         {
                             "name": "before",
-                            "ansible.builtin.debug": {"msg": ("{{ hosting_id }} {{ ansible_host }}")},
+                            "ansible.builtin.debug": {"msg": "{{ hosting_id }} {{ ansible_host }}"},
                         },
                         {"ansible.builtin.meta": "refresh_inventory"},
                         {"name": "after", "ansible.builtin.debug": {"msg": "{{ hosting_notes }}"}},

@@ -143,7 +143,7 @@ def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -
             "name": "longer",
             "hosting.cloud.domain_renew": {
                 "name": "example-1.com",
-                "until": ("{{ (now(utc=true).year + 2) | string }}-06-01"),
+                "until": "{{ (now(utc=true).year + 2) | string }}-06-01",
             },
         },
         hook("hook", events=["*"], secret_file=str(ansible.home / "secret")),
@@ -162,7 +162,7 @@ def test_missing_ssh_keys_are_reported_before_the_order(ansible: Ansible) -> Non
             refused("order", name="web-1", ssh_key_ids=["999"], **ORDER), arguments=arguments
         )
         assert played["order"]["failure"]["fields"] == {
-            "ssh_key_ids": ("there is no SSH key 999 on this account")
+            "ssh_key_ids": "there is no SSH key 999 on this account"
         }
     assert ansible.writes() == []
 

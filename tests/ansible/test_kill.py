@@ -45,7 +45,7 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     bought_once(ansible, played)
     # The limit begins at nothing again; what the killed run may have charged is reported once.
     reported = [
-        ("was killed after it had charged, or may have charged, 5.00 EUR") in str(result.get("warnings"))
+        "was killed after it had charged, or may have charged, 5.00 EUR" in str(result.get("warnings"))
         for result in played.results
     ]
     assert reported == [True, False]

@@ -82,7 +82,7 @@ def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> N
     jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
     loop = {
         "name": "loop",
-        "hosting.cloud.server": {"name": ("as-{{ item }}"), "max_charge": "12.00", **ORDER},
+        "hosting.cloud.server": {"name": "as-{{ item }}", "max_charge": "12.00", **ORDER},
         "loop": [1, 2, 3, 4],
         **AWAY,
     }
@@ -346,7 +346,7 @@ def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     hosts = [f"h{number}" for number in range(5)]
     renewal = {
         "name": "web-1",
-        "until": ("{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"),
+        "until": "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}",
     }
     play = {
         "hosts": "all",

@@ -133,7 +133,7 @@ SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
             ("webhook_test", {"url": URL}),
         ),
     ),
-    ("a key that is revoked"): (
+    "a key that is revoked": (
         (),
         (("api_key_revoke", {"key_id": "501"}), ("server", {"name": "a", **ORDER})),
     ),

@@ -151,7 +151,7 @@ def python(version: str) -> Path | None:
         if shutil.which(candidate) is None:
             continue
         asked = subprocess.run(
-            [candidate, "-c", ("import ensurepip, sys; print(sys.base_prefix)")],
+            [candidate, "-c", "import ensurepip, sys; print(sys.base_prefix)"],
             capture_output=True,
             text=True,
             check=False,

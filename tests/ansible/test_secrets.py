@@ -79,7 +79,7 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
         "password": PASSWORD,
         "refused password": TOO_WEAK,
         **{
-            (f"private key, line {number}"): line
+            f"private key, line {number}": line
             for number, line in enumerate(private.splitlines())
             if "PRIVATE KEY" not in line
         },

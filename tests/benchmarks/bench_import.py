@@ -15,7 +15,7 @@ def ratios() -> Iterator[Ratio]:
     yield compare(
         "import the client",
         _import("pulumi_hosting.client.client"),
-        ("import httpx, pydantic"),
+        "import httpx, pydantic",
         _import("httpx, pydantic.main"),
     )
 

@@ -26,7 +26,7 @@ for number in range({servers}):
 """
 _HEADS = {
     "dynamic": "from pulumi_hosting import Server",
-    "native": ("from pulumi_hosting.native import Server"),
+    "native": "from pulumi_hosting.native import Server",
 }
 _NOTHING = Path(__file__).parent / "nothing" / "nothing.py"
 

@@ -16,7 +16,7 @@ WHOLE = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s"
 ) % (len(BODY), BODY)
 CHUNKED = (
-    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     + b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
     + b"0\r\n\r\n"
 )

@@ -345,7 +345,7 @@ def test_damaged_json_is_one_clear_error(body: bytes) -> None:
 def test_a_time_that_cannot_be_read_is_none(time: str) -> None:
     assert (
         read(
-            "get_server", (f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}').encode()
+            "get_server", f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}'.encode()
         ).created_at
         is None
     )
@@ -502,8 +502,8 @@ def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
         b"",
         b"[]",
         b'{"error": "x"}',
-        (b'{"error": {"code": 5}}'),
-        (b'{"error": {"code": ""}}'),
+        b'{"error": {"code": 5}}',
+        b'{"error": {"code": ""}}',
         b"{" * 300,
     ],
 )
@@ -519,7 +519,7 @@ def test_other_peoples_texts_are_cleaned() -> None:
     body = {
         "error": {
             "code": "conf\x1b[31mlict",
-            "message": ("line\nbreak \x1b[2J\u202e\x00end"),
+            "message": "line\nbreak \x1b[2J\u202e\x00end",
             "request_id": "r\x07q",
         }
     }

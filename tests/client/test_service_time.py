@@ -51,7 +51,7 @@ def test_the_date_of_a_refusal_counts_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "Sun, 99 Nov 2033 08:49:37 GMT", ("Fri, 31 Dec 9999 23:59:59 -1400"), "\x00"]
+    "text", ["", "yesterday", "Sun, 99 Nov 2033 08:49:37 GMT", "Fri, 31 Dec 9999 23:59:59 -1400", "\x00"]
 )
 def test_an_unreadable_date_is_no_date(text: str) -> None:
     assert parse_http_date(text) is None

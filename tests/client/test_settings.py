@@ -44,7 +44,7 @@ def test_a_key_is_stripped_and_may_come_wrapped() -> None:
         "",
         "   ",
         "short",
-        ("vk_live_with space0000"),
+        "vk_live_with space0000",
         "vk_live_line\nbreak0000",
         "vk_live_ümlaut00000",
         "vk_live_\x00null00000",

@@ -140,7 +140,7 @@ MOVES: dict[str, Callable[[Account, int], httpx.Response]] = {
     "create_server": lambda account, server: account.api(
         "POST", "/servers", {"tariff_id": 1, "os": "debian-12"}
     ),
-    ("create_server hourly"): lambda account, server: account.api(
+    "create_server hourly": lambda account, server: account.api(
         "POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}
     ),
     "create_server later": delayed,

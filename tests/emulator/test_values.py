@@ -242,7 +242,7 @@ TEXTS = st.one_of(
             "a" * 5000,
             "https://[::1",
             "https://a.b\x00/",
-            ("ssh-ed25519 ÄÄÄÄ"),
+            "ssh-ed25519 ÄÄÄÄ",
             "xn--a",
             "xn--zzzzz",
             "-",

@@ -47,7 +47,7 @@ def test_preview_up_refresh_and_destroy(command: Command) -> None:
     changed = command("preview", "--expect-no-changes", "--diff")
     assert changed.exit_code == 7
     assert {
-        ("~  pulumi-python:dynamic/toy:Thing a update [diff: +note]"),
+        "~  pulumi-python:dynamic/toy:Thing a update [diff: +note]",
         '+ note: "n"',
         "~ 1 to update",
     } <= set(lines(changed))
@@ -138,7 +138,7 @@ def test_configuration_is_listed_and_removed(command: Command) -> None:
     assert lines(command("config"))[:3] == [
         "KEY          VALUE",
         "hosting:key  [secret]",
-        ("plan         small"),
+        "plan         small",
     ]
     assert "hush" not in command("config", "--json").output
     assert json.loads(command("config", "--json", "--show-secrets").output)["hosting:key"] == {

@@ -44,7 +44,7 @@ def test_a_missing_program(make_project: MakeProject) -> None:
     project = make_project("")
     (project.directory / "__main__.py").unlink()
     assert up(project).errors == [
-        (f"unable to find main python program `__main__.py` in `{project.directory}`")
+        f"unable to find main python program `__main__.py` in `{project.directory}`"
     ]
 
 
@@ -98,9 +98,8 @@ def test_a_refused_secret_is_not_printed(make_project: MakeProject) -> None:
     result = up(project)
     assert result.errors == [
         (
-            "pulumi-python:dynamic/toy:Thing resource 'a': property name value [secret] has a problem: name "
-            "must "
-            "not be bad"
+            "pulumi-python:dynamic/toy:Thing resource 'a': property name value [secret] has a "
+            "problem: name must not be bad"
         )
     ]
 
@@ -113,8 +112,7 @@ def test_an_unsupported_feature_is_one_line(make_project: MakeProject) -> None:
     assert result.exit_code == 1
     assert result.errors == [
         (
-            "the offline engine does not support components that live in a plugin; run "
-            "this "
+            "the offline engine does not support components that live in a plugin; run this "
             "program with Pulumi's own CLI"
         )
     ]

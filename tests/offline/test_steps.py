@@ -190,7 +190,7 @@ def test_the_display_of_changes_hides_secrets() -> None:
     assert shown((step, UPDATE), diff=True)[1:] == [
         "      + new: 2",
         "      - old: 1",
-        ('      ~ size: "s" => "L"'),
+        '      ~ size: "s" => "L"',
     ]
 
 

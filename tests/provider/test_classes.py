@@ -464,7 +464,7 @@ def test_every_name_of_the_package_is_there() -> None:
     "statement",
     [
         "from pulumi_hosting import Ptr",
-        ("from pulumi_hosting import get_me"),
+        "from pulumi_hosting import get_me",
         "from pulumi_hosting.native import Server",
     ],
 )

@@ -242,8 +242,7 @@ def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(
     without = {name: value for name, value in changed.items() if name != "rebuild"}
     assert not later.of("server").diff(id, outputs, without).changes
     assert any(
-        ("ssh_key_ids has changed and is installed only when a server is made") in line
-        for line in later.lines
+        "ssh_key_ids has changed and is installed only when a server is made" in line for line in later.lines
     )
     assert len(account.living) == 1
 
@@ -408,7 +407,7 @@ def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
     assert again.lines == [
         (
             f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this "
-            f"resource's ownership tag)"
+            "resource's ownership tag)"
         )
     ]
     assert again.of("server").preview_create(inputs)["charged"] == "0.00"

@@ -26,7 +26,7 @@ def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Start,
     inputs, failures = declared(process, KEY)
     assert failures == {}
     assert process.lines == [
-        (f"alice: takes over SSH key {id} (it is on the account already; destroy keeps it)")
+        f"alice: takes over SSH key {id} (it is on the account already; destroy keeps it)"
     ]
     taken, outputs = process.of("ssh_key").create(inputs)
     assert (taken, outputs["takenOver"], mine["takenOver"]) == (id, True, False)

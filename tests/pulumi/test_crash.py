@@ -90,7 +90,7 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
         pytest.param("native", False, marks=pytest.mark.slow),
     ],
     ids=lambda value: (
-        value if isinstance(value, str) else ("only the engine killed") if value else "everything killed"
+        value if isinstance(value, str) else "only the engine killed" if value else "everything killed"
     ),
 )
 def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> None:

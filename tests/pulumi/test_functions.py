@@ -43,7 +43,7 @@ def test_what_is_asked_after_what_is_not_made_yet_is_unknown_in_the_preview(prog
 
 
 @pytest.mark.parametrize(
-    "asked", ['hosting.get_server("4242")', ('pulumi.export("x", hosting.get_server_output("4242"))')]
+    "asked", ['hosting.get_server("4242")', 'pulumi.export("x", hosting.get_server_output("4242"))']
 )
 def test_what_is_not_there_ends_the_run_with_one_line(program: Program, asked: str) -> None:
     program.write(asked)

@@ -90,7 +90,7 @@ def test_a_deleted_server_names_the_addresses_that_go_with_it(harness: ResourceH
     apply.delete(harness.context(), SERVER, state)
     id = row.id.rpartition("/")[2]
     assert harness.messages == [
-        (f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited")
+        f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited"
     ]
     assert harness.living == bought(harness) == []
 

@@ -125,8 +125,7 @@ def test_what_an_earlier_run_ordered_is_announced_and_taken_over(harness: Resour
     line = taken.announcement(harness.context().service_now())
     assert line == (
         f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this "
-        f"resource ordered it, the order "
-        f"will stop. Next: set adopt_id={first.id} then)"
+        f"resource ordered it, the order will stop. Next: set adopt_id={first.id} then)"
     )
     assert create(harness).id == first.id
     assert debits(harness) == 1
@@ -203,8 +202,7 @@ def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(
     until = (state.expires_at or "")[:10]
     assert line == (
         f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: "
-        f"auto-renew is off; "
-        "the API cannot delete domains"
+        "auto-renew is off; the API cannot delete domains"
     )
 
 

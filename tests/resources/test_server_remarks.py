@@ -34,8 +34,8 @@ def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
     due = (state.next_due_at or "")[:10]
     assert remarks(harness, state) == [
         (
-            f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. "
-            "Next: pulumi up --refresh, to order a new one"
+            f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. Next: pulumi "
+            "up --refresh, to order a new one"
         )
     ]
     harness.messages.clear()
@@ -43,7 +43,7 @@ def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
     assert harness.messages == [
         (
             f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered "
-            f"where the program declares it"
+            "where the program declares it"
         )
     ]
 
@@ -68,8 +68,8 @@ def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(
     assert found == (
         [
             (
-                f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. "
-                "Next: renew it, or set auto_renew"
+                f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. Next: "
+                "renew it, or set auto_renew"
             )
         ]
         * said

@@ -61,7 +61,7 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(harness: Resource
     apply.delete(harness.context(identity=PROD), RESOURCE, taken)
     assert on_account(harness) == [int(first.id)]
     assert any(
-        (f"SSH key alice ({first.id}) stays: it was not created here") in line for line in harness.messages
+        f"SSH key alice ({first.id}) stays: it was not created here" in line for line in harness.messages
     )
 
 
@@ -103,8 +103,7 @@ def test_a_key_under_another_name_is_refused_before_anything_is_sent(harness: Re
     failures = RESOURCE.validate(context, other.given(), frozenset(other.given()))
     assert failures == {
         "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot "
-        f"rename it. "
-        "Next: declare it with the name 'alice', or delete it first"
+        "rename it. Next: declare it with the name 'alice', or delete it first"
     }
     assert RESOURCE.takeover(context, other) is None
     with pytest.raises(ResourceConflict, match="declare it with the name 'alice'"):

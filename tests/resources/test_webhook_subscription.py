@@ -96,8 +96,7 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
     seen = read(harness, done)
     assert (seen.secret, seen.ownership_tag) == (None, done.ownership_tag)
     assert any(
-        ("made a new secret: the one recorded here signs nothing any more") in line
-        for line in harness.messages
+        "made a new secret: the one recorded here signs nothing any more" in line for line in harness.messages
     )
     for state in (done, seen):
         with pytest.raises(
@@ -168,8 +167,7 @@ def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_chang
     double = late(harness)
     state = read(harness, state)
     assert any(
-        (f"webhook subscription {double} is a second one of this resource") in line
-        for line in harness.messages
+        f"webhook subscription {double} is a second one of this resource" in line for line in harness.messages
     )
     changed = inputs(events=["balance.low"])
     apply.update(harness.context(identity=ME), RESOURCE, state, changed, frozenset({"events"}))
@@ -258,8 +256,8 @@ def test_what_another_resource_took_over_stays(harness: ResourceHarness) -> None
     assert the_one(harness)["id"] == int(first.id)
     assert any(
         (
-            f"webhook subscription {first.id} (https://hooks.example.com/x) stays: another resource took it "
-            f"over"
+            f"webhook subscription {first.id} (https://hooks.example.com/x) stays: "
+            "another resource took it over"
         )
         in line
         for line in harness.messages

@@ -107,7 +107,7 @@ class Account(AccountView):
             return Outcome(None, "the connection failed", None, 1)
         ok = 200 <= self.receiver_status < 300
         return Outcome(
-            self.receiver_status, None if ok else (f"the receiver answered {self.receiver_status}"), "text", 1
+            self.receiver_status, None if ok else f"the receiver answered {self.receiver_status}", "text", 1
         )
 
     def idempotency_key(self) -> str:

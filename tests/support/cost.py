@@ -34,8 +34,8 @@ def main(arguments: list[str]) -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
     print(
-        f"cost: {used.ru_utime + used.ru_stime:.0f} CPU seconds with all descendants, in {minutes} min "
-        f"{seconds:02} s"
+        f"cost: {used.ru_utime + used.ru_stime:.0f} CPU seconds with all descendants, in "
+        f"{minutes} min {seconds:02} s"
     )
     if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED:
         print("pytest collected no test, so nothing is shown to work", file=sys.stderr)

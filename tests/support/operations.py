@@ -47,8 +47,8 @@ def arguments(operation: Operation, makers: Makers, make: Callable[[Operation, A
         id = makers[name]() if name in makers else made(operation.path.partition(f"/{{{name}}}")[0])
         if id is None:
             raise LookupError(
-                f"{operation.id}: nothing makes what {{{name}}} stands for. Next: list the "
-                f"operation in the test"
+                f"{operation.id}: nothing makes what {{{name}}} stands for. Next: list "
+                "the operation in the test"
             )
         ids.append(id)
     if operation.paging != "none" and not ids:

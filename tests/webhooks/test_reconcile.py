@@ -160,7 +160,7 @@ def test_what_cannot_be_asked_for_ends_nothing(subscriber: Subscriber, receivers
                 lambda: [
                     line
                     for line in receivers.lines()
-                    if ("cannot ask for missed events, continuing without") in line
+                    if "cannot ask for missed events, continuing without" in line
                 ]
             )
             assert await running.deliver(body("evt_1"), signed(body("evt_1"), subscriber.secret)) == 200
@@ -168,9 +168,7 @@ def test_what_cannot_be_asked_for_ends_nothing(subscriber: Subscriber, receivers
         async with receivers.run(**subscriber.options()):
             await until(
                 lambda: [
-                    line
-                    for line in receivers.lines()
-                    if (f"subscription {subscriber.id} is disabled") in line
+                    line for line in receivers.lines() if f"subscription {subscriber.id} is disabled" in line
                 ]
             )
 

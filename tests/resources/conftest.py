@@ -175,3 +175,14 @@ def harness(tmp_path: Path) -> ResourceHarness:
 
 
 Declare = Callable[..., ServerState]
+
+
+@pytest.fixture
+def server(harness: ResourceHarness) -> str:
+    return harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
+
+
+@pytest.fixture
+def any_dialect(dialect: str, tmp_path: Path) -> ResourceHarness:
+    """An account in the dialect of the document, and one in that of a live deployment."""
+    return ResourceHarness(Account(provisioning_delay=30, dialect=dialect), tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.session.errors import ResourceError
+from tests.resources.actions import do
 from tests.resources.conftest import ResourceHarness
-from tests.resources.test_actions import do
 
 FAILS: list[dict[str, Any]] = [
     {"status": 503, "code": "temporarily_unavailable"},

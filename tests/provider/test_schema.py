@@ -168,5 +168,7 @@ def test_pulumi_makes_libraries_from_it(tmp_path: Path) -> None:
             str(tmp_path / "sdk"),
         ]
         run = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
+        if "GeneratePackage not implemented" in run.stderr:
+            pytest.skip(f"the host for {language} beside this pulumi makes no packages")
         assert run.returncode == 0, run.stderr
         assert (tmp_path / "sdk" / written).is_file()

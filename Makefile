@@ -28,8 +28,9 @@ demo: $(READY)  ## run the demo: emulator, Pulumi program, Ansible playbook, dri
 test: $(READY)  ## run the tests of the development loop: no slow ones, no coverage (ARGS="..." goes to pytest)
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples), with the coverage floor
+test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples, matrix), with the coverage floor
 	@$(PYTEST) -m "not matrix" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(ARGS)
+	@[ -n "$(ARGS)" ] || $(MAKE) --no-print-directory test-matrix
 
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)

@@ -1,6 +1,7 @@
 """ansible-test over the collection, without an ignore entry: sanity and units under the ansible-core of this
 environment, and under every other one that is supported, with the integration targets, where the marker
-``matrix`` is asked for (``make test-matrix``).
+``matrix`` is asked for (``make test-matrix``, the last part of ``make test-all``). They share files of the
+collection, so they run one after the other.
 
 ansible-test installs tools of its own when it first runs. They are kept in ``.ansible`` of the checkout, and
 so are the matrix's cores.

@@ -136,7 +136,8 @@ class EventQueue(Protocol):
     """The queue of ansible-rulebook. It is bounded: ``put`` returns when the rules have room for the
     event."""
 
-    async def put(self, event: dict[str, Any], /) -> None: ...
+    async def put(self, event: dict[str, Any], /) -> None:
+        """Hand over an event."""
 
 
 async def main(queue: EventQueue, args: dict[str, Any]) -> None:

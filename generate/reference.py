@@ -88,19 +88,17 @@ def _cost(operation: Operation) -> str:
 
 def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """The public models derived from ``base``, in the order of the file, without the generic ones."""
-    for name, model in vars(models).items():
-        if (
-            not inspect.isclass(model)
-            or not issubclass(model, base)
-            or not model.__module__.startswith(models.__name__)
-        ):
-            continue
-        if (
-            model.model_fields
-            and not name.startswith("_")
-            and not model.__pydantic_generic_metadata__["parameters"]
-        ):
-            yield model
+    for area in sorted(models.areas(), key=lambda area: area.__name__):
+        for name, model in vars(area).items():
+            if (
+                inspect.isclass(model)
+                and issubclass(model, base)
+                and model.__module__ == area.__name__
+                and model.model_fields
+                and not name.startswith("_")
+                and not model.__pydantic_generic_metadata__["parameters"]
+            ):
+                yield model
 
 
 def _default(name: str, model: type[BaseModel]) -> str:

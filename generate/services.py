@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from importlib import import_module
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from generate.render import formatted, render
 from pulumi_hosting.api.models.body import Clears
-from pulumi_hosting.api.operations import GROUPS, OPERATIONS, Operation
+from pulumi_hosting.api.operations import AREAS, GROUPS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CODES, error_class
 from pulumi_hosting.schema.fields import fields, id_of
@@ -74,13 +75,24 @@ def files() -> Mapping[str, str]:
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
     texts = {
-        f"{FOLDER}/{group[0].path}.py": render("services/service.py.j2", filters, services=[*reversed(group)])
+        f"{FOLDER}/{group[0].path}.py": render(
+            "services/service.py.j2", filters, services=[*reversed(group)], area=_area(group[0])
+        )
         for group in groups
     }
     texts[f"{FOLDER}/__init__.py"] = render(
         "services/__init__.py.j2", filters, services=[group[0] for group in groups]
     )
     return formatted(texts)
+
+
+def _area(service: Service) -> str:
+    """The module with the rows of its operations."""
+    return next(
+        area
+        for area in AREAS
+        if service.methods[0] in import_module(f"pulumi_hosting.api.operations.{area}").OPERATIONS
+    )
 
 
 def _services() -> Mapping[str, Service]:
@@ -108,7 +120,7 @@ def _inputs(operation: Operation) -> Mapping[str, Any]:
 
 def _arguments(operation: Operation) -> str:
     """What a method passes to the client."""
-    parts = [f'BY_ID["{operation.id}"]', *operation.path_parameters]
+    parts = [f'ROWS["{operation.id}"]', *operation.path_parameters]
     for name, model in (("query", operation.query), ("body", operation.request)):
         if model is not None:
             parts.append(f"{name}={{{', '.join(f'{key!r}: {key}' for key in model.model_fields)}}}")

@@ -21,8 +21,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
-from pulumi_hosting.api.models import Request
-from pulumi_hosting.api.operations import BY_ID, Operation
+from pulumi_hosting.api import operations
+from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
@@ -238,7 +239,7 @@ class Client(Services):
 
 
 def _row(operation_id: str) -> Operation:
-    operation = BY_ID.get(operation_id)
+    operation = operations.BY_ID.get(operation_id)
     if operation is None:
         raise InvalidInput({"operation_id": "no operation has this id"}, "the call")
     return operation

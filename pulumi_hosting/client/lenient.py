@@ -151,6 +151,7 @@ def _is_strict(name: str) -> bool:
 def _names_of(kind: type) -> frozenset[str]:
     """Names, as sent, of all fields of answers whose values are of this kind."""
     found: set[str] = set()
+    list(m.areas())  # all models, also those that this process has not needed yet
     for model in _answers(m.Response):
         for name, field in model.model_fields.items():
             if _mentions(field.annotation, kind):

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from pulumi_hosting.api.models import INT64, Request
+from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
 from pulumi_hosting.client.exceptions import InvalidInput

@@ -20,11 +20,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from pulumi_hosting.api.metadata import Bucket, Meta, RateLimit
-from pulumi_hosting.api.models import Response
+from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Redactor, clean_text
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, RedirectRefused, error_class
-from pulumi_hosting.client.lenient import from_damaged, item_model, parsed_object, readable_facts
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import Damaged, Document, Done, File
 from pulumi_hosting.client.retry import parse_retry_after
@@ -140,13 +139,15 @@ def _parsed(
         return model.model_validate_json(body)
     except ValidationError as error:
         places = _places(error, redact)
-    data = parsed_object(body)
+    from pulumi_hosting.client import lenient  # few processes ever need it
+
+    data = lenient.parsed_object(body)
     if data is None or places[0].startswith("(whole answer)"):
         return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
     found = (
         _list_with_damage(operation, model, data, meta, redact)
-        if item_model(model)
-        else from_damaged(model, from_json(body))
+        if lenient.item_model(model)
+        else lenient.from_damaged(model, from_json(body))
     )
     if found is not None:
         log.debug(
@@ -156,7 +157,7 @@ def _parsed(
             "; ".join(places),
         )
         return found
-    return _Damage("; ".join(places), readable_facts(data) if operation.is_write else {})
+    return _Damage("; ".join(places), lenient.readable_facts(data) if operation.is_write else {})
 
 
 def _list_with_damage(
@@ -165,8 +166,10 @@ def _list_with_damage(
     """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
     it is no list at all.
     """
-    rows, kind = data.get("data"), item_model(model)
-    page = from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
+    from pulumi_hosting.client import lenient
+
+    rows, kind = data.get("data"), lenient.item_model(model)
+    page = lenient.from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
     if page is None or kind is None or not isinstance(rows, list):
         return None
     items: list[Any] = []
@@ -176,9 +179,9 @@ def _list_with_damage(
             places: list[str] = []
         except ValidationError as error:
             places = _places(error, redact)
-        item = from_damaged(kind, from_json(to_json(row)))
+        item = lenient.from_damaged(kind, from_json(to_json(row)))
         id = (
-            readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id")
+            lenient.readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id")
             if isinstance(row, dict)
             else None
         )

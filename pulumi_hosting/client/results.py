@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from pulumi_hosting.api.metadata import Meta
-from pulumi_hosting.api.models import Page, Response
+from pulumi_hosting.api.models.body import Page, Response
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.unset import UNSET as UNSET
 from pulumi_hosting.client.unset import Given as Given
@@ -158,13 +158,13 @@ class Pages(Generic[R]):
     """
 
     def __init__(
-        self, operation: str, fetch: Callable[[str | None], Page[R]], cursor: str | None = None
+        self, operation: str, fetch: "Callable[[str | None], Page[R]]", cursor: str | None = None
     ) -> None:
         self._operation = operation
         self._fetch = fetch
         self._cursor = cursor
 
-    def pages(self) -> Iterator[Page[R]]:
+    def pages(self) -> "Iterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
         cursor = self._cursor
         used = {cursor}

@@ -6,18 +6,10 @@ written from it, and the contract tests loop over it. Nothing else keeps a list 
 operation is a column of its row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
 
-from pulumi_hosting.api.operations import (
-    account,
-    api_keys,
-    catalog,
-    domains,
-    invoices,
-    servers,
-    ssh_keys,
-    webhooks,
-)
 from pulumi_hosting.api.operations.limits import (
     EXPENSIVE_PER_WINDOW,
     INVALID_KEYS_PER_WINDOW,
@@ -32,6 +24,7 @@ from pulumi_hosting.api.operations.operation import ExtraLimit, Method, Operatio
 from pulumi_hosting.api.operations.scopes import PRESETS, SCOPES
 
 __all__ = [
+    "AREAS",
     "BY_ID",
     "EXPENSIVE_PER_WINDOW",
     "GROUPS",
@@ -51,12 +44,30 @@ __all__ = [
     "Paging",
     "RetryClass",
     "Sandbox",
+    "by_id",
 ]
 
-_AREAS = (account, invoices, catalog, servers, ssh_keys, domains, api_keys, webhooks)
+AREAS = ("meta", "account", "invoices", "catalog", "servers", "ssh_keys", "domains", "api_keys", "webhooks")
+"""The modules of the areas. What needs one area imports its module alone."""
 
-OPERATIONS: tuple[Operation, ...] = tuple(operation for area in _AREAS for operation in area.OPERATIONS)
-BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
-GROUPS: Mapping[str, str] = {name: text for area in _AREAS for name, text in area.GROUPS.items()}
+OPERATIONS: tuple[Operation, ...]
+BY_ID: Mapping[str, Operation]
+GROUPS: Mapping[str, str]
 """What the groups of operations are about, by their place in the client. ``meta``: the client's own methods.
 """
+
+
+def by_id(operations: Iterable[Operation]) -> Mapping[str, Operation]:
+    """These rows of the table by their ids."""
+    return {operation.id: operation for operation in operations}
+
+
+def __getattr__(name: str) -> Any:
+    """The whole table, loaded when it is first used."""
+    if name not in ("OPERATIONS", "BY_ID", "GROUPS"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    areas = [import_module(f"{__name__}.{area}") for area in AREAS]
+    operations = tuple(operation for area in areas for operation in area.OPERATIONS)
+    groups = {group: text for area in areas for group, text in area.GROUPS.items()}
+    globals().update(OPERATIONS=operations, BY_ID=by_id(operations), GROUPS=groups)
+    return globals()[name]

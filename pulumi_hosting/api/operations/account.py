@@ -1,4 +1,4 @@
-"""The API itself, the account and its balance (API document, "Meta", "Account and balance")."""
+"""The account and its balance (API document, "Account and balance")."""
 
 from collections.abc import Mapping
 
@@ -6,27 +6,11 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
 GROUPS: Mapping[str, str] = {
-    "meta": 'The API itself and the calling key (API document, "Meta").',
     "account": 'The account (API document, "Account and balance").',
     "balance": 'The balance and its movements (API document, "Account and balance").',
 }
 
 OPERATIONS: tuple[Operation, ...] = (
-    # --- meta
-    Operation(
-        "get_health",
-        "GET",
-        "/health",
-        "health",
-        "Whether the API is switched on",
-        {200: m.Health},
-        auth=False,
-    ),
-    Operation(
-        "get_openapi", "GET", "/openapi.json", "openapi", "This API as OpenAPI 3.1", {200: dict}, auth=False
-    ),
-    Operation("get_me", "GET", "/me", "me", "The calling key, its scopes and account", {200: m.Me}),
-    # --- account, balance
     Operation(
         "get_account", "GET", "/account", "account.get", "The account", {200: m.Account}, ("account:read",)
     ),

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.api.error_codes import CODES
+from pulumi_hosting.api.models.body import Request
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 RetryClass = Literal["safe", "idempotent", "idempotency_key", "never"]
@@ -51,8 +51,8 @@ class Operation:
     summary: str
     responses: Mapping[int, Any]
     scopes: tuple[str, ...] = ()
-    query: type[m.Request] | None = None
-    request: type[m.Request] | None = None
+    query: type[Request] | None = None
+    request: type[Request] | None = None
     body_optional: bool = False
     expensive: bool = False
     expensive_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -2,8 +2,10 @@
 """The account (API document, "Account and balance")."""
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import account, by_id
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(account.OPERATIONS)
 
 
 class AccountService(Service):
@@ -14,5 +16,5 @@ class AccountService(Service):
 
         Scope ``account:read``. (API document, "GET /account")
         """
-        found: m.Account = self._caller.call(BY_ID["get_account"])
+        found: m.Account = self._caller.call(ROWS["get_account"])
         return found

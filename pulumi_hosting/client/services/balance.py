@@ -6,9 +6,11 @@ from decimal import Decimal
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import account, by_id
 from pulumi_hosting.client.results import UNSET, Given, Pages
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(account.OPERATIONS)
 
 
 class BalanceService(Service):
@@ -19,7 +21,7 @@ class BalanceService(Service):
 
         Scope ``balance:read``. (API document, "GET /balance")
         """
-        found: m.Balance = self._caller.call(BY_ID["get_balance"])
+        found: m.Balance = self._caller.call(ROWS["get_balance"])
         return found
 
     def transactions(
@@ -42,7 +44,7 @@ class BalanceService(Service):
         :param until: Only movements before this time. Needs a time zone.
         """
         found: Pages[m.Transaction] = self._caller.pages(
-            BY_ID["list_transactions"],
+            ROWS["list_transactions"],
             query={"cursor": cursor, "limit": limit, "direction": direction, "since": since, "until": until},
         )
         return found
@@ -52,7 +54,7 @@ class BalanceService(Service):
 
         Scope ``balance:read``. (API document, "GET /balance/topup-info")
         """
-        found: m.TopupInfo = self._caller.call(BY_ID["get_topup_info"])
+        found: m.TopupInfo = self._caller.call(ROWS["get_topup_info"])
         return found
 
     def topup(
@@ -71,8 +73,6 @@ class BalanceService(Service):
             key and arguments is not carried out twice.
         """
         found: m.TopupResult = self._caller.call(
-            BY_ID["create_topup"],
-            body={"amount": amount, "gateway": gateway},
-            idempotency_key=idempotency_key,
+            ROWS["create_topup"], body={"amount": amount, "gateway": gateway}, idempotency_key=idempotency_key
         )
         return found

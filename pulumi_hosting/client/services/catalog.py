@@ -4,9 +4,11 @@
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, catalog
 from pulumi_hosting.client.results import UNSET, Given, Items
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(catalog.OPERATIONS)
 
 
 class CatalogService(Service):
@@ -19,7 +21,7 @@ class CatalogService(Service):
 
         :param location_id: Only tariffs of this location.
         """
-        found: Items[m.Tariff] = self._caller.items(BY_ID["list_tariffs"], query={"location_id": location_id})
+        found: Items[m.Tariff] = self._caller.items(ROWS["list_tariffs"], query={"location_id": location_id})
         return found
 
     def tariff(self, tariff_id: int) -> m.Tariff:
@@ -29,7 +31,7 @@ class CatalogService(Service):
 
         :param tariff_id: Id of the tariff.
         """
-        found: m.Tariff = self._caller.call(BY_ID["get_tariff"], tariff_id)
+        found: m.Tariff = self._caller.call(ROWS["get_tariff"], tariff_id)
         return found
 
     def os_images(self, *, tariff_id: Given[int] = UNSET) -> Items[m.OsImage]:
@@ -41,7 +43,7 @@ class CatalogService(Service):
 
         :param tariff_id: Only images that this tariff allows.
         """
-        found: Items[m.OsImage] = self._caller.items(BY_ID["list_os_images"], query={"tariff_id": tariff_id})
+        found: Items[m.OsImage] = self._caller.items(ROWS["list_os_images"], query={"tariff_id": tariff_id})
         return found
 
     def locations(self) -> Items[m.Location]:
@@ -49,7 +51,7 @@ class CatalogService(Service):
 
         Any valid key. (API document, "GET /catalog/locations")
         """
-        found: Items[m.Location] = self._caller.items(BY_ID["list_locations"])
+        found: Items[m.Location] = self._caller.items(ROWS["list_locations"])
         return found
 
     def zones(self) -> Items[m.Zone]:
@@ -57,7 +59,7 @@ class CatalogService(Service):
 
         Any valid key. (API document, "GET /catalog/zones")
         """
-        found: Items[m.Zone] = self._caller.items(BY_ID["list_zones"])
+        found: Items[m.Zone] = self._caller.items(ROWS["list_zones"])
         return found
 
     def quote(
@@ -82,7 +84,7 @@ class CatalogService(Service):
         :param promo_code: Promo code, at most 64 characters.
         """
         found: m.Quote = self._caller.call(
-            BY_ID["get_quote"],
+            ROWS["get_quote"],
             query={
                 "tariff_id": tariff_id,
                 "months": months,

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, domains
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Pages
 from pulumi_hosting.client.service_base import Service, hidden
+
+ROWS = by_id(domains.OPERATIONS)
 
 
 class DomainsService(Service):
@@ -25,7 +27,7 @@ class DomainsService(Service):
 
         :param name: Full domain name, in Unicode or punycode.
         """
-        found: m.Availability = self._caller.call(BY_ID["check_domain_availability"], query={"name": name})
+        found: m.Availability = self._caller.call(ROWS["check_domain_availability"], query={"name": name})
         return found
 
     def list(
@@ -45,7 +47,7 @@ class DomainsService(Service):
             ``transfer_pending`` or ``cancelled``.
         """
         found: Pages[m.Domain] = self._caller.pages(
-            BY_ID["list_domains"], query={"cursor": cursor, "limit": limit, "status": status}
+            ROWS["list_domains"], query={"cursor": cursor, "limit": limit, "status": status}
         )
         return found
 
@@ -56,7 +58,7 @@ class DomainsService(Service):
 
         :param domain_id: Id of the domain.
         """
-        found: m.Domain = self._caller.call(BY_ID["get_domain"], domain_id)
+        found: m.Domain = self._caller.call(ROWS["get_domain"], domain_id)
         return found
 
     def register(
@@ -90,7 +92,7 @@ class DomainsService(Service):
             key and arguments is not carried out twice.
         """
         found: m.DomainOrderResult = self._caller.call(
-            BY_ID["register_domain"],
+            ROWS["register_domain"],
             body={
                 "name": name,
                 "years": years,
@@ -115,7 +117,7 @@ class DomainsService(Service):
         :param nameservers: 2 to 4 different host names; some deployments take exactly 2.
         """
         found: m.Domain = self._caller.call(
-            BY_ID["set_domain_nameservers"], domain_id, body={"nameservers": nameservers}
+            ROWS["set_domain_nameservers"], domain_id, body={"nameservers": nameservers}
         )
         return found
 
@@ -134,7 +136,7 @@ class DomainsService(Service):
         :param privacy: Whether the owner's data is hidden in WHOIS.
         """
         found: m.Domain = self._caller.call(
-            BY_ID["update_domain"], domain_id, body={"auto_renew": auto_renew, "privacy": privacy}
+            ROWS["update_domain"], domain_id, body={"auto_renew": auto_renew, "privacy": privacy}
         )
         return found
 
@@ -154,7 +156,7 @@ class DomainsService(Service):
             key and arguments is not carried out twice.
         """
         found: m.DomainRenewResult = self._caller.call(
-            BY_ID["renew_domain"], domain_id, body={"years": years}, idempotency_key=idempotency_key
+            ROWS["renew_domain"], domain_id, body={"years": years}, idempotency_key=idempotency_key
         )
         return found
 
@@ -186,7 +188,7 @@ class DomainsService(Service):
         """
         auth_code = hidden(auth_code)
         found: m.DomainTransferResult = self._caller.call(
-            BY_ID["transfer_domain"],
+            ROWS["transfer_domain"],
             body={
                 "name": name,
                 "auth_code": auth_code,

@@ -4,9 +4,11 @@
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, invoices
 from pulumi_hosting.client.results import UNSET, File, Given, Pages
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(invoices.OPERATIONS)
 
 
 class InvoicesService(Service):
@@ -48,7 +50,7 @@ class InvoicesService(Service):
             only.
         """
         found: Pages[m.Invoice] = self._caller.pages(
-            BY_ID["list_invoices"], query={"cursor": cursor, "limit": limit, "status": status, "type": type}
+            ROWS["list_invoices"], query={"cursor": cursor, "limit": limit, "status": status, "type": type}
         )
         return found
 
@@ -59,7 +61,7 @@ class InvoicesService(Service):
 
         :param invoice_id: Id of the invoice.
         """
-        found: m.Invoice = self._caller.call(BY_ID["get_invoice"], invoice_id)
+        found: m.Invoice = self._caller.call(ROWS["get_invoice"], invoice_id)
         return found
 
     def pdf(self, invoice_id: int) -> File:
@@ -70,7 +72,7 @@ class InvoicesService(Service):
 
         :param invoice_id: Id of the invoice.
         """
-        found: File = self._caller.call(BY_ID["get_invoice_pdf"], invoice_id)
+        found: File = self._caller.call(ROWS["get_invoice_pdf"], invoice_id)
         return found
 
     def pay(self, invoice_id: int, *, idempotency_key: str | None = None) -> m.PayInvoiceResult:
@@ -86,7 +88,7 @@ class InvoicesService(Service):
             key and arguments is not carried out twice.
         """
         found: m.PayInvoiceResult = self._caller.call(
-            BY_ID["pay_invoice"], invoice_id, idempotency_key=idempotency_key
+            ROWS["pay_invoice"], invoice_id, idempotency_key=idempotency_key
         )
         return found
 
@@ -100,6 +102,6 @@ class InvoicesService(Service):
         :param gateway: The gateway to pay through. Default: the one that the invoice has.
         """
         found: m.PaymentLink = self._caller.call(
-            BY_ID["create_invoice_payment_link"], invoice_id, body={"gateway": gateway}
+            ROWS["create_invoice_payment_link"], invoice_id, body={"gateway": gateway}
         )
         return found

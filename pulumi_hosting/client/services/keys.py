@@ -2,9 +2,11 @@
 """API keys of the account (API document, "API keys"). They are created in the control panel only."""
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import api_keys, by_id
 from pulumi_hosting.client.results import Items
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(api_keys.OPERATIONS)
 
 
 class KeysService(Service):
@@ -19,7 +21,7 @@ class KeysService(Service):
 
         Scope ``keys:read``. (API document, "GET /keys")
         """
-        found: Items[m.ApiKey] = self._caller.items(BY_ID["list_api_keys"])
+        found: Items[m.ApiKey] = self._caller.items(ROWS["list_api_keys"])
         return found
 
     def get(self, key_id: int) -> m.ApiKey:
@@ -29,7 +31,7 @@ class KeysService(Service):
 
         :param key_id: Id of the key.
         """
-        found: m.ApiKey = self._caller.call(BY_ID["get_api_key"], key_id)
+        found: m.ApiKey = self._caller.call(ROWS["get_api_key"], key_id)
         return found
 
     def revoke(self, key_id: int) -> m.ApiKeyRevoked:
@@ -43,5 +45,5 @@ class KeysService(Service):
 
         :param key_id: Id of the key.
         """
-        found: m.ApiKeyRevoked = self._caller.call(BY_ID["revoke_api_key"], key_id)
+        found: m.ApiKeyRevoked = self._caller.call(ROWS["revoke_api_key"], key_id)
         return found

@@ -2,9 +2,11 @@
 """The API itself and the calling key (API document, "Meta")."""
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, meta
 from pulumi_hosting.client.results import Document
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(meta.OPERATIONS)
 
 
 class MetaService(Service):
@@ -15,7 +17,7 @@ class MetaService(Service):
 
         Needs no key. (API document, "GET /health")
         """
-        found: m.Health = self._caller.call(BY_ID["get_health"])
+        found: m.Health = self._caller.call(ROWS["get_health"])
         return found
 
     def openapi(self) -> Document:
@@ -23,7 +25,7 @@ class MetaService(Service):
 
         Needs no key. (API document, "GET /openapi.json")
         """
-        found: Document = self._caller.call(BY_ID["get_openapi"])
+        found: Document = self._caller.call(ROWS["get_openapi"])
         return found
 
     def me(self) -> m.Me:
@@ -31,5 +33,5 @@ class MetaService(Service):
 
         Any valid key. (API document, "GET /me")
         """
-        found: m.Me = self._caller.call(BY_ID["get_me"])
+        found: m.Me = self._caller.call(ROWS["get_me"])
         return found

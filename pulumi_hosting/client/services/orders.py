@@ -4,9 +4,11 @@
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.client.results import UNSET, Given, Pages
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(servers.OPERATIONS)
 
 
 class OrdersService(Service):
@@ -30,7 +32,7 @@ class OrdersService(Service):
         :param status: Only orders with this status. Only ``provisioning``.
         """
         found: Pages[m.Order] = self._caller.pages(
-            BY_ID["list_orders"], query={"cursor": cursor, "limit": limit, "status": status}
+            ROWS["list_orders"], query={"cursor": cursor, "limit": limit, "status": status}
         )
         return found
 
@@ -43,5 +45,5 @@ class OrdersService(Service):
 
         :param invoice_id: Id of the invoice.
         """
-        found: m.Order = self._caller.call(BY_ID["get_order"], invoice_id)
+        found: m.Order = self._caller.call(ROWS["get_order"], invoice_id)
         return found

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Items, Pages
 from pulumi_hosting.client.service_base import Caller, Service, hidden
+
+ROWS = by_id(servers.OPERATIONS)
 
 
 class IpsService(Service):
@@ -24,7 +26,7 @@ class IpsService(Service):
 
         :param server_id: Id of the server.
         """
-        found: Items[m.Ip] = self._caller.items(BY_ID["list_server_ips"], server_id)
+        found: Items[m.Ip] = self._caller.items(ROWS["list_server_ips"], server_id)
         return found
 
     def quote(self, server_id: int) -> m.IpQuote:
@@ -35,7 +37,7 @@ class IpsService(Service):
 
         :param server_id: Id of the server.
         """
-        found: m.IpQuote = self._caller.call(BY_ID["get_server_ip_quote"], server_id)
+        found: m.IpQuote = self._caller.call(ROWS["get_server_ip_quote"], server_id)
         return found
 
     def add(
@@ -56,7 +58,7 @@ class IpsService(Service):
             key and arguments is not carried out twice.
         """
         found: m.IpAdded = self._caller.call(
-            BY_ID["add_server_ip"], server_id, body={"count": count}, idempotency_key=idempotency_key
+            ROWS["add_server_ip"], server_id, body={"count": count}, idempotency_key=idempotency_key
         )
         return found
 
@@ -72,7 +74,7 @@ class IpsService(Service):
         :param server_id: Id of the server.
         :param ip_id: Id of the address.
         """
-        found: m.IpDeleted = self._caller.call(BY_ID["delete_server_ip"], server_id, ip_id)
+        found: m.IpDeleted = self._caller.call(ROWS["delete_server_ip"], server_id, ip_id)
         return found
 
     def set_ptr(self, server_id: int, ip_id: int, *, domain: str | None) -> m.PtrRecord:
@@ -87,7 +89,7 @@ class IpsService(Service):
         :param domain: Host name of at least two labels; null or an empty text removes the record.
         """
         found: m.PtrRecord = self._caller.call(
-            BY_ID["set_server_ip_ptr"], server_id, ip_id, body={"domain": domain}
+            ROWS["set_server_ip_ptr"], server_id, ip_id, body={"domain": domain}
         )
         return found
 
@@ -122,7 +124,7 @@ class ServersService(Service):
         :param ip: Only servers with this address, primary or additional.
         """
         found: Pages[m.Server] = self._caller.pages(
-            BY_ID["list_servers"], query={"cursor": cursor, "limit": limit, "status": status, "ip": ip}
+            ROWS["list_servers"], query={"cursor": cursor, "limit": limit, "status": status, "ip": ip}
         )
         return found
 
@@ -169,7 +171,7 @@ class ServersService(Service):
         """
         password = hidden(password)
         found: m.ServerCreated | m.Order = self._caller.call(
-            BY_ID["create_server"],
+            ROWS["create_server"],
             body={
                 "tariff_id": tariff_id,
                 "os": os,
@@ -197,7 +199,7 @@ class ServersService(Service):
         :param server_id: Id of the server.
         :param include: ``live`` adds what the panel shows now. Expensive.
         """
-        found: m.ServerDetail = self._caller.call(BY_ID["get_server"], server_id, query={"include": include})
+        found: m.ServerDetail = self._caller.call(ROWS["get_server"], server_id, query={"include": include})
         return found
 
     def update(
@@ -221,7 +223,7 @@ class ServersService(Service):
         :param notes: Free text shown in the control panel; null clears it.
         """
         found: m.Server = self._caller.call(
-            BY_ID["update_server"], server_id, body={"auto_renew": auto_renew, "name": name, "notes": notes}
+            ROWS["update_server"], server_id, body={"auto_renew": auto_renew, "name": name, "notes": notes}
         )
         return found
 
@@ -240,7 +242,7 @@ class ServersService(Service):
             key and arguments is not carried out twice.
         """
         found: m.DeleteResult = self._caller.call(
-            BY_ID["delete_server"], server_id, idempotency_key=idempotency_key
+            ROWS["delete_server"], server_id, idempotency_key=idempotency_key
         )
         return found
 
@@ -254,7 +256,7 @@ class ServersService(Service):
 
         :param server_id: Id of the server.
         """
-        found: m.ServerLiveStatus = self._caller.call(BY_ID["get_server_status"], server_id)
+        found: m.ServerLiveStatus = self._caller.call(ROWS["get_server_status"], server_id)
         return found
 
     def refund_quote(self, server_id: int) -> m.RefundQuote:
@@ -264,7 +266,7 @@ class ServersService(Service):
 
         :param server_id: Id of the server.
         """
-        found: m.RefundQuote = self._caller.call(BY_ID["get_server_refund_quote"], server_id)
+        found: m.RefundQuote = self._caller.call(ROWS["get_server_refund_quote"], server_id)
         return found
 
     def power(self, server_id: int, *, action: Literal["start", "stop", "restart"]) -> m.ActionResult:
@@ -280,7 +282,7 @@ class ServersService(Service):
         :param server_id: Id of the server.
         :param action: What to do: ``start``, ``stop`` or ``restart``.
         """
-        found: m.ActionResult = self._caller.call(BY_ID["power_server"], server_id, body={"action": action})
+        found: m.ActionResult = self._caller.call(ROWS["power_server"], server_id, body={"action": action})
         return found
 
     def reinstall(
@@ -307,7 +309,7 @@ class ServersService(Service):
         """
         password = hidden(password)
         found: m.ReinstallResult = self._caller.call(
-            BY_ID["reinstall_server"],
+            ROWS["reinstall_server"],
             server_id,
             body={"os": os, "password": password, "ssh_key_ids": ssh_key_ids},
         )
@@ -322,7 +324,7 @@ class ServersService(Service):
 
         :param server_id: Id of the server.
         """
-        found: m.ResetPasswordResult = self._caller.call(BY_ID["reset_server_password"], server_id)
+        found: m.ResetPasswordResult = self._caller.call(ROWS["reset_server_password"], server_id)
         return found
 
     def renew(
@@ -349,7 +351,7 @@ class ServersService(Service):
             key and arguments is not carried out twice.
         """
         found: m.RenewResult = self._caller.call(
-            BY_ID["renew_server"],
+            ROWS["renew_server"],
             server_id,
             body={"months": months, "hours": hours},
             idempotency_key=idempotency_key,

@@ -2,9 +2,11 @@
 """Public SSH keys of the account (API document, "SSH keys"). No operation reads or changes a single key."""
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, ssh_keys
 from pulumi_hosting.client.results import Done, Items
 from pulumi_hosting.client.service_base import Service
+
+ROWS = by_id(ssh_keys.OPERATIONS)
 
 
 class SshKeysService(Service):
@@ -17,7 +19,7 @@ class SshKeysService(Service):
 
         Scope ``servers:read``. (API document, "GET /ssh-keys")
         """
-        found: Items[m.SshKey] = self._caller.items(BY_ID["list_ssh_keys"])
+        found: Items[m.SshKey] = self._caller.items(ROWS["list_ssh_keys"])
         return found
 
     def create(self, *, name: str, public_key: str) -> m.SshKey:
@@ -32,7 +34,7 @@ class SshKeysService(Service):
         :param public_key: One OpenSSH public key line: type, base64, comment.
         """
         found: m.SshKey = self._caller.call(
-            BY_ID["create_ssh_key"], body={"name": name, "public_key": public_key}
+            ROWS["create_ssh_key"], body={"name": name, "public_key": public_key}
         )
         return found
 
@@ -44,5 +46,5 @@ class SshKeysService(Service):
 
         :param key_id: Id of the key.
         """
-        found: Done = self._caller.call(BY_ID["delete_ssh_key"], key_id)
+        found: Done = self._caller.call(ROWS["delete_ssh_key"], key_id)
         return found

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, webhooks
 from pulumi_hosting.client.results import UNSET, Given, Items, Pages
 from pulumi_hosting.client.service_base import Caller, Service
+
+ROWS = by_id(webhooks.OPERATIONS)
 
 
 class DeliveriesService(Service):
@@ -44,7 +46,7 @@ class DeliveriesService(Service):
             or ``ping``.
         """
         found: Pages[m.Delivery] = self._caller.pages(
-            BY_ID["list_webhook_deliveries"],
+            ROWS["list_webhook_deliveries"],
             webhook_id,
             query={"cursor": cursor, "limit": limit, "status": status, "event_type": event_type},
         )
@@ -58,7 +60,7 @@ class DeliveriesService(Service):
 
         :param delivery_id: Id of the delivery.
         """
-        found: m.Delivery = self._caller.call(BY_ID["get_webhook_delivery"], delivery_id)
+        found: m.Delivery = self._caller.call(ROWS["get_webhook_delivery"], delivery_id)
         return found
 
     def redeliver(self, delivery_id: int) -> m.Redelivery:
@@ -69,7 +71,7 @@ class DeliveriesService(Service):
 
         :param delivery_id: Id of the delivery.
         """
-        found: m.Redelivery = self._caller.call(BY_ID["redeliver_webhook"], delivery_id)
+        found: m.Redelivery = self._caller.call(ROWS["redeliver_webhook"], delivery_id)
         return found
 
 
@@ -87,7 +89,7 @@ class WebhooksService(Service):
 
         Scope ``webhooks:manage``. Not for test keys. (API document, "GET /webhooks/events")
         """
-        found: Items[m.EventDescriptor] = self._caller.items(BY_ID["list_webhook_events"])
+        found: Items[m.EventDescriptor] = self._caller.items(ROWS["list_webhook_events"])
         return found
 
     def list(self) -> Items[m.Subscription]:
@@ -97,7 +99,7 @@ class WebhooksService(Service):
 
         Scope ``webhooks:manage``. Not for test keys. (API document, "GET /webhooks")
         """
-        found: Items[m.Subscription] = self._caller.items(BY_ID["list_webhooks"])
+        found: Items[m.Subscription] = self._caller.items(ROWS["list_webhooks"])
         return found
 
     def create(
@@ -115,7 +117,7 @@ class WebhooksService(Service):
         :param description: Free text shown in the control panel.
         """
         found: m.SubscriptionCreated = self._caller.call(
-            BY_ID["create_webhook"], body={"url": url, "events": events, "description": description}
+            ROWS["create_webhook"], body={"url": url, "events": events, "description": description}
         )
         return found
 
@@ -127,7 +129,7 @@ class WebhooksService(Service):
 
         :param webhook_id: Id of the webhook.
         """
-        found: m.Subscription = self._caller.call(BY_ID["get_webhook"], webhook_id)
+        found: m.Subscription = self._caller.call(ROWS["get_webhook"], webhook_id)
         return found
 
     def update(
@@ -154,7 +156,7 @@ class WebhooksService(Service):
         :param active: Whether events are delivered. True also resets the count of failures.
         """
         found: m.Subscription = self._caller.call(
-            BY_ID["update_webhook"],
+            ROWS["update_webhook"],
             webhook_id,
             body={"url": url, "events": events, "description": description, "active": active},
         )
@@ -168,7 +170,7 @@ class WebhooksService(Service):
 
         :param webhook_id: Id of the webhook.
         """
-        found: m.SubscriptionDeleted = self._caller.call(BY_ID["delete_webhook"], webhook_id)
+        found: m.SubscriptionDeleted = self._caller.call(ROWS["delete_webhook"], webhook_id)
         return found
 
     def rotate_secret(self, webhook_id: int) -> m.WebhookSecret:
@@ -179,7 +181,7 @@ class WebhooksService(Service):
 
         :param webhook_id: Id of the webhook.
         """
-        found: m.WebhookSecret = self._caller.call(BY_ID["rotate_webhook_secret"], webhook_id)
+        found: m.WebhookSecret = self._caller.call(ROWS["rotate_webhook_secret"], webhook_id)
         return found
 
     def test(self, webhook_id: int) -> m.TestResult:
@@ -192,5 +194,5 @@ class WebhooksService(Service):
 
         :param webhook_id: Id of the webhook.
         """
-        found: m.TestResult = self._caller.call(BY_ID["test_webhook"], webhook_id)
+        found: m.TestResult = self._caller.call(ROWS["test_webhook"], webhook_id)
         return found

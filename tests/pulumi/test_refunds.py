@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import Program, Ref
+from tests.support.programs import Program, Ref, messages
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 WITH_SERVER: dict[str, tuple[str, dict[str, Any]]] = {
@@ -122,7 +122,7 @@ def test_a_server_by_its_id_alone_warns_once(program: Program) -> None:
     by_id = {"web": ("Server", SERVER), "mail": ("ServerIp", {"server_id": Ref("web.id")})}
     program.declare(by_id)
     made = program.run(program.stack.up())
-    assert made.output.count("only an address that goes with its server is refunded") == 1, made.output
+    assert messages(made).count("only an address that goes with its server is refunded") == 1, made.output
     assert "declare it with server=" in made.output
     # Doing what the warning says changes nothing on the account.
     program.declare({"web": ("Server", SERVER), "mail": ("ServerIp", {"server": Ref("web")})})

@@ -102,6 +102,11 @@ class Program(AccountView):
         return resource
 
 
+def messages(run: Run) -> str:
+    """What was reported in a run, once: Pulumi's CLI prints it in its lines of progress too."""
+    return run.output.rpartition("Diagnostics:\n")[2]
+
+
 def make_program(
     engine: Engine, emulator: Running, directory: Path, home: Path, form: str = "dynamic", **environ: str
 ) -> Program:

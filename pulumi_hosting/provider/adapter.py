@@ -24,7 +24,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.plan import PlanOptions, plan, same_as
+from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
@@ -202,11 +202,12 @@ class Adapter:
     def preview_create(self, props: PropertyValues) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""
         desired, unknown = from_pulumi(props)
-        known = check(self.resource, desired, unknown).values
-        fields = self.resource.State.model_fields
+        checked = check(self.resource, desired, unknown)
+        known, fields = checked.values, self.resource.State.model_fields
         outputs: dict[str, Any] = {
             **{camel(name): UNKNOWN for name in fields if name != "id"},
             **to_pulumi(known),
+            **(to_pulumi(predict(self.resource, checked.known, None)) if checked.known else {}),
             **{camel(name): UNKNOWN for name in unknown},
             "mode": self._request(props).mode,
         }
@@ -223,10 +224,12 @@ class Adapter:
         state = self._state(values)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values)
         refuse_forbidden(self.resource, state, planned.changes)
+        predicted = state.shown() if planned.predicted is None else planned.predicted
+        uncertain = state.shown().keys() - predicted.keys()
         return {
-            **outputs_of(self.resource, state, checked.values),
+            **outputs_of(self.resource, state.model_copy(update=predicted), checked.values),
             **to_pulumi(checked.values),
-            **{camel(name): UNKNOWN for name in unknown},
+            **{camel(name): UNKNOWN for name in (*unknown, *uncertain)},
             **provider_fields(news),
             MANAGED: sorted({*checked.values, *unknown}),
         }

@@ -231,6 +231,19 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     plugin.delete(SERVER, made.id, live.properties)
 
 
+def test_a_preview_shows_nothing_that_the_change_makes_uncertain(plugin: Asked) -> None:
+    inputs = plugin.inputs(SERVER, WEB)
+    made = plugin.create(SERVER, inputs)
+    assert unmarshal(made.properties).values["status"] == "active"
+    stopped = plugin.inputs(SERVER, {**WEB, "power": "stopped"}, unmarshal(inputs).values)
+    predicted = plugin.update(SERVER, made.id, made.properties, stopped, preview=True).properties
+    assert predicted.fields["status"].string_value == UNKNOWN
+    after = unmarshal(plugin.update(SERVER, made.id, made.properties, stopped).properties).values
+    assert after["status"] == "stopped"
+    known = {name: value for name, value in unmarshal(predicted).values.items() if name != "status"}
+    assert known == {name: after.get(name) for name in known}
+
+
 def test_a_change_that_replaces_says_so_for_its_property(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made()
     found = plugin.diff(SERVER, id, outputs, reseen(inputs, os="ubuntu-24.04", notes="new"))

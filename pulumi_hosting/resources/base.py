@@ -288,6 +288,8 @@ class Resource(ABC, Generic[I, S]):
     """
     control_removal: ClassVar[Mapping[str, Any] | None] = None
     """The PATCH that removes it there; None: DELETE."""
+    api_name: ClassVar[str] = ""
+    """Its name in the ids of operations, where that is not its ``kind``."""
     parent: ClassVar[str | None] = None
     """Kind of the object that it is a part of: it goes with that one, and its id begins with that one's."""
     early_deletion: ClassVar[str] = ""

@@ -171,6 +171,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     title: ClassVar[str] = "webhook subscription"
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
+    api_name = "webhook"
     control_path = "/webhooks/{}"
     replacement = "free"
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
@@ -25,24 +26,42 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
 NO_ADDRESS = "0.0.0."
 """The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
 
-LISTS = {
-    "list_servers": "server",
-    "list_orders": "order",
-    "list_ssh_keys": "ssh_key",
-    "list_domains": "domain",
-    "list_webhooks": "webhook_subscription",
-    "list_invoices": "invoice",
-}
-ITEMS = {
-    "get_server": "server",
-    "get_order": "order",
-    "get_domain": "domain",
-    "get_webhook": "webhook_subscription",
-    "get_invoice": "invoice",
-}
 OF_SERVER = {"get_server_status", "get_server_refund_quote", "list_server_ips", "get_server_ip_quote"}
-NATURAL_KEYS = {"server": "name", "domain": "name", "ssh_key": "public_key", "webhook_subscription": "url"}
 FILTERS = ("status", "type")
+
+
+@cache
+def _kinds() -> Mapping[str, str]:
+    """Kind of object by its name in the ids of operations. What is part of a server is read with it."""
+    from pulumi_hosting.resources import RESOURCES
+
+    own = {resource.api_name or kind: kind for kind, resource in RESOURCES.items() if resource.parent is None}
+    return {**own, "order": "order", "invoice": "invoice"}
+
+
+def _kind_of_list(operation: str) -> str | None:
+    """The kind of object that an operation lists.
+
+    >>> _kind_of_list("list_webhooks"), _kind_of_list("list_server_ips"), _kind_of_list("get_server")
+    ('webhook_subscription', None, None)
+    """
+    return (
+        _kinds().get(operation.removeprefix("list_").removesuffix("s")) if operation[:5] == "list_" else None
+    )
+
+
+def _kind_of_item(operation: str) -> str | None:
+    """The kind of object of which an operation reads one."""
+    verb, _, name = operation.partition("_")
+    return _kinds().get(name) if verb == "get" else None
+
+
+def _natural_key(kind: str) -> str | None:
+    """The field by which the service tells objects of the kind apart; None where it takes several alike."""
+    from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import natural_key
+
+    return next(iter(natural_key(RESOURCES[kind])), None) if kind in RESOURCES else None
 
 
 def without_planned_ids(value: Any) -> Any:
@@ -89,7 +108,7 @@ class PlannedTransport:
 
     def _of_a_new_object(self, operation: str, ids: list[str]) -> Any:
         """The answer about an object that does not exist yet, or no longer; None for any other."""
-        kind = "server" if operation in OF_SERVER else ITEMS.get(operation)
+        kind = "server" if operation in OF_SERVER else _kind_of_item(operation)
         if kind is None:
             return (
                 _answer(200, {"data": []})
@@ -135,11 +154,10 @@ class PlannedTransport:
         self, operation: str, ids: list[str], query: dict[str, str], found: dict[str, Any]
     ) -> dict[str, Any] | None:
         """A real answer as it would be; None where nothing of it would differ."""
-        if operation in LISTS:
-            return self._list(LISTS[operation], query, found)
-        if operation in ITEMS:
-            item = self._item(ITEMS[operation], found)
-            return item
+        if (kind := _kind_of_list(operation)) is not None:
+            return self._list(kind, query, found)
+        if (kind := _kind_of_item(operation)) is not None:
+            return self._item(kind, found)
         if operation == "list_server_ips":
             return {**found, "data": self._addresses(ids[0], found["data"])}
         if operation == "get_server_ip_quote":
@@ -153,7 +171,7 @@ class PlannedTransport:
         added, _changed, deleted = self._memory.planned_objects(kind)
         data = [self._item(kind, item) for item in found["data"] if str(_id(item)) not in deleted]
         if found.get("next_cursor") is None and "ip" not in query:
-            key = NATURAL_KEYS.get(kind)
+            key = _natural_key(kind)
             known = {item.get(key) for item in data} if key else set()
             wanted = {name: query[name] for name in FILTERS if name in query}
             data += [

@@ -35,7 +35,7 @@ def of_outcome(
         memory.predict_charge(outcome.cost.amount)
     before, given = outcome.before or {}, inputs.given()
     if outcome.action == "deleted":
-        _deleted(memory, resource.kind, before)
+        _deleted(memory, resource, before)
         return
     if resource.kind == "ptr":
         _ptr(memory, request, resource, before, given)
@@ -52,15 +52,17 @@ def of_outcome(
         }
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
         name = str(given.get(natural_key(resource)[0]) or given.get("name"))
-        if resource.kind == "server_ip":
+        if resource.parent is not None:
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"
-        memory.predict_new(resource.kind, name, _ITEMS[resource.kind](request, given))
+        make = _ITEMS.get(resource.kind)
+        item = make(request, given) if make else _declared(resource, request, given)
+        memory.predict_new(resource.kind, name, item)
     elif outcome.action in ("created", "updated"):
         fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
         memory.predict_change(
             resource.kind,
             before["id"],
-            _fields(resource.kind, {name: given[name] for name in fields if name in given}),
+            _fields(resource, {name: given[name] for name in fields if name in given}),
         )
 
 
@@ -92,26 +94,31 @@ def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
         memory.predict_revocation()
 
 
-def _deleted(memory: RunMemory, kind: str, before: Mapping[str, Any]) -> None:
-    id = str(before["id"])
-    if kind == "domain":  # the API deletes none
-        memory.predict_change("domain", id, {"auto_renew": False})
+def _deleted(memory: RunMemory, resource: Resource[Any, Any], before: Mapping[str, Any]) -> None:
+    from pulumi_hosting.resources.powers import Registered
+
+    kind, id = resource.kind, str(before["id"])
+    if isinstance(resource, Registered):  # it stays until its time is over
+        memory.predict_change(kind, id, {"auto_renew": False})
     elif kind == "ptr":
         memory.predict_change("ptr", id, {"ptr": None})
     elif id.startswith("order:"):
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        refund = before.get("refund_quote") if kind == "server" else None
+        refund = before.get("refund_quote")
         if isinstance(refund, Mapping) and refund.get("refundable"):
             memory.predict_charge(-Decimal(str(refund["amount"])))
 
 
-def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Changed inputs in the API's spelling."""
-    if kind != "server":
+def _fields(resource: Resource[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Changed inputs in the API's spelling: those that the API shows."""
+    if resource.kind != "server":
+        traits = {name: resource.Inputs.trait(name) for name in given}
         return {
-            name: value for name, value in given.items() if name not in ("rotation", "years", "auth_code")
+            name: value
+            for name, value in given.items()
+            if not (traits[name].trigger or traits[name].when_creating or traits[name].policy)
         }
     fields = {_SERVER_FIELDS[name]: value for name, value in given.items() if name in _SERVER_FIELDS}
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
@@ -186,8 +193,9 @@ def _server_ip(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ssh_key(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": given["name"], "public_key": given["public_key"], "created_at": _text(_now(request))}
+def _declared(resource: Resource[Any, Any], request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    """An object of which the API shows what was declared."""
+    return {**_fields(resource, given), "created_at": _text(_now(request))}
 
 
 def _domain(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +228,6 @@ def _webhook_subscription(request: Request, given: Mapping[str, Any]) -> dict[st
 _ITEMS = {
     "server": _server,
     "server_ip": _server_ip,
-    "ssh_key": _ssh_key,
     "domain": _domain,
     "webhook_subscription": _webhook_subscription,
 }

@@ -15,9 +15,6 @@ import pytest
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import TimedOut, TransportError
 from tests.client.support import KEY
-from tests.client.test_transport import certificate
-
-_ = certificate  # a fixture
 
 SOON = 30.0
 """Seconds in which a call has ended, also on a busy machine. Its peer would hold it for ever."""

@@ -1,19 +1,14 @@
-"""The wire itself: real sockets on loopback where httpx must do the work, scripted answers where no server
-would do such a thing.
-"""
+"""The transport: real sockets on loopback where httpx does the work, scripted answers elsewhere."""
 
 import gc
 import gzip
 import logging
 import os
 import socket
-import ssl
 import threading
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -23,83 +18,15 @@ import pytest
 from pulumi_hosting.client import transport
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
-    ConfigurationError,
     InvalidResponse,
     RedirectRefused,
     TimedOut,
     TransportError,
     Unauthorized,
 )
+from tests.client.http_server import OK, Act, client_for, send, serving
 from tests.client.support import KEY, FakeTime, answer, scripted
 from tests.support.waiting import HANG_SECONDS
-
-OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
-Act = Callable[[BaseHTTPRequestHandler], None]
-
-
-@contextmanager
-def serving(act: Act, context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A server on loopback that answers every request by ``act``; yields its base URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def handle_one_request(self) -> None:
-            try:
-                super().handle_one_request()
-            except (ConnectionError, ssl.SSLError):
-                self.close_connection = True
-
-        def do_GET(self) -> None:
-            act(self)
-
-        def do_PUT(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            act(self)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing on standard error."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            """A client that hangs up is what is tested here."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        if context is not None:
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"{'http' if context is None else 'https'}://127.0.0.1:{server.server_port}/v1"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def send(
-    handler: BaseHTTPRequestHandler,
-    body: bytes = OK,
-    status: int = 200,
-    length: int | None = None,
-    **headers: str,
-) -> None:
-    handler.send_response(status)
-    for name, value in {
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body) if length is None else length),
-        **headers,
-    }.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
-def client_for(url: str, **options: Any) -> Client:
-    time = FakeTime()
-    return Client(KEY, url, **{"sleep": time.sleep, "deadline": 20, "timeout": 5, **options})
-
-
-# --- what comes back
 
 
 def test_an_answer_over_a_real_connection() -> None:
@@ -383,81 +310,6 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
     assert asked[0].startswith(b"CONNECT api.example.com:443")
     assert KEY.encode() not in asked[0]
     assert "proxy-canary" not in str(caught.value)
-
-
-# --- TLS
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that only itself vouches for, and its key."""
-    from ipaddress import ip_address
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    folder = tmp_path_factory.mktemp("tls")
-    pem, secret = folder / "cert.pem", folder / "key.pem"
-    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return pem, secret
-
-
-def test_a_certificate_is_trusted_only_if_its_issuer_is(certificate: tuple[Path, Path]) -> None:
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(*certificate)
-    with serving(send, server) as url:
-        with client_for(url) as client, pytest.raises(ConfigurationError, match=r"not trusted.*ca_file"):
-            client.health()
-        with client_for(url, ca_file=certificate[0]) as client:
-            assert client.health().status == "ok"
-        # The certificate names 127.0.0.1 and nothing else.
-        other = url.replace("127.0.0.1", "localhost")
-        with (
-            client_for(other, ca_file=certificate[0]) as client,
-            pytest.raises(ConfigurationError, match="not trusted"),
-        ):
-            client.health()
-
-
-def test_the_context_is_strict_and_made_once(certificate: tuple[Path, Path]) -> None:
-    context = transport.tls_context(None)
-    assert context is transport.tls_context(None)
-    assert context is not transport.tls_context(str(certificate[0]))
-    for one in (context, transport.tls_context(str(certificate[0]))):
-        assert one.verify_mode == ssl.CERT_REQUIRED
-        assert one.check_hostname
-        assert one.minimum_version >= ssl.TLSVersion.TLSv1_2
-
-
-def test_a_file_without_certificates_is_a_configuration_error(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.pem"
-    empty.write_text("nothing")
-    with (
-        client_for("https://127.0.0.1:9/v1", ca_file=empty) as client,
-        pytest.raises(ConfigurationError, match="ca_file"),
-    ):
-        client.health()
 
 
 # --- processes

@@ -15,8 +15,6 @@ from tests.emulator.support import GOOD, ODD, SERVER, assert_deliveries_work, su
 from tests.support.account import Account
 from tests.support.waiting import HANG_SECONDS
 
-# --- deliveries --------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     "error", [UnicodeEncodeError("ascii", "é", 0, 1, "no"), KeyError("x"), RuntimeError("x"), ValueError("x")]

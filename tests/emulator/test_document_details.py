@@ -12,8 +12,6 @@ from tests.emulator.calls import CALLS
 from tests.emulator.support import DAY, code, details
 from tests.support.account import Account
 
-# --- payloads of deliveries --------------------------------------------------------------------------------
-
 
 def test_a_delivery_shows_its_payload_by_dialect(any_dialect: Account, dialect: str) -> None:
     hook = any_dialect.subscribe("server.created")["id"]

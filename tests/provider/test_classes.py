@@ -1,49 +1,39 @@
-"""Dynamic and native classes, run by Pulumi's SDK against a fake engine; their lookups against the
-emulator.
-"""
+"""Dynamic and native classes, run by Pulumi's SDK against a fake engine."""
 
-import asyncio
 import base64
 import dataclasses
 import inspect
 import pickletools
-import re
 import subprocess
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import pulumi
 import pytest
-from pulumi._types import output_type_to_dict
 from pulumi.dynamic.dynamic import serialize_provider
-from pulumi.runtime import mocks, rpc
-from pulumi.runtime.settings import _get_rpc_manager
-from pulumi.runtime.stack import wait_for_rpcs
-from pulumi.runtime.sync_await import _sync_await
 
 import pulumi_hosting
 from pulumi_hosting import native
-from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.provider import dynamic, invoke, lookup_tokens
+from pulumi_hosting.provider import dynamic
 from pulumi_hosting.provider.conversion import camel
-from pulumi_hosting.provider.output_type import Record
-from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
-from pulumi_hosting.provider.sdk import lookups as functions
-from pulumi_hosting.provider.sdk import results
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.schema.fields import Type, fields, type_name
+from pulumi_hosting.schema.fields import type_name
 from pulumi_hosting.schema.lookups import LOOKUPS
-from tests.contract.harness import ApiHarness
-from tests.provider.test_lookups import prepared
-
-FORMS = {"dynamic": classes, "native": native}
-TOKENS = {"dynamic": "pulumi-python:dynamic/hosting:{}", "native": "hosting:index:{}"}
+from tests.provider.fake_engine import (
+    FORMS,
+    TOKENS,
+    Engine,
+    args_of,
+    class_of,
+    declared,
+    revealed,
+    sample,
+    unrecorded,
+)
 
 # Frozen: users' states hold these texts, and an engine that finds another one updates every resource.
 SERIALISED = {
@@ -54,119 +44,6 @@ SERIALISED = {
     "ptr": "gASVNgAAAAAAAACMH3B1bHVtaV9ob3N0aW5nLnByb3ZpZGVyLmR5bmFtaWOUjAtQdHJQcm92aWRlcpSTlCmBlC4=",
     "webhook_subscription": "gASVRgAAAAAAAACMH3B1bHVtaV9ob3N0aW5nLnByb3ZpZGVyLmR5bmFtaWOUjBtXZWJob29rU3Vic2NyaXB0aW9uUHJvdmlkZXKUk5QpgZQu",
 }
-
-
-class World(mocks.Mocks):
-    """Takes every registration, answers with ``outputs``; a lookup is answered by ``answer``."""
-
-    def __init__(self) -> None:
-        self.outputs: dict[str, Any] = {}
-        self.made: list[mocks.MockResourceArgs] = []
-        self.requests: list[Any] = []
-        self.answer: Callable[[str, Mapping[str, Any]], dict[str, Any]] = lambda token, args: {}
-        self.asked: list[mocks.MockCallArgs] = []
-
-    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        self.made.append(args)
-        return args.resource_id or "4711", {**args.inputs, **self.outputs}
-
-    def call(self, args: mocks.MockCallArgs) -> Any:
-        self.asked.append(args)
-        return self.answer(args.token, args.args)
-
-
-class Monitor(mocks.MockMonitor):
-    """Remembers the registrations as they went over the wire."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.world = world
-
-    def RegisterResource(self, request: Any) -> Any:
-        if request.custom:
-            self.world.requests.append(request)
-        answer: Any = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
-        return answer
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
-class Engine:
-    """A pretended engine."""
-
-    def __init__(self, *, preview: bool = False) -> None:
-        self.world = World()
-        # The SDK expects the thread to have an event loop, and ``asyncio.run`` of another test takes it away.
-        asyncio.set_event_loop(_loop())
-        _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
-        mocks.set_mocks(self.world, project="shop", stack="dev", preview=preview, monitor=Monitor(self.world))
-
-    def run(self, program: Callable[[], Any]) -> Any:
-        """The program's result; an Output as its value."""
-
-        async def played() -> Any:
-            result = program()
-            value = (
-                await result.future()
-                if isinstance(result, pulumi.Output)
-                else await result
-                if inspect.isawaitable(result)
-                else result
-            )
-            await wait_for_rpcs()
-            return value
-
-        # In the SDK's own loop: it keeps one for a whole process.
-        return _sync_await(played())
-
-
-@pytest.fixture
-def pretended() -> Engine:
-    return Engine()
-
-
-@pytest.fixture(params=FORMS)
-def form(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=RESOURCES)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def sample(type: Type, name: str) -> Any:
-    """Some value of a type, different for every name."""
-    if type.model is not None:
-        return {field.wire: sample(field.type, field.name) for field in fields(type.model)}
-    if type.of is not None:
-        return {"some_key": sample(type.of, name)} if type.kind == "map" else [sample(type.of, name)]
-    return {
-        "string": f"the {name}",
-        "integer": len(name),
-        "number": len(name) + 0.5,
-        "boolean": True,
-        "any": {"a_b": None},
-    }[type.kind]
-
-
-def declared(kind: str) -> dict[str, Any]:
-    return {field.name: sample(field.type, field.name) for field in inputs_of(RESOURCES[kind])}
-
-
-def class_of(form: str, kind: str) -> Any:
-    return getattr(FORMS[form], class_name(RESOURCES[kind]))
-
-
-def args_of(kind: str) -> Any:
-    return getattr(pulumi_hosting, f"{class_name(RESOURCES[kind])}Args")
-
-
-def revealed(value: Any) -> Any:
-    return value["value"] if isinstance(value, dict) and rpc._special_sig_key in value else value
 
 
 # --- declaring ---------------------------------------------------------------------------------------------
@@ -218,15 +95,6 @@ def test_every_output_is_an_attribute(pretended: Engine, form: str, kind: str) -
         assert type(value) is not float or field.type.kind == "number", name
         if field.type.model is not None:
             assert type(value).__name__ == type_name(field.type.model)
-
-
-def unrecorded(value: Any) -> Any:
-    """A typed answer as it was on the wire."""
-    if isinstance(value, Record):
-        return {name: unrecorded(part) for name, part in output_type_to_dict(value).items()}
-    if isinstance(value, list):
-        return [unrecorded(part) for part in value]
-    return {key: unrecorded(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def test_secret_outputs_are_named_to_the_engine(pretended: Engine, form: str, kind: str) -> None:
@@ -484,148 +352,3 @@ def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
     assert run.stderr.splitlines()[-1].endswith(
         "needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
     )
-
-
-# --- asking ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def account(api_over_http: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiHarness]:
-    """The live account, in the environment of the program."""
-    monkeypatch.setenv("HOSTING_API_KEY", api_over_http.live._settings.api_key.reveal())
-    monkeypatch.setenv("HOSTING_BASE_URL", api_over_http.live.base_url)
-    session = ProviderSession()
-    monkeypatch.setattr(invoke, "_session", lambda: session)
-    yield api_over_http
-    if session._client is not None:
-        session.client.close()
-
-
-@pytest.mark.parametrize("name", LOOKUPS)
-def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engine, name: str) -> None:
-    lookup = LOOKUPS[name]
-    wire = prepared(account, name)
-    args = {field.name: wire[field.wire] for field in lookup.arguments if field.wire in wire}
-    wanted = lookup_tokens.call(account.live, name, wire)
-    expected = wanted if lookup.single is None else wanted[camel(lookup.single)]
-    pretended.world.answer = lambda token, given: lookup_tokens.call(account.live, token, given)
-    later = {key: pulumi.Output.from_input(value) for key, value in args.items()}
-    for module in (functions, native):
-        now = pretended.run(partial(getattr(module, lookup.name), **args))
-        then = pretended.run(partial(getattr(module, f"{lookup.name}_output"), **later))
-        assert settled(unrecorded(now)) == settled(unrecorded(then)) == settled(expected)
-    assert [call.token for call in pretended.world.asked] == [f"hosting:index:{name}"] * 2
-
-
-def settled(answer: Any) -> Any:
-    """Without what the service counts anew in each answer, and as an engine carries it: numbers are
-    floats, nulls are nothing.
-    """
-    if isinstance(answer, dict):
-        moving = ("uptimeSeconds", "cpuPercent", "memory", "lastUsedAt", "computedAt", "checkedAt")
-        return {
-            key: settled(value) for key, value in answer.items() if key not in moving and value is not None
-        }
-    if isinstance(answer, list):
-        return [settled(item) for item in answer]
-    return float(answer) if type(answer) is int else answer
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_attributes_are_lifted_and_whole_numbers_whole(account: ApiHarness, pretended: Engine) -> None:
-    account.server()
-    pretended.world.answer = lambda token, given: floats(lookup_tokens.call(account.live, token, given))
-    for module in (functions, native):
-        found: Any = module
-        number = pretended.run(
-            partial(lambda found: found.get_servers_output(status="active")[0].tariff.id, found)
-        )
-        assert (number, type(number)) == (account.tariff().id, int)
-
-
-def floats(value: Any) -> Any:
-    """As numbers arrive from an engine."""
-    if isinstance(value, dict):
-        return {key: floats(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [floats(part) for part in value]
-    return float(value) if type(value) is int else value
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_found_cannot_be_changed(account: ApiHarness, pretended: Engine) -> None:
-    found = pretended.run(lambda: functions.get_balance())
-    assert repr(found).startswith("BalanceInfo(balance='")
-    with pytest.raises(AttributeError):
-        found.balance = "0.00"
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_nothing_is_asked_before_the_arguments_are_known(account: ApiHarness) -> None:
-    before = len(account.requests())
-    engine = Engine(preview=True)
-    key = engine.run(lambda: classes.SshKey("key", public_key="x"))  # its id is known after the preview only
-    assert engine.run(lambda: functions.get_server_output(key.fingerprint).is_known()) is False
-    assert len(account.requests()) == before
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_a_secret_argument_makes_the_answer_a_secret(account: ApiHarness, pretended: Engine) -> None:
-    secret = pulumi.Output.secret("free-name.com")
-    assert pretended.run(lambda: functions.get_domain_availability_output(secret).is_secret()) is True
-    assert pretended.run(lambda: functions.get_balance_output().is_secret()) is False
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_an_answer_that_holds_a_secret_is_one(
-    account: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # No read of the API shows one today; an answer with a secret field in its model stands in.
-    shown_once = dataclasses.replace(LOOKUPS["getWebhook"], value=Type("object", model=m.SubscriptionCreated))
-    webhook = account.webhook().id
-    assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is False
-    monkeypatch.setitem(LOOKUPS, "getWebhook", shown_once)
-    monkeypatch.setattr(results, "SubscriptionCreatedInfo", results.SubscriptionInfo, raising=False)
-    assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is True
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_what_goes_wrong_ends_the_program_with_one_line(account: ApiHarness, pretended: Engine) -> None:
-    for ask in (functions.get_server, lambda id: pretended.run(lambda: functions.get_server_output(id))):
-        with pytest.raises(pulumi.RunError) as failed:
-            ask("4242")
-        assert "\n" not in str(failed.value)
-        assert isinstance(failed.value.__cause__, NotFound)
-
-
-def test_without_a_key_it_says_which_setting_is_missing(
-    pretended: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HOSTING_API_KEY", raising=False)
-    monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
-    invoke._session.cache_clear()
-    with pytest.raises(
-        pulumi.RunError, match=re.escape("HOSTING_API_KEY is not set. Next: set it, or run pulumi config")
-    ):
-        functions.get_me()
-
-
-@pytest.mark.parametrize("dialect", ["spec"])
-def test_the_stacks_configuration_is_enough(
-    api_over_http: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HOSTING_API_KEY", raising=False)
-    monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
-    session = ProviderSession()
-    monkeypatch.setattr(invoke, "_session", lambda: session)
-    pulumi.runtime.set_all_config(
-        {
-            "hosting:apiKey": api_over_http.test._settings.api_key.reveal(),
-            "hosting:baseUrl": api_over_http.test.base_url,
-        }
-    )
-    try:
-        assert functions.get_me().livemode is False
-    finally:
-        pulumi.runtime.set_all_config({})
-        session.client.close()

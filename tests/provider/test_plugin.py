@@ -1,183 +1,22 @@
-"""The plugin, asked over gRPC as the engine asks it."""
+"""The plugin: the life of a resource, import, secrets, identity, orders under way."""
 
-import contextlib
-import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf import empty_pb2
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import (
     engine_pb2,
-    engine_pb2_grpc,
-    plugin_pb2,
     provider_pb2,
-    provider_pb2_grpc,
-    status_pb2,
 )
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.plugin.engine_log import engine_address
-from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, Properties, marshal, unmarshal
-from pulumi_hosting.provider.plugin.servicer import Plugin, serve
-from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, marshal, unmarshal
+from tests.provider.plugin_client import KEY, NOT_AT_ALL, SERVER, SLOW, WEB, Asked, Refused, reseen
 from tests.support.programs import PUBLIC_KEY
 from tests.support.waiting import HANG_SECONDS
-
-SERVER = "urn:pulumi:dev::toys::hosting:index:Server::web"
-KEY = "urn:pulumi:dev::toys::hosting:index:SshKey::me"
-WEB = {"tariffId": 1, "os": "debian-12"}
-SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
-NOT_AT_ALL = 1e-9  # seconds: as long as it takes to ask once
-
-
-class Engine(engine_pb2_grpc.EngineServicer):
-    """The engine's side: what plugins say to people arrives here."""
-
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-        self.heard = threading.Event()
-        self.awaited = "nothing"
-
-    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self.lines.append(request)
-        if self.awaited in request.message:
-            self.heard.set()
-        return empty_pb2.Empty()
-
-
-class Refused(Exception):
-    """An error of the plugin; ``partial``: what it says exists nevertheless."""
-
-    def __init__(self, error: grpc.RpcError) -> None:
-        self.message = error.details() or ""
-        self.code = error.code()
-        self.partial: Any = None
-        metadata: Any = error.trailing_metadata() or ()
-        for key, value in metadata:
-            if key == "grpc-status-details-bin":
-                (detail,) = status_pb2.Status.FromString(value).details
-                self.partial = provider_pb2.ErrorResourceInitFailed()
-                assert detail.Unpack(self.partial)
-        super().__init__(self.message)
-
-
-@dataclass
-class Asked:
-    """A plugin and the wire to it."""
-
-    stub: provider_pb2_grpc.ResourceProviderStub
-    engine: Engine
-    control: Control
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, method: str, request: Any) -> Any:
-        try:
-            return getattr(self.stub, method)(request)
-        except grpc.RpcError as error:
-            raise Refused(error) from None
-
-    def configure(self, name: str = "default", **settings: Any) -> None:
-        urn = f"urn:pulumi:dev::toys::pulumi:providers:hosting::{name}"
-        self(
-            "Configure",
-            provider_pb2.ConfigureRequest(
-                urn=urn, name=name, args=marshal({**self.settings, **settings}, {"apiKey"})
-            ),
-        )
-
-    def check(
-        self,
-        urn: str,
-        news: dict[str, Any],
-        olds: dict[str, Any] | None = None,
-        secrets: tuple[str, ...] = (),
-    ) -> Any:
-        name = urn.rsplit("::", 1)[1]
-        return self(
-            "Check",
-            provider_pb2.CheckRequest(
-                urn=urn, name=name, olds=marshal(olds or {}), news=marshal(news, secrets)
-            ),
-        )
-
-    def inputs(self, urn: str, news: dict[str, Any], olds: dict[str, Any] | None = None) -> Struct:
-        answer = self.check(urn, news, olds)
-        assert not answer.failures
-        inputs: Struct = answer.inputs
-        return inputs
-
-    def create(self, urn: str, inputs: Struct, **rest: Any) -> Any:
-        return self("Create", provider_pb2.CreateRequest(urn=urn, properties=inputs, **rest))
-
-    def diff(self, urn: str, id: str, olds: Struct, news: Struct) -> Any:
-        return self("Diff", provider_pb2.DiffRequest(urn=urn, id=id, olds=olds, news=news))
-
-    def update(self, urn: str, id: str, olds: Struct, news: Struct, **rest: Any) -> Any:
-        return self("Update", provider_pb2.UpdateRequest(urn=urn, id=id, olds=olds, news=news, **rest))
-
-    def read(
-        self, urn: str, id: str, outputs: Struct | None = None, inputs: Struct | None = None, **rest: Any
-    ) -> Any:
-        return self(
-            "Read",
-            provider_pb2.ReadRequest(
-                urn=urn, id=id, properties=outputs or Struct(), inputs=inputs or Struct(), **rest
-            ),
-        )
-
-    def delete(self, urn: str, id: str, outputs: Struct, **rest: Any) -> None:
-        self("Delete", provider_pb2.DeleteRequest(urn=urn, id=id, properties=outputs, **rest))
-
-    def made(self, urn: str = SERVER, news: dict[str, Any] | None = None) -> tuple[Struct, str, Struct]:
-        inputs = self.inputs(urn, news or WEB)
-        answer = self.create(urn, inputs)
-        return inputs, answer.id, answer.properties
-
-
-@contextlib.contextmanager
-def asked(emulator: Any) -> Iterator[Asked]:
-    engine = Engine()
-    engine_server = grpc.server(ThreadPoolExecutor(4))
-    engine_pb2_grpc.add_EngineServicer_to_server(engine, engine_server)
-    address = f"127.0.0.1:{engine_server.add_insecure_port('127.0.0.1:0')}"
-    engine_server.start()
-    plugin = Plugin()
-    server, port = serve(plugin)
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        stub = provider_pb2_grpc.ResourceProviderStub(channel)
-        settings = {"apiKey": emulator.live_key, "baseUrl": emulator.base_url}
-        made = Asked(stub, engine, Control(emulator.control_url), settings)
-        made("Handshake", provider_pb2.ProviderHandshakeRequest(engine_address=address))
-        made.configure()
-        yield made
-        plugin.end()
-        server.stop(None).wait()
-    plugin.engine.close()
-    engine_server.stop(None).wait()
-    plugin.session.client.close()
-
-
-@pytest.fixture
-def plugin(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
-    for variable in ("HOSTING_API_KEY", "HOSTING_BASE_URL", "HOSTING_MODE", "HOSTING_MAX_CHARGE"):
-        monkeypatch.delenv(variable, raising=False)
-    with asked(emulator) as made:
-        yield made
-
-
-def reseen(struct: Struct, **changes: Any) -> Struct:
-    """The same properties, some changed, the same ones secret."""
-    received = unmarshal(struct)
-    return marshal({**received.values, **changes}, received.secrets)
-
-
-# --- a resource's life
 
 
 def test_the_life_of_a_server(plugin: Asked) -> None:
@@ -457,112 +296,6 @@ def test_sixteen_steps_at_once(plugin: Asked, monkeypatch: pytest.MonkeyPatch) -
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: plugin.delete(SERVER, str(number), Struct()), range(16)))
     assert not everybody.broken
-
-
-# --- configuration
-
-
-@pytest.mark.parametrize("settings", [{"mode": "cAnary"}, {"maxCharge": "cAnary"}])
-def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, Any]) -> None:
-    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=marshal({**plugin.settings, **settings})))
-    (failure,) = answer.failures
-    assert failure.property == ""
-    assert failure.reason.startswith(f"{next(iter(settings))}: must be ")
-    assert "cAnary" not in failure.reason
-
-
-def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> None:
-    answer = plugin(
-        "CheckConfig", provider_pb2.CheckRequest(news=marshal({"apiKey": "k", "baseUrl": UNKNOWN}))
-    )
-    assert unmarshal(answer.inputs).secrets == {"apiKey"}
-    assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
-
-
-def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -> None:
-    def changes(olds: dict[str, Any], news: dict[str, Any]) -> Any:
-        return plugin(
-            "DiffConfig",
-            provider_pb2.DiffRequest(old_inputs=marshal(olds, {"apiKey"}), news=marshal(news, {"apiKey"})),
-        )
-
-    kinds = provider_pb2.DiffResponse
-    assert changes({"apiKey": "a"}, {"apiKey": "a"}).changes == kinds.DIFF_NONE
-    for olds, news in (
-        ({"apiKey": "a"}, {"apiKey": "b"}),
-        ({"hosting:apiKey": "a", "toys:x": "y"}, {"apiKey": "a"}),
-        ({}, {"mode": "live"}),
-    ):
-        answer = changes(olds, news)
-        assert answer.changes == kinds.DIFF_SOME
-        assert not answer.replaces
-        assert not answer.deleteBeforeReplace
-
-
-def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_both(
-    plugin: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = plugin.control("POST", "/accounts", {})
-    monkeypatch.setenv("HOSTING_API_KEY", other["live_key"])
-    plugin.configure("second", baseUrl=plugin.settings["baseUrl"])
-    plugin.made(news={**WEB, "name": "declared"})
-    plugin.configure("default_0_1_0", apiKey="vk_live_stale")
-    servers = {server["name"]: server for server in plugin.control("GET", "/objects")["servers"]}
-    assert servers["declared"]["account_id"] != other["account_id"]
-
-
-# --- the rest of the protocol
-
-
-def test_the_schema_names_every_resource_it_serves(plugin: Asked) -> None:
-    schema = json.loads(plugin("GetSchema", provider_pb2.GetSchemaRequest(version=0)).schema)
-    assert schema["name"] == "hosting"
-    assert schema["version"] == plugin("GetPluginInfo", empty_pb2.Empty()).version
-    for token in schema["resources"]:
-        urn = f"urn:pulumi:dev::toys::{token}::x"
-        assert plugin.check(urn, {"nonsense": 1}).failures
-
-
-def test_lookups_answer(plugin: Asked) -> None:
-    answer = plugin("Invoke", provider_pb2.InvokeRequest(tok="hosting:index:getMe", args=Struct()))
-    found = unmarshal(getattr(answer, "return")).values
-    assert found["livemode"] is True
-    with pytest.raises(Refused, match="not_found"):
-        plugin(
-            "Invoke",
-            provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=marshal({"serverId": 4242})),
-        )
-
-
-def test_it_attaches_maps_nothing_and_has_no_components(plugin: Asked) -> None:
-    assert plugin("Attach", plugin_pb2.PluginAttach(address="127.0.0.1:1")) == empty_pb2.Empty()
-    assert plugin("GetMapping", provider_pb2.GetMappingRequest(key="terraform")).data == b""
-    assert not plugin("GetMappings", provider_pb2.GetMappingsRequest(key="terraform")).providers
-    for method, request in (
-        ("Construct", provider_pb2.ConstructRequest()),
-        ("Call", provider_pb2.CallRequest()),
-    ):
-        with pytest.raises(Refused, match="hosting") as refused:
-            plugin(method, request)
-        assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED
-
-
-@pytest.mark.parametrize(
-    ("arguments", "address"),
-    [
-        (["127.0.0.1:1"], "127.0.0.1:1"),
-        (["--logtostderr", "-v=9", "--tracing", "file:/x", "127.0.0.1:1"], "127.0.0.1:1"),
-        (["127.0.0.1:1", "--tracing", "http://127.0.0.1:9411"], "127.0.0.1:1"),
-        (["--logtostderr", "--tracing=x", "127.0.0.1:1", "-v=3"], "127.0.0.1:1"),
-        ([], ""),
-    ],
-)
-def test_the_engines_address_is_found_among_its_arguments(arguments: list[str], address: str) -> None:
-    assert engine_address(arguments) == address
-
-
-def test_opened_values_do_not_show() -> None:
-    assert "cAnary" not in repr(Properties({"password": "cAnary"}, frozenset({"password"})))
 
 
 def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_on(plugin: Asked) -> None:

@@ -8,7 +8,7 @@ from pulumi.runtime.proto import provider_pb2
 from pulumi_hosting.provider.plugin.marshal import unmarshal
 from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
 from pulumi_hosting.resources import RESOURCES
-from tests.provider.test_plugin import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked, plugin  # noqa: F401  fixtures are found by name
+from tests.provider.plugin_client import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked
 from tests.support.programs import PUBLIC_KEY
 
 PARENT = "${server}"
@@ -37,7 +37,7 @@ def test_what_is_declared_here_are_resources() -> None:
 
 @pytest.mark.parametrize("token", DECLARED)
 def test_what_was_made_is_read_and_imported_without_a_difference(
-    plugin: Asked,  # noqa: F811  # a fixture of another file, by its name
+    plugin: Asked,  # a fixture of another file, by its name
     emulator: Any,
     dialect: str,
     token: str,
@@ -76,7 +76,9 @@ def test_what_was_made_is_read_and_imported_without_a_difference(
 
 
 @pytest.mark.parametrize("token", DECLARED)
-def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None:  # noqa: F811  # a fixture of another file, by its name
+def test_an_import_of_what_is_not_there_fails(
+    plugin: Asked, token: str
+) -> None:  # a fixture of another file, by its name
     base = plugin.made(SERVER, {**WEB, "name": "base"})[1]
     id = {"hosting:index:ServerIp": f"{base}/4242", "hosting:index:Ptr": f"{base}/198.51.100.77"}.get(
         token, "4242"
@@ -86,7 +88,9 @@ def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None
 
 
 @pytest.mark.emulator(clock="manual", ip_delay=60)
-def test_an_address_that_is_assigned_later_is_saved_and_the_next_read_brings_it(plugin: Asked) -> None:  # noqa: F811  # a fixture of another file, by its name
+def test_an_address_that_is_assigned_later_is_saved_and_the_next_read_brings_it(
+    plugin: Asked,
+) -> None:  # a fixture of another file, by its name
     server = plugin.made()[1]
     urn = "urn:pulumi:dev::toys::hosting:index:ServerIp::spare"
     inputs = plugin.inputs(urn, {"serverId": server})

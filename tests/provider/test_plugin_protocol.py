@@ -1,0 +1,120 @@
+"""The plugin: its settings, and the rest of the engine's protocol."""
+
+import json
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import (
+    plugin_pb2,
+    provider_pb2,
+)
+
+from pulumi_hosting.provider.plugin.engine_log import engine_address
+from pulumi_hosting.provider.plugin.marshal import UNKNOWN, Properties, marshal, unmarshal
+from tests.provider.plugin_client import WEB, Asked, Refused
+
+
+@pytest.mark.parametrize("settings", [{"mode": "cAnary"}, {"maxCharge": "cAnary"}])
+def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, Any]) -> None:
+    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=marshal({**plugin.settings, **settings})))
+    (failure,) = answer.failures
+    assert failure.property == ""
+    assert failure.reason.startswith(f"{next(iter(settings))}: must be ")
+    assert "cAnary" not in failure.reason
+
+
+def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> None:
+    answer = plugin(
+        "CheckConfig", provider_pb2.CheckRequest(news=marshal({"apiKey": "k", "baseUrl": UNKNOWN}))
+    )
+    assert unmarshal(answer.inputs).secrets == {"apiKey"}
+    assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
+
+
+def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -> None:
+    def changes(olds: dict[str, Any], news: dict[str, Any]) -> Any:
+        return plugin(
+            "DiffConfig",
+            provider_pb2.DiffRequest(old_inputs=marshal(olds, {"apiKey"}), news=marshal(news, {"apiKey"})),
+        )
+
+    kinds = provider_pb2.DiffResponse
+    assert changes({"apiKey": "a"}, {"apiKey": "a"}).changes == kinds.DIFF_NONE
+    for olds, news in (
+        ({"apiKey": "a"}, {"apiKey": "b"}),
+        ({"hosting:apiKey": "a", "toys:x": "y"}, {"apiKey": "a"}),
+        ({}, {"mode": "live"}),
+    ):
+        answer = changes(olds, news)
+        assert answer.changes == kinds.DIFF_SOME
+        assert not answer.replaces
+        assert not answer.deleteBeforeReplace
+
+
+def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_both(
+    plugin: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = plugin.control("POST", "/accounts", {})
+    monkeypatch.setenv("HOSTING_API_KEY", other["live_key"])
+    plugin.configure("second", baseUrl=plugin.settings["baseUrl"])
+    plugin.made(news={**WEB, "name": "declared"})
+    plugin.configure("default_0_1_0", apiKey="vk_live_stale")
+    servers = {server["name"]: server for server in plugin.control("GET", "/objects")["servers"]}
+    assert servers["declared"]["account_id"] != other["account_id"]
+
+
+# --- the rest of the protocol
+
+
+def test_the_schema_names_every_resource_it_serves(plugin: Asked) -> None:
+    schema = json.loads(plugin("GetSchema", provider_pb2.GetSchemaRequest(version=0)).schema)
+    assert schema["name"] == "hosting"
+    assert schema["version"] == plugin("GetPluginInfo", empty_pb2.Empty()).version
+    for token in schema["resources"]:
+        urn = f"urn:pulumi:dev::toys::{token}::x"
+        assert plugin.check(urn, {"nonsense": 1}).failures
+
+
+def test_lookups_answer(plugin: Asked) -> None:
+    answer = plugin("Invoke", provider_pb2.InvokeRequest(tok="hosting:index:getMe", args=Struct()))
+    found = unmarshal(getattr(answer, "return")).values
+    assert found["livemode"] is True
+    with pytest.raises(Refused, match="not_found"):
+        plugin(
+            "Invoke",
+            provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=marshal({"serverId": 4242})),
+        )
+
+
+def test_it_attaches_maps_nothing_and_has_no_components(plugin: Asked) -> None:
+    assert plugin("Attach", plugin_pb2.PluginAttach(address="127.0.0.1:1")) == empty_pb2.Empty()
+    assert plugin("GetMapping", provider_pb2.GetMappingRequest(key="terraform")).data == b""
+    assert not plugin("GetMappings", provider_pb2.GetMappingsRequest(key="terraform")).providers
+    for method, request in (
+        ("Construct", provider_pb2.ConstructRequest()),
+        ("Call", provider_pb2.CallRequest()),
+    ):
+        with pytest.raises(Refused, match="hosting") as refused:
+            plugin(method, request)
+        assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "address"),
+    [
+        (["127.0.0.1:1"], "127.0.0.1:1"),
+        (["--logtostderr", "-v=9", "--tracing", "file:/x", "127.0.0.1:1"], "127.0.0.1:1"),
+        (["127.0.0.1:1", "--tracing", "http://127.0.0.1:9411"], "127.0.0.1:1"),
+        (["--logtostderr", "--tracing=x", "127.0.0.1:1", "-v=3"], "127.0.0.1:1"),
+        ([], ""),
+    ],
+)
+def test_the_engines_address_is_found_among_its_arguments(arguments: list[str], address: str) -> None:
+    assert engine_address(arguments) == address
+
+
+def test_opened_values_do_not_show() -> None:
+    assert "cAnary" not in repr(Properties({"password": "cAnary"}, frozenset({"password"})))

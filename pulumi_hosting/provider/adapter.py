@@ -38,7 +38,7 @@ from pulumi_hosting.provider.conversion import (
     WireDiff,
     camel,
     from_pulumi,
-    is_unknown,
+    is_wait_timeout,
     to_pulumi,
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
@@ -89,12 +89,7 @@ class Adapter:
         checked = check(self.resource, raw, unknown)
         failures = dict(checked.failures)
         beside = provider_fields(news)
-        timeout = beside.get(WAIT_TIMEOUT)
-        if (
-            timeout is not None
-            and not is_unknown(timeout)
-            and not (isinstance(timeout, int | float) and 0 < timeout <= 86400)
-        ):
+        if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             # a renamed resource keeps the identity that its object's tag is made of
@@ -263,23 +258,15 @@ class Adapter:
                     if isinstance(error, CallError)
                     else f"{failure.reasons[0]}; then {next_step}"
                 )
-                failure.reasons = [f"{self._exists(request, made[-1])}, but: {what}"]
+                failure.reasons = [f"{spending.exists(request, self.resource, made[-1])}, but: {what}"]
             if exceeded := spending.charged_more(budget, request, made[-1]):
                 failure.reasons.append(exceeded)
             raise failure from None
         outputs = self._created(state, props, inputs.given())
         if exceeded := spending.charged_more(budget, request, state):
-            reason = f"{self._exists(request, state)}, but: {exceeded}"
+            reason = f"{spending.exists(request, self.resource, state)}, but: {exceeded}"
             raise PartialFailure(state.id, outputs, [reason], refresh=False)
         return state.id, outputs
-
-    def _exists(self, request: Request, state: Any) -> str:
-        """That the object exists, and what it cost."""
-        line = f"{self.resource.title} {state.id} exists"
-        charged = None if state.id in request.taken_over else getattr(state, "charged", None)
-        if charged is None:
-            return line
-        return f"{line} and was charged {charged} {getattr(state, 'currency', None) or ''}".rstrip()
 
     def _created(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""

@@ -64,6 +64,13 @@ def is_unknown(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(is_unknown, value))
 
 
+def is_wait_timeout(value: Any) -> bool:
+    """Whether it is none, seconds to wait, or only known later."""
+    if value is None or is_unknown(value):
+        return True
+    return isinstance(value, int | float) and 0 < value <= 86400
+
+
 def from_pulumi(
     props: Mapping[str, Any], nested: Collection[str] = ()
 ) -> tuple[dict[str, Any], frozenset[str]]:

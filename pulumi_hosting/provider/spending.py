@@ -81,6 +81,15 @@ def charged_more(budget: Budget, request: Request, state: Any) -> str | None:
     return f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
 
 
+def exists(request: Request, resource: Resource[Any, Any], state: Any) -> str:
+    """That the object exists, and what it cost."""
+    line = f"{resource.title} {state.id} exists"
+    charged = None if state.id in request.taken_over else getattr(state, "charged", None)
+    if charged is None:
+        return line
+    return f"{line} and was charged {charged} {getattr(state, 'currency', None) or ''}".rstrip()
+
+
 def _nothing(taken: Takeover) -> Cost:
     return Cost(Decimal("0.00"), taken.currency or "", taken.reason)
 

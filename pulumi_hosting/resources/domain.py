@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
-import idna
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
@@ -22,6 +21,7 @@ from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, PRICES, REPLACES, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
@@ -29,50 +29,6 @@ from pulumi_hosting.session.text import age, as_text
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
 _TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
-
-
-def ascii_name(name: str) -> str:
-    """One spelling per domain: punycode, lower case, no dot at the end.
-
-    >>> ascii_name("Münster.Example.")
-    'xn--mnster-3ya.example'
-    """
-    try:
-        return idna.encode(name.rstrip("."), uts46=True).decode().lower()
-    except idna.IDNAError:
-        raise ValueError("must be a domain name, in Unicode or punycode") from None
-
-
-def _domain_name(name: str) -> str:
-    plain = ascii_name(name)
-    if "." not in plain:
-        raise ValueError("must be a whole domain name, such as example.com")
-    return plain
-
-
-def unicode_name(name: str) -> str | None:
-    """The name as people read it, where that is another spelling.
-
-    >>> unicode_name("xn--mnster-3ya.example"), unicode_name("example.com")
-    ('münster.example', None)
-    """
-    try:
-        read = idna.decode(name)
-    except (idna.IDNAError, UnicodeError):
-        return None
-    return read if read != name else None
-
-
-def _hosts(hosts: list[str]) -> list[str]:
-    """In one spelling; what is none, in an answer, as it came."""
-
-    def spelled(host: str) -> str:
-        try:
-            return ascii_name(host)
-        except ValueError:
-            return host.rstrip(".").lower()
-
-    return sorted(map(spelled, hosts))
 
 
 def _one_line(secret: Secret) -> Secret:
@@ -89,7 +45,7 @@ def _years(value: int) -> int:
 class DomainInputs(base.Inputs):
     name: Annotated[
         m.DomainName,
-        AfterValidator(_domain_name),
+        AfterValidator(domain_name),
         Field(description="Full domain name, in Unicode or punycode. A change registers another domain."),
         REPLACES,
     ]
@@ -102,7 +58,7 @@ class DomainInputs(base.Inputs):
         PRICES,
     ] = 1
     nameservers: Annotated[
-        Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
+        Annotated[m.Nameservers, AfterValidator(host_names)] | None,
         Field(
             description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot "
             "at the end do not matter."
@@ -196,7 +152,7 @@ def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
         id=str(domain.id),
         name=ascii_name(domain.name),
         status=domain.status,
-        nameservers=None if domain.nameservers is None else _hosts(domain.nameservers),
+        nameservers=None if domain.nameservers is None else host_names(domain.nameservers),
         privacy=domain.privacy,
         auto_renew=domain.auto_renew,
         registered_at=as_text(domain.registered_at),
@@ -272,7 +228,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if not id.isdigit():
             try:
-                return self._named(request, _domain_name(id))
+                return self._named(request, domain_name(id))
             except ValueError:
                 raise ResourceError(
                     f"{id!r} is neither the id of a domain nor its name. Next: correct it"

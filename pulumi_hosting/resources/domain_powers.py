@@ -14,9 +14,8 @@ from pulumi_hosting.resources.domain import (
     DomainState,
     _from_api,
     _takeover,
-    ascii_name,
-    unicode_name,
 )
+from pulumi_hosting.resources.domain_names import ascii_name, unicode_name
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request

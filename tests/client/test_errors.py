@@ -70,7 +70,7 @@ def test_field_errors_are_part_of_the_line() -> None:
     assert "name: invalid" in str(error)
 
 
-def test_an_unknown_code_is_told_by_its_message_or_its_status() -> None:
+def test_an_unknown_code_is_reported_by_its_message_or_its_status() -> None:
     assert str(ApiError(status=418, code="teapot", message="short and stout")) == (
         "short and stout (418 teapot)"
     )

@@ -91,7 +91,7 @@ def test_every_later_error_of_a_keyed_call_remembers_that_an_attempt_may_have_be
 
 
 @pytest.mark.parametrize("name", [*EVENTS, *DECIDING, *UNDECIDING])
-def test_a_call_without_a_key_is_judged_by_its_one_attempt(name: str) -> None:
+def test_a_call_without_a_key_is_classified_by_its_one_attempt(name: str) -> None:
     steps = {**{known: step for known, (step, _) in EVENTS.items()}, **DECIDING, **UNDECIDING}
     error, requests = failed(pointed, [steps[name]])
     assert len(requests) == 1

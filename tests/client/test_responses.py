@@ -255,7 +255,7 @@ def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
         b"{" * 300,
     ],
 )
-def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> None:
+def test_a_response_without_the_envelope_is_classified_by_its_status(body: bytes) -> None:
     error = refused(401, body, **{"X-Request-ID": "gateway-7"})
     assert isinstance(error, exceptions.Unauthorized)
     assert error.code == "http_401"

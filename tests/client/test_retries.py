@@ -124,7 +124,7 @@ def test_what_never_left_this_machine_has_a_known_outcome() -> None:
     assert len(script.requests) == 1
 
 
-def test_being_told_to_wait_is_obeyed() -> None:
+def test_retry_after_is_obeyed() -> None:
     time = FakeTime()
     client, _ = scripted(refusal(429, "rate_limited", Retry_After="17"), answer(200, SERVER), time=time)
     client.servers.get(1)
@@ -145,7 +145,7 @@ def test_a_date_to_wait_for_is_obeyed() -> None:
     assert 30 <= slept <= 30.5
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
+def test_a_wait_beyond_the_deadline_does_not_start() -> None:
     time = FakeTime()
     client, script = scripted(refusal(429, "rate_limited", Retry_After="61"), time=time, deadline=60)
     with pytest.raises(RateLimited) as caught:

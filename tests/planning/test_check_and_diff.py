@@ -97,7 +97,7 @@ def test_a_refused_secret_is_not_repeated() -> None:
     assert CANARY not in str(found)
 
 
-def test_unknown_fields_are_not_judged_but_the_others_are() -> None:
+def test_unknown_fields_are_not_checked_but_the_others_are() -> None:
     assert failures({"name": "web-1", "os": "debian-12"}, {"tariff_id"}) == {}
     assert list(failures({"name": "bad name", "os": "debian-12"}, {"tariff_id"})) == ["name"]
     assert list(failures(GOOD, {"colour"})) == ["colour"]

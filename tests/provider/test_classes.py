@@ -147,7 +147,7 @@ def test_options_name_fields_as_python_does(pretended: Engine, form: str) -> Non
     assert opts.ignore_changes == ["auto_renew", "custom_fields.data_center"]
 
 
-def test_slips_are_told_by_name(form: str) -> None:
+def test_wrong_arguments_are_reported_by_name(form: str) -> None:
     server = class_of(form, "server")
     with pytest.raises(TypeError, match="Server has no tarif_id; there are adopt_id, "):
         server("web", tarif_id=1, os="debian-12")
@@ -216,7 +216,7 @@ def test_the_id_of_a_server_alone_warns(
     assert "one: destroy " in warned[0]
 
 
-def test_slips_about_the_server_are_told(form: str) -> None:
+def test_wrong_arguments_about_the_server_are_reported(form: str) -> None:
     address = class_of(form, "server_ip")
     with pytest.raises(TypeError, match="ServerIp needs server, or server_id"):
         address("one")

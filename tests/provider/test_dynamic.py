@@ -149,7 +149,7 @@ def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(
     assert "cAnary" not in failure.reason
 
 
-def test_a_defect_is_told_without_values(
+def test_a_defect_is_reported_without_values(
     provider: dynamic.ServerProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

@@ -339,7 +339,7 @@ def test_reading_writes_nothing(processes: Start, account: Account) -> None:
 
 @pytest.mark.parametrize("kind", ["server", "domain", "ssh_key", "webhook_subscription"])
 @pytest.mark.parametrize("place", ["/v2", ""])
-def test_not_found_at_a_wrong_address_is_nobodys_end(
+def test_not_found_at_a_wrong_address_deletes_nothing(
     processes: Start, account: Account, kind: str, place: str
 ) -> None:
     desired = {
@@ -358,7 +358,7 @@ def test_not_found_at_a_wrong_address_is_nobodys_end(
     assert account.control("GET", "/objects") == before
 
 
-def test_another_accounts_silence_is_nobodys_end(processes: Start, account: Account) -> None:
+def test_not_found_on_another_account_deletes_nothing(processes: Start, account: Account) -> None:
     id, outputs, inputs = processes().made("server", "web", WEB)
     other = processes(apiKey=account.control("POST", "/accounts", {})["live_key"])
     steps: list[Callable[[], Any]] = [
@@ -384,7 +384,7 @@ def test_what_is_found_again_is_not_counted_as_a_charge(processes: Start) -> Non
     again.made("domain", "site", {"name": "example.com"})
 
 
-def test_a_failing_step_is_told_in_one_line(processes: Start, account: Account) -> None:
+def test_a_failing_step_is_reported_in_one_line(processes: Start, account: Account) -> None:
     process = processes()
     account.control(
         "POST",

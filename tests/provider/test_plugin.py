@@ -265,7 +265,7 @@ def test_an_order_under_way_is_saved_and_the_next_read_brings_the_server(plugin:
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
-def test_waiting_is_told_under_the_resource_and_ends_when_the_run_is_cancelled(plugin: Asked) -> None:
+def test_waiting_is_reported_under_the_resource_and_ends_when_the_run_is_cancelled(plugin: Asked) -> None:
     plugin.control("POST", "/faults", SLOW)
     inputs = plugin.inputs(SERVER, WEB)
     plugin.engine.awaited = "provisioning"

@@ -79,7 +79,7 @@ def stub(port: str) -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_its_port_and_nothing_else_and_ends_when_told(sign: signal.Signals) -> None:
+def test_it_prints_its_port_and_nothing_else_and_ends_at_a_signal(sign: signal.Signals) -> None:
     with plugin("--logtostderr", "-v=9", "--tracing", "x", "127.0.0.1:1") as started:
         with stub(port(started)) as asked:
             assert asked.GetPluginInfo(empty_pb2.Empty()).version == install.version()
@@ -117,7 +117,7 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
     assert check(control, ManagedObjects((ManagedObject("server", str(server["id"]), "web"),))) == []
 
 
-def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:
+def test_no_write_starts_for_an_engine_that_is_gone(emulator: Any) -> None:
     made = Plugin()
     made.session.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url})
     made.end()

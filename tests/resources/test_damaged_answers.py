@@ -36,7 +36,7 @@ def test_an_order_whose_answer_is_damaged_is_kept(harness: ResourceHarness, patc
     assert debits(harness) == 1
 
 
-def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(
+def test_an_order_whose_server_is_not_known_names_key_and_charge_and_is_found_again(
     harness: ResourceHarness,
 ) -> None:
     harness.fault({"patch": {"server": {"id": "x"}, "invoice_id": None}})

@@ -91,7 +91,7 @@ def test_tags_are_frozen(takeovers: int, tag: str) -> None:
     assert next_tag(tag, "another") == ownership_tag("another", 1)
 
 
-def test_a_tag_of_the_first_scheme_is_split_off_and_is_nobodys() -> None:
+def test_a_tag_of_the_first_scheme_is_split_off_and_unowned() -> None:
     assert split_tag("the shop [iac:wns2mcxo]") == ("the shop", "[iac:wns2mcxo]")
     assert not is_tag_of("[iac:wns2mcxo]", "pulumi:demo/dev/server/web-1")
     assert with_tag("the shop [iac:wns2mcxo]", "[iac2:abcdefgh]") == "the shop [iac2:abcdefgh]"

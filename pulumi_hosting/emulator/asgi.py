@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import cached_property
 from typing import Any
 
 from starlette.applications import Starlette
@@ -12,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
-from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
 from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
 
@@ -125,6 +125,22 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
             await asyncio.wait_for(woken.wait(), wait)
 
 
+class Control:
+    """The control interface, loaded with its first request."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @cached_property
+    def _application(self) -> ASGIApp:
+        from pulumi_hosting.emulator import control
+
+        return control.application(self._core)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
+
+
 class NotFound:
     """Other paths: the control interface without its slash, or a wrong base URL."""
 
@@ -170,7 +186,7 @@ def application(core: Core) -> Starlette:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    steering = control.application(core)
+    steering = Control(core)
     app = Starlette(routes=[Mount("/v1", app=Api(core)), Mount("/_control", app=steering)], lifespan=lifespan)
     app.router.default = NotFound(core, steering)
     app.router.redirect_slashes = False  # the API never redirects

@@ -11,15 +11,16 @@ import ipaddress
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
     INVALID_KEYS_PER_WINDOW,
     MAX_BODY_BYTES,
     NORMAL_PER_WINDOW,
-    OPERATIONS,
     WINDOW_SECONDS,
     Operation,
+    area_at,
 )
 from pulumi_hosting.emulator import dialects, faults, idempotency_store, validation
 from pulumi_hosting.emulator.call import Call
@@ -75,7 +76,15 @@ class Router:
         raise ApiError("not_found", "there is no such path")
 
 
-route = Router(OPERATIONS)
+def route(method: str, path: str) -> tuple[Operation, dict[str, str]]:
+    """The operation and the path parameters, as text. Raises ``ApiError``: 404 or 405."""
+    return _router(path[1:].partition("/")[0])(method, path)
+
+
+@lru_cache(64)
+def _router(first: str) -> Router:
+    """The router of the paths that begin like this: the rows of other areas are not loaded for it."""
+    return Router(area_at(f"/{first}"))
 
 
 def apply_faults(call: Call) -> Response | None:

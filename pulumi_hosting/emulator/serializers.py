@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pulumi_hosting.api.models import EVENT_TYPES
+from pulumi_hosting.api.models.field_types import EVENT_TYPES
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import dialects, price_list, pricing
 from pulumi_hosting.emulator.formats import format_money, format_timestamp

@@ -6,7 +6,7 @@ import ipaddress
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.api.models import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
+from pulumi_hosting.api.models.field_types import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.emulator import events, ledger, periods
 from pulumi_hosting.emulator.ledger import Cause

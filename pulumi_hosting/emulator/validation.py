@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from pulumi_hosting.api.models import INT64, Request
+from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.emulator.messages import ApiError, invalid
 

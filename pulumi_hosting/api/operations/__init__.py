@@ -44,11 +44,22 @@ __all__ = [
     "Paging",
     "RetryClass",
     "Sandbox",
+    "area_at",
     "by_id",
 ]
 
-AREAS = ("meta", "account", "invoices", "catalog", "servers", "ssh_keys", "domains", "api_keys", "webhooks")
-"""The modules of the areas. What needs one area imports its module alone."""
+AREAS: Mapping[str, tuple[str, ...]] = {
+    "meta": ("health", "openapi.json", "me"),
+    "account": ("account", "balance", "transactions"),
+    "invoices": ("invoices",),
+    "catalog": ("catalog",),
+    "servers": ("servers", "orders"),
+    "ssh_keys": ("ssh-keys",),
+    "domains": ("domains",),
+    "api_keys": ("keys",),
+    "webhooks": ("webhooks",),
+}
+"""The module of each area, and how its paths begin. What needs one area loads its module alone."""
 
 OPERATIONS: tuple[Operation, ...]
 BY_ID: Mapping[str, Operation]
@@ -62,12 +73,24 @@ def by_id(operations: Iterable[Operation]) -> Mapping[str, Operation]:
     return {operation.id: operation for operation in operations}
 
 
+def area_at(path: str) -> tuple[Operation, ...]:
+    """The rows among which the one of ``path`` is, if there is one."""
+    first = path[1:].partition("/")[0]
+    return next((_area(name) for name, begin in AREAS.items() if first in begin), ())
+
+
+def _area(name: str) -> tuple[Operation, ...]:
+    rows: tuple[Operation, ...] = import_module(f"{__name__}.{name}").OPERATIONS
+    return rows
+
+
 def __getattr__(name: str) -> Any:
     """The whole table, loaded when it is first used."""
     if name not in ("OPERATIONS", "BY_ID", "GROUPS"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    areas = [import_module(f"{__name__}.{area}") for area in AREAS]
-    operations = tuple(operation for area in areas for operation in area.OPERATIONS)
-    groups = {group: text for area in areas for group, text in area.GROUPS.items()}
+    operations = tuple(operation for area in AREAS for operation in _area(area))
+    groups = {
+        group: text for area in AREAS for group, text in import_module(f"{__name__}.{area}").GROUPS.items()
+    }
     globals().update(OPERATIONS=operations, BY_ID=by_id(operations), GROUPS=groups)
     return globals()[name]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 from starlette.routing import Route
 
-from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
+from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.emulator import registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint

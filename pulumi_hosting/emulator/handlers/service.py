@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.api import operations
 from pulumi_hosting.emulator import dialects, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_timestamp
@@ -22,7 +22,7 @@ def _document(dialect: str) -> dict[str, Any]:
 
     described = document()
     if dialects.ADDRESS_READS_EXPENSIVE(dialect):
-        for operation in OPERATIONS:
+        for operation in operations.OPERATIONS:
             if operation.live_expensive:
                 described["paths"][operation.path][operation.method.lower()]["x-expensive"] = True
     return described

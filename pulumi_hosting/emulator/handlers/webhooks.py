@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from pulumi_hosting.api.models import EVENT_TYPES
+from pulumi_hosting.api.models.field_types import EVENT_TYPES
 from pulumi_hosting.emulator import dialects, events, serializers, webhook_delivery
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.messages import ApiError, Response, invalid

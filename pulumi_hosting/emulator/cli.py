@@ -139,7 +139,7 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
     """Serve until SIGINT or SIGTERM."""
     import uvicorn
 
-    from pulumi_hosting.emulator.asgi import Protocol, application
+    from pulumi_hosting.emulator.asgi import Application, Protocol
 
     number = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
@@ -147,7 +147,7 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
     core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
-        application(core),
+        Application(core),
         http=Protocol,
         ws="none",
         lifespan="on",

@@ -157,7 +157,7 @@ class Core:
 
     def _record(self, request: Request, now: float) -> RequestLog:
         number = self.store.count("id:requests")
-        request_log = RequestLog(
+        request_log = RequestLog.new(
             id=number,
             seq=number,
             method=request.method,
@@ -208,12 +208,8 @@ class Core:
             response.server_id = server_id
             self.store.changing.add(server_id)
         middleware.add_common_headers(call, response)
-        if "patch" in call.fault and isinstance(response.body, dict):
-            response.body = faults.merge(response.body, call.fault["patch"])
-        faults.change_headers(response, call.fault.get("headers", {}))
-        response.delay = call.fault.get("delay", 0.0)
-        response.drop = call.fault.get("drop") == "after"
-        response.truncate = call.fault.get("truncate")
+        if call.fault:
+            faults.change_response(response, call.fault)
         self._encode(call, response)
         # Saved before it is sent: whatever was answered survives a kill.
         self.save()

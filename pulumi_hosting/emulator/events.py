@@ -133,6 +133,9 @@ def low_balance_events(store: Store, before: float, now: float) -> Iterator[None
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
     one change. Time alone causes no event, even when a due date comes within 7 days.
     """
+    if not store.subscriptions:
+        yield
+        return
     subscribed = {
         row.account_id
         for row in store.subscriptions.values()

@@ -63,6 +63,16 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
     )
 
 
+def change_response(response: Response, fault: dict[str, Any]) -> None:
+    """What a fault does to the response of a request that was processed."""
+    if "patch" in fault and isinstance(response.body, dict):
+        response.body = merge(response.body, fault["patch"])
+    change_headers(response, fault.get("headers", {}))
+    response.delay = fault.get("delay", 0.0)
+    response.drop = fault.get("drop") == "after"
+    response.truncate = fault.get("truncate")
+
+
 def change_headers(response: Response, headers: dict[str, str | None]) -> None:
     """Set headers of a response; ``None`` removes one."""
     lower = {name.lower() for name in headers}

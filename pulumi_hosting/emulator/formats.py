@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import formatdate
-from uuid import UUID
+from functools import lru_cache
 
 CENT = Decimal("0.01")
 
@@ -20,7 +20,12 @@ def format_timestamp(moment: float | None) -> str | None:
 
 def format_http_date(moment: float) -> str:
     """Unix seconds as a ``Date`` header (IMF-fixdate), rounded down to the second."""
-    return formatdate(int(moment // 1), usegmt=True)
+    return _http_date(int(moment // 1))
+
+
+@lru_cache(16)
+def _http_date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 def parse_timestamp(text: str) -> float:
@@ -42,4 +47,5 @@ def format_seconds(value: float) -> str:
 
 
 def uuid4_from_bytes(raw: bytes) -> str:
-    return str(UUID(bytes=raw[:16], version=4))
+    text = bytes((*raw[:6], raw[6] & 0x0F | 0x40, raw[7], raw[8] & 0x3F | 0x80, *raw[9:16])).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,6 +1,7 @@
 """Stored responses: an Idempotency-Key keeps the first one for 7 days, compared by endpoint and body."""
 
 import json
+import re
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +11,8 @@ from pulumi_hosting.emulator.messages import ApiError, Response, invalid
 from pulumi_hosting.emulator.rows import Key, StoredResponse
 from pulumi_hosting.emulator.store import Store
 
+_PRINTABLE = re.compile("[!-~]+")
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 # Errors that go away without a new request: another change of the object is in progress.
 TRANSIENT = frozenset(("operation_in_progress",))
 
@@ -18,7 +21,7 @@ def read(text: str | None) -> str:
     """Check an Idempotency-Key: 16 to 128 printable ASCII characters without spaces."""
     if not text:
         raise ApiError("idempotency_key_required")
-    if len(text) not in KEY_LENGTH or not all("!" <= letter <= "~" for letter in text):
+    if len(text) not in KEY_LENGTH or not _PRINTABLE.fullmatch(text):
         raise invalid(**{"Idempotency-Key": "invalid"})
     return text
 
@@ -33,7 +36,7 @@ def scope(store: Store, key: Key) -> str:
 def fingerprint(store: Store, data: Any, raw: bytes) -> str:
     """Equal for equal bodies, by the variant ``body_comparison``: the same JSON, or the same bytes."""
     if store.service.variants["body_comparison"] == "parsed":
-        raw = json.dumps(data if data is not None else {}, sort_keys=True, separators=(",", ":")).encode()
+        raw = _encode(data if data is not None else {}).encode()
     return sha256(raw).hexdigest()
 
 

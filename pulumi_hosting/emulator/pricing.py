@@ -61,6 +61,8 @@ def promo_problem(account: Account, code: str) -> str | None:
 def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
     total, taken = cents(base), []
     for type, percent in percents:
+        if not percent:
+            continue
         amount = cents(total * percent / 100)
         if amount:
             taken.append((type, percent, amount))

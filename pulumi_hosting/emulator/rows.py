@@ -5,9 +5,10 @@ written to a file and read back. Times are unix seconds. Lists inside rows are r
 place.
 """
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
 # Marks a row changed since it was written to a file; not a column.
 CHANGED = "+changed"
@@ -19,6 +20,9 @@ class Row:
 
     kind: ClassVar[str]
     first_id: ClassVar[int] = 1
+    owner: ClassVar[str] = "account_id"
+    """The column with the id of what it belongs to; rows without it belong to nothing."""
+    shape: ClassVar["Shape"]
 
     id: int
     seq: int
@@ -28,6 +32,21 @@ class Row:
         def __setattr__(self, name: str, value: Any) -> None:
             self.__dict__[name] = value
             self.__dict__[CHANGED] = True
+
+    @classmethod
+    def new(cls, **columns: Any) -> Self:
+        """A new row. A request makes up to ten of them, so no column is set one by one."""
+        shape = cls.__dict__.get("shape") or _shape(cls)
+        row = object.__new__(cls)
+        made = row.__dict__
+        made.update(shape.defaults)
+        for name, make in shape.factories:
+            made[name] = make()
+        made.update(columns)
+        if len(made) != len(shape.defaults) or not shape.required <= columns.keys():
+            raise TypeError(f"{cls.__name__} has other columns than {', '.join(columns)}")
+        made[CHANGED] = True
+        return row
 
     def take_change(self) -> dict[str, Any] | None:
         """The columns, if any was set since the last call of this method."""
@@ -45,6 +64,24 @@ class Row:
             if is_money and isinstance(data.get(item.name), str):
                 data[item.name] = Decimal(data[item.name])
         return cls(**data)
+
+
+class Shape(NamedTuple):
+    """All columns in their order with their defaults, those whose default is made anew, and those that must
+    be given.
+    """
+
+    defaults: dict[str, Any]
+    factories: list[tuple[str, Callable[[], Any]]]
+    required: frozenset[str]
+
+
+def _shape(kind: type[Row]) -> Shape:
+    columns = fields(kind)
+    made = [(item.name, item.default_factory) for item in columns if item.default_factory is not MISSING]
+    required = {item.name for item in columns if item.default is MISSING} - {name for name, _ in made}
+    kind.shape = Shape({item.name: item.default for item in columns}, made, frozenset(required))
+    return kind.shape
 
 
 @dataclass
@@ -163,6 +200,7 @@ class Server(Row):
 class Address(Row):
     kind = "addresses"
     first_id = 30001
+    owner = "server_id"
 
     server_id: int
     address: str
@@ -298,6 +336,7 @@ class Delivery(Row):
 
     kind = "deliveries"
     first_id = 90001
+    owner = "subscription_id"
 
     account_id: int
     subscription_id: int

@@ -131,7 +131,8 @@ class Store:
 
     def make(self, kind: type[T], *, id: int | None = None, **columns: Any) -> T:
         """A new row, not yet added to the store."""
-        return kind(id=self.new_id(kind) if id is None else id, seq=self.count("seq"), **columns)
+        id = self.new_id(kind) if id is None else id
+        return kind.new(id=id, seq=self.count("seq"), **columns)
 
     def add(self, row: T) -> T:
         self.tables[row.kind][row.id] = row
@@ -144,8 +145,7 @@ class Store:
             self.removed.append((row.kind, row.id))
         if isinstance(row, StoredResponse):
             self.by_idempotency_key.pop(f"{row.scope}:{row.key}", None)
-        for owner in self._owners(row):
-            self._of.get(owner, {}).pop(row.id, None)
+        self._of.get((row.kind, row.__dict__.get(row.owner, 0)), {}).pop(row.id, None)
 
     def of(self, kind: type[T], owner_id: int) -> dict[int, T]:
         """Rows of one account (addresses, invoices: of one server), oldest first."""
@@ -185,19 +185,8 @@ class Store:
             self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
         elif isinstance(row, Task):
             heapq.heappush(self._due, (row.due, row.id))
-        for owner in self._owners(row):
-            self._of.setdefault(owner, {})[row.id] = row
-
-    @staticmethod
-    def _owners(row: Row) -> list[tuple[str, int]]:
-        owners = []
-        if isinstance(row, Address):
-            owners.append((row.kind, row.server_id))
-        elif isinstance(row, Delivery):
-            owners.append((row.kind, row.subscription_id))
-        elif hasattr(row, "account_id"):
-            owners.append((row.kind, row.account_id))
-        return owners
+        if (owner := row.__dict__.get(row.owner)) is not None:
+            self._of.setdefault((row.kind, owner), {})[row.id] = row
 
     # --- accounts
 

@@ -84,8 +84,6 @@ class Action(ABC, Generic[I, R]):
     """What the result is called, in a frontend that names results."""
     many: ClassVar[bool] = False
     """Whether the result is a list."""
-    probes: ClassVar[bool] = False
-    """Whether it only tries something, and changes nothing."""
     charges: ClassVar[bool] = False
     """Whether doing it is paid from the balance."""
     scopes: ClassVar[tuple[str, ...]]

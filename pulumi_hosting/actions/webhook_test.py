@@ -41,7 +41,6 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
     Inputs = WebhookTestInputs
     Result = WebhookTested
     result: ClassVar[str] = "test"
-    probes: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
     def plan(self, request: Request, inputs: WebhookTestInputs) -> Plan:

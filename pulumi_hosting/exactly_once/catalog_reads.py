@@ -27,7 +27,7 @@ def os_images(request: Request) -> Mapping[str, m.OsImage]:
 def zones(request: Request) -> Mapping[str, m.Zone]:
     """By top-level domain, without the dot."""
     return request.shared(
-        ("zones",), lambda: {zone.tld.lstrip("."): zone for zone in request.client.catalog.zones()}, _FRESH
+        ("zones",), lambda: {zone.ending: zone for zone in request.client.catalog.zones()}, _FRESH
     )
 
 

@@ -74,7 +74,7 @@ class DomainResource(
             }
         failures: dict[str, str] = {}
         if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
-            failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
+            failures["privacy"] = f".{zone.ending} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
         if why := look_alike(name):
@@ -83,7 +83,7 @@ class DomainResource(
             )
         if desired.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
-                failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
+                failures["auth_code"] = f"transfers of .{zone.ending} are not offered"
         elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
         elif not failures and (existing := self._named(request, name)) is not None:

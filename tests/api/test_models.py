@@ -92,14 +92,6 @@ def test_an_ending_is_compared_without_its_dot(tld: str, ending: str) -> None:
     assert m.Zone(tld=tld, price_register=Decimal(1), price_renew=Decimal(1)).ending == ending
 
 
-@pytest.mark.parametrize(("type", "bought"), [("ip_purchase", True), ("vds_addon", True), ("topup", False)])
-def test_a_bought_address_has_two_names(type: str, bought: bool) -> None:
-    assert (
-        m.Invoice(id=1, status="paid", type=type, amount=Decimal(1), currency="EUR").is_address_purchase
-        is bought
-    )
-
-
 @pytest.mark.parametrize("model", [m.DomainOrderResult, m.DomainRenewResult])
 def test_the_end_of_a_domain_is_found_in_both_places(model: Any) -> None:
     moment = "2027-01-01T00:00:00Z"

@@ -150,6 +150,7 @@ class Zone(Response):
 
     @property
     def ending(self) -> str:
+        """``tld`` in lower case, without the dot."""
         return self.tld.lstrip(".").lower()
 
 

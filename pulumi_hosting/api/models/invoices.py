@@ -67,13 +67,6 @@ class Invoice(Response):
     items: list[InvoiceItem] | None = Field(default=None, description="What the invoice consists of.")
     pdf_url: str | None = Field(default=None, description="Path in the API that answers the invoice as PDF.")
 
-    @property
-    def is_address_purchase(self) -> bool:
-        """Whether an extra address was bought: ``ip_purchase`` in the document, ``vds_addon`` on a live
-        deployment.
-        """
-        return self.type in ("ip_purchase", "vds_addon")
-
 
 class PayInvoiceResult(Response):
     invoice_id: Id = Field(description="Number of the invoice that was paid.")

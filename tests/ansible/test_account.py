@@ -41,12 +41,12 @@ def played(ansible: Ansible) -> Ansible:
     return ansible
 
 
-def test_what_the_test_put_there_is_in_order(played: Ansible) -> None:
+def test_an_object_created_by_the_test_is_no_problem(played: Ansible) -> None:
     order(played, "between")
     ended(played)
 
 
-def test_what_a_failed_task_names_is_in_order_and_nothing_else(played: Ansible) -> None:
+def test_only_the_object_that_a_failed_task_names_is_no_problem(played: Ansible) -> None:
     ended(played, "web-1", result=FAILED)
     with pytest.raises(AssertionError, match=r"server \d+ \(other, .*\) is live and in no state") as raised:
         ended(played, "other", result=FAILED)
@@ -57,12 +57,12 @@ def test_what_a_failed_task_names_is_in_order_and_nothing_else(played: Ansible) 
     "result",
     [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "resource_conflict"}}],
 )
-def test_what_no_result_names_is_not(played: Ansible, result: dict[str, Any] | None) -> None:
+def test_an_object_that_no_result_names_is_a_problem(played: Ansible, result: dict[str, Any] | None) -> None:
     with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):
         ended(played, "web-1", result=result)
 
 
-def test_what_a_killed_play_made_is_not(played: Ansible) -> None:
+def test_an_object_of_a_killed_play_is_a_problem(played: Ansible) -> None:
     played.start().communicate()
     order(played, "web-1")
     with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):

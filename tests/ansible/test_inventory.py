@@ -227,7 +227,7 @@ def test_an_empty_option_is_as_one_not_given(inventory: LocalInventory) -> None:
 # --- addresses
 
 
-def test_what_to_connect_to(inventory: LocalInventory) -> None:
+def test_ansible_host_follows_the_option_connect_with(inventory: LocalInventory) -> None:
     (id,) = inventory.order("web-1")
     (v4, v6) = inventory.client().servers.get(int(id)).ips or []
     assert ":" in v6

@@ -88,7 +88,7 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
     assert "Traceback" not in played.output
 
 
-def test_not_even_when_ansible_debugs_itself(ansible: Ansible) -> None:
+def test_ansible_debug_shows_no_secret(ansible: Ansible) -> None:
     """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the
     environment is not among them."""
     away = {"vars": {"ansible_connection": "elsewhere"}}  # a real module

@@ -50,7 +50,7 @@ def test_a_moment_is_read_in_every_spelling(text: str) -> None:
         1800000000,
     ],
 )
-def test_what_is_no_moment_is_refused(value: object) -> None:
+def test_an_invalid_timestamp_is_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="a timestamp must be an RFC 3339 text with a zone") as caught:
         TypeAdapter(m.Timestamp).validate_json(json.dumps(value))
     assert caught.value.error_count() == 1
@@ -65,7 +65,7 @@ def test_a_sum_keeps_its_digits(value: str, amount: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["12.5", "12", "1e2.00", "12.50\n", "٣.00", f"{10**40}.00", 12.5, 12, None])
-def test_what_is_no_sum_is_refused(value: object) -> None:
+def test_an_invalid_amount_is_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="money must be a decimal string") as caught:
         TypeAdapter(m.Money).validate_json(json.dumps(value))
     assert caught.value.error_count() == 1

@@ -119,7 +119,7 @@ def test_a_connection_that_is_reset_is_an_unknown_outcome() -> None:
         "only continue",
     ],
 )
-def test_what_is_no_http_is_no_answer(nonsense: bytes) -> None:
+def test_a_response_that_is_not_http_is_a_transport_error(nonsense: bytes) -> None:
     with (
         raw_server(lambda connection, number: connection.sendall(nonsense)) as (url, connections),
         client_for(url) as client,

@@ -213,7 +213,7 @@ def test_a_damaged_item_stays_in_the_list_and_proves_no_absence() -> None:
     assert not hasattr(damaged[0], "__iter__")
 
 
-def test_what_is_readable_is_whole() -> None:
+def test_a_list_without_damage_is_whole() -> None:
     client, _ = scripted(answer(200, {"data": [SERVER], "next_cursor": None}))
     assert whole(client.servers.list()) == list(client.servers.list())
     assert matching(client.servers.list(), lambda server: False) == []
@@ -277,7 +277,7 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
 # --- lists that are read as they are walked
 
 
-def test_a_walk_says_what_to_do_instead_of_lying() -> None:
+def test_a_walk_refuses_bool_and_len_with_advice() -> None:
     client, script = scripted(answer(200, {"data": [SERVER, {**SERVER, "id": 2}], "next_cursor": None}))
     walk = client.servers.list()
     with pytest.raises(TypeError, match="use list"):

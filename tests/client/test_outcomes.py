@@ -101,14 +101,14 @@ def test_a_call_without_a_key_is_classified_by_its_one_attempt(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", DECIDING)
-def test_an_answer_from_behind_the_key_layer_decides(name: str) -> None:
+def test_an_answer_sent_after_the_key_check_decides(name: str) -> None:
     error, requests = failed(ordered, [EVENTS["lost"][0], DECIDING[name]])
     assert not error.outcome_unknown
     check_facts(error, requests)
 
 
 @pytest.mark.parametrize("name", UNDECIDING)
-def test_an_answer_from_before_the_key_layer_decides_nothing(name: str) -> None:
+def test_an_answer_sent_before_the_key_check_decides_nothing(name: str) -> None:
     error, requests = failed(ordered, [EVENTS["lost"][0], UNDECIDING[name]])
     assert error.outcome_unknown
     check_facts(error, requests)

@@ -21,12 +21,12 @@ def test_names_are_loaded_when_they_are_used() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_the_names_are_those_of_their_homes() -> None:
+def test_the_package_exports_the_classes_of_its_modules() -> None:
     assert pulumi_hosting.Client is Client
     assert pulumi_hosting.HostingError is HostingError
 
 
-def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
+def test_the_package_exports_every_error_class() -> None:
     every = {
         name
         for name, value in vars(exceptions).items()
@@ -37,10 +37,10 @@ def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
         assert getattr(pulumi_hosting, name) is getattr(exceptions, name)
 
 
-def test_what_handles_damaged_lists_is_at_hand() -> None:
+def test_the_package_exports_the_functions_for_damaged_lists() -> None:
     assert {"Damaged", "matching", "readable", "whole"} <= set(pulumi_hosting.__all__)
 
 
-def test_what_is_not_there_is_not_there() -> None:
+def test_an_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing_like_it"):
         getattr(pulumi_hosting, "nothing_like_it")  # noqa: B009  # a type checker refuses the name

@@ -101,7 +101,7 @@ def test_odd_keys_are_refused(key: Any) -> None:
 # --- what goes over the wire
 
 
-def test_only_what_was_given_is_sent_and_null_is_something() -> None:
+def test_only_given_fields_are_sent_and_null_is_one() -> None:
     client, script = scripted(answer(200, {"id": 1, "name": "a", "status": "active"}))
     client.servers.update(1, name="a")
     client.servers.update(1, notes=None)

@@ -63,7 +63,7 @@ def test_answers_of_deletions_may_say_anything_or_nothing(
     assert found.meta.status == status
 
 
-def test_nothing_is_no_answer_where_something_is_required() -> None:
+def test_an_empty_body_is_invalid_where_one_is_required() -> None:
     for status in (200, 204):
         with pytest.raises(exceptions.InvalidResponse, match="id: Field required"):
             read("get_server", b"", status)
@@ -234,7 +234,7 @@ def test_both_shapes_of_field_errors_are_read(fields: Any) -> None:
 
 
 @pytest.mark.parametrize("details", [None, "text", 5, [], {"fields": 5}, {"fields": ["x"]}, {"required": 5}])
-def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
+def test_unexpected_error_details_do_not_raise(details: Any) -> None:
     for code, status in (("validation_error", 400), ("insufficient_scope", 403), ("insufficient_funds", 402)):
         error = refused(
             status, {"error": {"code": code, "message": None, "request_id": 5, "details": details}}

@@ -161,7 +161,7 @@ SERVER = {"id": 1, "name": "a", "status": "active"}
 
 
 @pytest.mark.parametrize("number", ["", "-1", "many", "1.5", "9" * 12, "٣"])
-def test_odd_rate_limit_headers_are_nothing(number: str) -> None:
+def test_invalid_rate_limit_headers_are_ignored(number: str) -> None:
     client, _ = scripted(httpx.Response(200, json=SERVER, headers=[(b"X-RateLimit-Limit", number.encode())]))
     meta = client.servers.get(1).meta
     assert meta is not None
@@ -207,7 +207,7 @@ def test_files_and_open_objects() -> None:
     assert document.meta is not None
 
 
-def test_not_given_is_no_value() -> None:
+def test_an_unset_argument_is_left_out() -> None:
     assert given(a=1, b=UNSET, c=None) == {"a": 1, "c": None}
     assert repr(UNSET) == "UNSET"
     assert not UNSET

@@ -116,7 +116,7 @@ def test_a_lost_answer_to_a_read_changed_nothing() -> None:
     assert not caught.value.outcome_unknown
 
 
-def test_what_never_left_this_machine_has_a_known_outcome() -> None:
+def test_a_request_that_was_never_sent_has_a_known_outcome() -> None:
     client, script = scripted(httpx.ConnectError("refused"))
     with pytest.raises(TransportError, match="Nothing was changed") as caught:
         client.servers.power(1, action="stop")

@@ -66,7 +66,7 @@ def verdict(operation: Any, error: exceptions.HostingError, **changes: Any) -> R
 
 @pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
-def test_what_passes_is_tried_again_where_it_does_no_harm(
+def test_a_transient_error_is_retried_where_repeating_is_safe(
     operation: Any, error: exceptions.HostingError
 ) -> None:
     assert is_passing(error)
@@ -81,7 +81,7 @@ def test_a_mutation_without_a_key_is_never_sent_twice(operation: Any, error: exc
 
 @pytest.mark.parametrize("error", FINAL.values(), ids=FINAL)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
-def test_what_is_final_is_final(operation: Any, error: exceptions.HostingError) -> None:
+def test_a_final_error_is_not_retried(operation: Any, error: exceptions.HostingError) -> None:
     assert verdict(operation, error) == Stop("the answer is final")
 
 

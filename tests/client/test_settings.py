@@ -142,7 +142,7 @@ def test_the_identification_carries_the_version_and_the_callers_words(tmp_path: 
     ("host", "here"),
     [("localhost", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.1", False), ("a.b", False)],
 )
-def test_what_is_this_machine(host: str, here: bool) -> None:
+def test_loopback_addresses_are_recognised(host: str, here: bool) -> None:
     assert is_loopback(host) is here
 
 

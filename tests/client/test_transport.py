@@ -194,7 +194,7 @@ def test_a_broken_answer_leaves_the_outcome_of_a_write_unknown(act: Act) -> None
         assert len(calls) == 7
 
 
-def test_a_break_is_survived_where_asking_again_does_no_harm() -> None:
+def test_a_broken_connection_is_retried_where_repeating_is_safe() -> None:
     acts = iter([hang_up, stop_short, send])
     with serving(lambda handler: next(acts)(handler)) as url, client_for(url) as client:
         found = client.health()
@@ -202,7 +202,7 @@ def test_a_break_is_survived_where_asking_again_does_no_harm() -> None:
     assert found.meta.attempts == 3
 
 
-def test_no_listener_is_a_known_outcome() -> None:
+def test_a_refused_connection_has_a_known_outcome() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -215,7 +215,7 @@ def test_no_listener_is_a_known_outcome() -> None:
     assert f"127.0.0.1:{port}" in str(caught.value)
 
 
-def test_silence_is_a_timeout() -> None:
+def test_a_server_that_does_not_answer_is_a_timeout() -> None:
     release = threading.Event()
 
     def hang(handler: BaseHTTPRequestHandler) -> None:

@@ -74,7 +74,7 @@ def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: st
 @pytest.mark.parametrize(
     ("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_what_the_account_alone_can_tell_is_asked(
+def test_a_check_asks_the_account_where_only_it_can_tell(
     account: Account, kind: str, arguments: dict[str, Any], message: str
 ) -> None:
     process = provider_process(account)
@@ -88,7 +88,7 @@ def test_what_the_account_alone_can_tell_is_asked(
     assert CANARY not in f"{failures} {process.lines}"
 
 
-def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(account: Account) -> None:
+def test_a_service_that_cannot_answer_is_not_reported_as_a_user_error(account: Account) -> None:
     process = provider_process(account)
     account.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, times=100)
     _, failures = process.of("server").check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))

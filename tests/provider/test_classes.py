@@ -120,7 +120,7 @@ def test_the_resources_own_name_is_the_default_one(pretended: Engine, form: str)
     assert [made.inputs["name"] for made in pretended.world.made] == ["web", "key"]
 
 
-def test_what_is_not_said_is_not_sent(pretended: Engine, form: str) -> None:
+def test_an_argument_that_is_not_given_is_not_sent(pretended: Engine, form: str) -> None:
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", notes=None))
     (made,) = pretended.world.made
     assert {name for name in made.inputs if not name.startswith("__")} == {"tariffId", "os", "name"}

@@ -153,7 +153,7 @@ def test_two_declarations_do_not_adopt_the_same(processes: Start) -> None:
         process.made("server", "two", {**WEB, "adoptId": id})
 
 
-def test_equal_numbers_of_different_kinds_mean_nothing(processes: Start, account: Account) -> None:
+def test_an_id_of_another_kind_is_not_taken_for_owned(processes: Start, account: Account) -> None:
     process = processes()
     process.session.ownership.of_kind("ssh_key").add("pulumi:t/dev/ssh_key/me", "20001")
     id, _, _ = process.made("server", "web", WEB)
@@ -192,7 +192,7 @@ def test_what_the_service_does_not_show_is_not_compared(processes: Start, field:
     assert not process.of("server").diff(id, outputs, inputs).changes
 
 
-def test_values_that_come_later_are_no_mistakes(processes: Start, account: Account) -> None:
+def test_unknown_values_pass_the_check(processes: Start, account: Account) -> None:
     process = processes(maxCharge="1.00")
     account.control("PATCH", "/tariffs/1", {"in_stock": False})
     for kind, desired in (

@@ -62,7 +62,7 @@ GIVEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", GIVEN)
-def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str) -> None:
+def test_an_object_deleted_outside_is_reported_as_gone(account: Account, kind: str) -> None:
     """SSH keys and addresses have nothing that changes in place."""
     process = provider_process(account)
     given, change = GIVEN[kind]

@@ -89,7 +89,7 @@ def floats(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_found_cannot_be_changed(account: ApiHarness, pretended: Engine) -> None:
+def test_a_lookup_result_cannot_be_changed(account: ApiHarness, pretended: Engine) -> None:
     found = pretended.run(lambda: functions.get_balance())
     assert repr(found).startswith("BalanceInfo(balance='")
     with pytest.raises(AttributeError):

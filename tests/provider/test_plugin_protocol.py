@@ -34,7 +34,7 @@ def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> Non
     assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
 
 
-def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -> None:
+def test_a_changed_setting_configures_again_and_replaces_nothing(plugin: Asked) -> None:
     def changes(olds: dict[str, Any], news: dict[str, Any]) -> Any:
         return plugin(
             "DiffConfig",
@@ -116,5 +116,5 @@ def test_the_engines_address_is_found_among_its_arguments(arguments: list[str], 
     assert engine_address(arguments) == address
 
 
-def test_opened_values_do_not_show() -> None:
+def test_unmarshalled_secrets_do_not_show() -> None:
     assert "cAnary" not in repr(Properties({"password": "cAnary"}, frozenset({"password"})))

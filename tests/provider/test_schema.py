@@ -79,7 +79,7 @@ def test_what_replaces_says_so(kind: str) -> None:
     assert replacing == {camel(name) for name in inputs.model_fields if inputs.trait(name).replaces}
 
 
-def test_there_are_no_others() -> None:
+def test_the_schema_has_no_other_resources_or_functions() -> None:
     assert len(SPEC["resources"]) == len(RESOURCES)
     assert set(SPEC["functions"]) == {token(name) for name in LOOKUPS}
 
@@ -125,7 +125,7 @@ def test_ids_of_the_account_are_text_and_numbers_of_the_catalog_are_numbers() ->
     assert {kind for name, kind in found if name in ("tariffId", "locationId")} == {"integer"}
 
 
-def test_no_default_is_sent_for_what_was_not_said() -> None:
+def test_no_default_is_sent_for_an_argument_that_is_not_given() -> None:
     assert not any(
         "default" in found for spec in SPECS.values() for found in spec["inputProperties"].values()
     )

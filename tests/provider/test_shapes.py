@@ -77,7 +77,7 @@ def test_numbers_of_the_catalog_are_no_ids_of_the_account() -> None:
     assert next(field.type for field in fields(m.Server) if field.name == "id") == ID
 
 
-def test_what_may_be_absent_is_not_required() -> None:
+def test_an_optional_field_is_not_required() -> None:
     optional = {name for name, field in SHAPES.items() if not field.required}
     assert optional == {"server_id", "tariff_id", "at", "choice", "only", "code"}
 
@@ -102,7 +102,7 @@ def test_a_type_gives_no_description() -> None:
         ("only", "Which one. Only `z`."),
     ],
 )
-def test_values_follow_words_that_name_none(name: str, words: str) -> None:
+def test_known_values_follow_a_description_that_names_none(name: str, words: str) -> None:
     class Described(m.Response):
         kind: Annotated[str, m.known("a", "b")] = Field(description="Which kind.")
         choice: Literal["x", "y"] | None = Field(default=None, description="Only `x` of its own.")
@@ -112,7 +112,7 @@ def test_values_follow_words_that_name_none(name: str, words: str) -> None:
     assert {field.name: field.description for field in fields(Described)}[name] == words
 
 
-def test_own_words_come_first() -> None:
+def test_a_description_of_its_own_comes_first() -> None:
     assert fields(Part)[0].description == "What it costs."
 
 

@@ -96,7 +96,7 @@ def test_a_key_that_was_taken_over_is_replaced_and_stays(processes: Start, accou
     assert keys(account) == [int(theirs)]
 
 
-def test_a_targeted_replacement_makes_the_key_anew(processes: Start, account: Account) -> None:
+def test_a_targeted_replacement_makes_the_key_again(processes: Start, account: Account) -> None:
     """With delete-before-replace no difference is asked for: the old key goes, then the new one comes."""
     id, outputs, inputs = processes().made("ssh_key", "alice", KEY)
     process = processes()

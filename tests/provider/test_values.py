@@ -36,7 +36,7 @@ def test_an_unknown_is_seen_at_any_depth(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1.0, "x", [1, [2]], {"a": {}}])
-def test_what_is_known_is_known(value: Any) -> None:
+def test_a_known_value_is_not_unknown(value: Any) -> None:
     assert not is_unknown(value)
 
 

@@ -20,12 +20,12 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), values))
-def test_what_is_closed_opens_as_it_was(properties: dict[str, Any]) -> None:
+def test_unmarshal_reverses_marshal(properties: dict[str, Any]) -> None:
     assert unmarshal(marshal(properties)).values == properties
 
 
 @given(st.dictionaries(st.text(), values), st.sets(st.text()))
-def test_secrets_are_known_again_by_their_keys(properties: dict[str, Any], secrets: set[str]) -> None:
+def test_unmarshal_finds_the_secrets_by_their_keys(properties: dict[str, Any], secrets: set[str]) -> None:
     received = unmarshal(marshal(properties, secrets))
     assert received.values == properties
     assert received.secrets == {key for key in secrets if properties.get(key) is not None}
@@ -37,7 +37,7 @@ def struct(**properties: Any) -> Struct:
     return made
 
 
-def test_a_secret_inside_a_value_makes_the_whole_value_one() -> None:
+def test_a_value_that_contains_a_secret_is_secret() -> None:
     received = unmarshal(struct(keys=["a", {SIGNATURE: SECRET, "value": "b"}], plain="c"))
     assert received.values == {"keys": ["a", "b"], "plain": "c"}
     assert received.secrets == {"keys"}

@@ -16,7 +16,7 @@ pulumi.export("ip", web.ip)
 
 
 @pytest.mark.slow  # test_every_resource climbs it with every resource
-def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -> None:
+def test_server_and_key_are_created_updated_and_deleted(dynamic: Program, dialect: str) -> None:
     dynamic.write(BASE)
 
     looked = dynamic.stack.preview()
@@ -182,7 +182,7 @@ def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(dynamic: Program
 
 
 @pytest.mark.parametrize("reading", ["gone", "listed"])
-def test_gone_is_gone_and_made_again(dynamic: Program, reading: str) -> None:
+def test_a_deleted_server_is_made_again(dynamic: Program, reading: str) -> None:
     dynamic.control("PATCH", "/service", {"readings": {"deleted_servers": reading}})
     dynamic.write(BASE)
     assert dynamic.stack.up().exit_code == 0

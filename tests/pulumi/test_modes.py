@@ -22,7 +22,7 @@ def with_key(program: Program, key: str) -> Program:
     return program
 
 
-def test_every_resource_lives_in_the_sandbox(sandbox: Program, dialect: str) -> None:
+def test_every_resource_works_in_the_sandbox(sandbox: Program, dialect: str) -> None:
     # Whether later reads of a sandbox server show what was written to it: one reading in each dialect.
     sandbox.control(
         "PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}}

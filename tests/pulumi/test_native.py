@@ -28,7 +28,7 @@ def done(run: Run) -> Run:
 
 
 @pytest.mark.slow  # test_every_resource climbs it with every resource
-def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) -> None:
+def test_server_and_key_are_created_updated_and_deleted(native: Program, dialect: str) -> None:
     native.write(KEY + WEB)
     looked = done(native.stack.preview())
     assert looked.changed == {"create": 3}
@@ -97,7 +97,7 @@ def test_drift_is_found_by_name_and_repaired_and_secrets_stay_secret(native: Pro
     assert not any(PASSWORD.encode() in path.read_bytes() for path in written)
 
 
-def test_what_vanished_is_made_again(native: Program) -> None:
+def test_an_object_deleted_outside_is_made_again(native: Program) -> None:
     native.write(KEY + WEB)
     done(native.stack.up())
     native.control("DELETE", f"/servers/{native.state()['id']}")
@@ -352,7 +352,7 @@ def test_a_lookup_by_id_reads_and_changes_nothing(native: Program) -> None:
     done(native.stack.up("--expect-no-changes"))
     done(native.stack.destroy())
     assert len(native.living) == 1
-    native.write('Server.get("nobodys", "4242")')
+    native.write('Server.get("missing", "4242")')
     failed = native.stack.preview()
     assert failed.exit_code != 0
     assert "there is no server with id 4242 on this account" in failed.output

@@ -160,7 +160,7 @@ def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(program: 
     assert "months is create-only; change ignored" in looked.output
 
 
-def test_rebuilding_is_for_the_user_to_say(program: Program) -> None:
+def test_rebuild_decides_what_a_change_does(program: Program) -> None:
     program.declare({"web": ("Server", {**SERVER, "password": "Abcdefg1"})})
     program.run(program.stack.up())
     (before,) = program.living
@@ -302,7 +302,7 @@ def test_importing_what_is_not_there_says_so(program: Program) -> None:
     assert program.ledger() == []
 
 
-def test_a_value_that_comes_later_is_no_mistake(program: Program) -> None:
+def test_an_unknown_value_passes_the_check(program: Program) -> None:
     program.declare(
         {
             "base": ("Server", SERVER),

@@ -126,7 +126,7 @@ def test_nothing_found_and_several_found_read_alike_for_every_resource(harness: 
     assert set(refused.value.fields) == {"name"}
 
 
-def test_what_is_gone_is_not_found(harness: ResourceHarness) -> None:
+def test_a_deleted_server_is_not_found_by_its_name(harness: ResourceHarness) -> None:
     harness.account.variant(deleted_servers="listed")
     id = server(harness)
     harness.context().client.servers.delete(int(id))
@@ -249,7 +249,7 @@ def test_no_key_revokes_another(harness: ResourceHarness) -> None:
 @pytest.mark.parametrize(
     ("action", "revoked"), [({"drop": "after"}, True), ({"drop": "before", "times": 9}, False)]
 )
-def test_the_lost_answer_of_a_revocation_is_made_out(
+def test_after_a_lost_answer_the_account_shows_a_revocation(
     harness: ResourceHarness, action: dict[str, Any], revoked: bool
 ) -> None:
     id, key = new_key(harness)
@@ -267,7 +267,7 @@ def test_the_lost_answer_of_a_revocation_is_made_out(
 # --- refusals read alike -----------------------------------------------------------------------------------
 
 
-def test_a_missing_scope_is_the_services_word(harness: ResourceHarness) -> None:
+def test_a_missing_scope_is_reported_by_the_service(harness: ResourceHarness) -> None:
     id = server(harness)
     _, key = new_key(harness)
     with pytest.raises(Forbidden):

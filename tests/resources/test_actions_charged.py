@@ -29,7 +29,7 @@ from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHa
 
 
 @each
-def test_predicted_then_done_then_found_done(any_dialect: ResourceHarness, case: Case) -> None:
+def test_an_action_is_predicted_then_done_then_unchanged(any_dialect: ResourceHarness, case: Case) -> None:
     desired = case.desired(any_dialect, case.make(any_dialect))
     approved: list[Cost] = []
     predicted = do(any_dialect, case.kind, desired, dry_run=True, approve=approved.append)
@@ -97,7 +97,7 @@ def test_a_cut_answer_is_asked_for_with_the_same_key(
 
 
 @each
-def test_an_answer_that_never_comes_is_made_out_by_the_account(harness: ResourceHarness, case: Case) -> None:
+def test_after_a_lost_answer_the_account_shows_the_outcome(harness: ResourceHarness, case: Case) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault({"drop": "after"}, path=case.path, times=50)
     result = do(harness, case.kind, desired)
@@ -126,7 +126,7 @@ def test_a_request_that_never_arrives_is_repeated_by_the_next_run(
 
 @each
 @pytest.mark.parametrize("readings", READINGS, ids=names)
-def test_refused_for_want_of_money_then_filled_up_it_works_once(
+def test_after_a_top_up_a_purchase_refused_for_lack_of_money_works_once(
     harness: ResourceHarness, case: Case, readings: dict[str, Any]
 ) -> None:
     harness.account.variant(**readings)
@@ -154,9 +154,7 @@ def test_a_refusal_without_figures_is_compared_with_the_price(harness: ResourceH
 
 
 @each
-def test_charged_failed_and_returned_it_is_reported_and_works_later(
-    harness: ResourceHarness, case: Case
-) -> None:
+def test_a_refunded_failure_is_reported_and_a_later_run_works(harness: ResourceHarness, case: Case) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault({"refunded": 502, "code": "upstream_error"}, path=case.path)
     with pytest.raises(
@@ -229,7 +227,9 @@ def test_two_runs_that_saw_the_same_pay_once_between_them(harness: ResourceHarne
 
 
 @each
-def test_a_failure_while_another_run_was_quicker_is_none(harness: ResourceHarness, case: Case) -> None:
+def test_a_failure_is_ignored_where_another_run_did_it_meanwhile(
+    harness: ResourceHarness, case: Case
+) -> None:
     desired = case.desired(harness, case.make(harness))
     action = ACTIONS[case.kind]
     inputs, context = check(action, desired), harness.context(identity="ansible:/a", name_is_identity=True)

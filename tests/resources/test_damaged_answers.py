@@ -60,7 +60,7 @@ def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(
     assert debits(harness) == 1
 
 
-def test_the_readable_is_found_beside_the_damaged(harness: ResourceHarness) -> None:
+def test_a_readable_server_is_found_beside_a_damaged_one(harness: ResourceHarness) -> None:
     harness.order()
     context = harness.context()
     rows = harness.control("GET", "/objects")["servers"]
@@ -79,7 +79,7 @@ def test_the_readable_is_found_beside_the_damaged(harness: ResourceHarness) -> N
     assert "item 5" in str(skipped[0])
 
 
-def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(
+def test_a_tariff_without_stock_information_is_not_refused(
     harness: ResourceHarness,
 ) -> None:
     tariff = next(row for row in harness.context().client.catalog.tariffs() if row.id == 1).model_dump(

@@ -82,7 +82,7 @@ def debits(harness: ResourceHarness) -> int:
         ("adopt_id", True),
     ],
 )
-def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None:
+def test_invalid_arguments_are_refused_by_name(field: str, value: Any) -> None:
     assert check(RESOURCE, {"name": "example-1.com", field: value}).failures.keys() == {field}
 
 

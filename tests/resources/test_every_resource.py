@@ -151,7 +151,7 @@ def context_of(harness: ResourceHarness, case: Case, **more: Any) -> Request:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
-def test_the_whole_way(any_dialect: ResourceHarness, case: Case) -> None:
+def test_a_resource_is_created_updated_read_and_deleted(any_dialect: ResourceHarness, case: Case) -> None:
     resource = RESOURCES[case.kind]
     inputs = ready(any_dialect, case)
     context = context_of(any_dialect, case)

@@ -131,7 +131,7 @@ def test_a_failed_and_refunded_order_is_placed_again_once(harness: ResourceHarne
     assert harness.charges == 1
 
 
-def test_a_service_that_goes_on_failing_is_reported_not_fed(harness: ResourceHarness) -> None:
+def test_a_service_that_keeps_failing_is_reported_and_not_called_again(harness: ResourceHarness) -> None:
     harness.fault({"refunded": 502, "code": "upstream_error"}, times=20)
     with pytest.raises(ResourceError, match="no money moved"):
         harness.order()
@@ -201,7 +201,7 @@ def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(harness: Resour
 
 
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
-def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next_run(
+def test_a_failed_order_is_reported_and_placed_again_by_the_next_run(
     harness: ResourceHarness, end: str
 ) -> None:
     harness.fault({"panel_timeout": end})
@@ -229,7 +229,7 @@ class AfterThePurchase(KillingTransport):
 
 @pytest.mark.parametrize("name_is_identity", [False, True])
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
-def test_an_order_that_comes_to_nothing_before_its_answer_is_read_is_not_placed_again(
+def test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again(
     harness: ResourceHarness, end: str, name_is_identity: bool
 ) -> None:
     harness.fault({"panel_timeout": end})

@@ -83,7 +83,7 @@ def test_what_is_forgotten_while_it_is_asked_for_is_asked_for_again() -> None:
     assert reads.get(("servers",), lambda: "new", clock.monotonic, 60.0) == "new"
 
 
-def test_sixteen_askers_wait_for_one_answer() -> None:
+def test_sixteen_threads_wait_for_one_answer() -> None:
     reads, clock = Reads(), Hand()
     asked: list[int] = []
     everybody = threading.Barrier(16)

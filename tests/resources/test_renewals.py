@@ -199,7 +199,7 @@ def test_a_suspended_server_is_renewed(harness: ResourceHarness) -> None:
     assert charges(harness, CASES[0]) == 1
 
 
-def test_a_refunded_renewal_is_renewed_anew(harness: ResourceHarness) -> None:
+def test_a_refunded_renewal_is_renewed_again(harness: ResourceHarness) -> None:
     """Its answer is stored, and what it brought was taken back: the date is the old one again."""
     id = server(harness)
     seen = due(harness, id)

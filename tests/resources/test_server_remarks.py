@@ -20,7 +20,7 @@ def remarks(harness: ResourceHarness, state: ServerState, **context: Any) -> lis
     return SERVER.remarks(harness.context(**context), state)
 
 
-def test_a_server_that_is_well_is_worth_no_remark(harness: ResourceHarness) -> None:
+def test_a_healthy_server_has_no_remark(harness: ResourceHarness) -> None:
     assert remarks(harness, harness.order()) == []
 
 

@@ -36,7 +36,7 @@ def on_account(harness: ResourceHarness) -> list[int]:
     return [row["id"] for row in harness.control("GET", "/objects")["ssh_keys"]]
 
 
-def test_what_was_made_here_is_deleted(harness: ResourceHarness) -> None:
+def test_an_object_that_was_created_is_deleted(harness: ResourceHarness) -> None:
     made = create(harness)
     assert made.taken_over is False
     assert apply.read(harness.context(), RESOURCE, made).taken_over is False
@@ -44,7 +44,7 @@ def test_what_was_made_here_is_deleted(harness: ResourceHarness) -> None:
     assert on_account(harness) == []
 
 
-def test_what_was_there_is_taken_over_with_a_message_and_stays(harness: ResourceHarness) -> None:
+def test_an_existing_object_is_taken_over_with_a_message_and_kept(harness: ResourceHarness) -> None:
     first = create(harness)
     planned = RESOURCE.takeover(harness.context(identity=PROD), inputs())
     assert planned is not None

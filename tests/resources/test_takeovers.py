@@ -18,7 +18,7 @@ from tests.resources.conftest import GOOD, KillingTransport, ProcessKilled, Reso
 from tests.resources.orders import IDENTITY, WEEK, predicted
 
 
-def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(harness: ResourceHarness) -> None:
+def test_a_server_of_the_name_that_is_not_ours_stops_it_with_advice(harness: ResourceHarness) -> None:
     other = harness.order(identity="another", name_is_identity=True)
     with pytest.raises(ResourceConflict, match=f"adopt_id to {other.id}.*order_attempt to 1") as stopped:
         harness.order()
@@ -43,7 +43,7 @@ def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_do
     assert harness.charges == 2
 
 
-def test_ordering_one_more_of_a_name_has_to_be_said(harness: ResourceHarness) -> None:
+def test_a_second_server_of_a_name_needs_order_attempt(harness: ResourceHarness) -> None:
     harness.order(identity="another", name_is_identity=True)
     harness.order({**GOOD, "order_attempt": 1})
     assert len(harness.living) == 2

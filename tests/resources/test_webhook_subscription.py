@@ -278,7 +278,7 @@ def test_a_description_without_tag_is_deleted(harness: ResourceHarness) -> None:
     assert subscriptions(harness) == []
 
 
-def test_the_one_to_be_replaced_is_not_taken_for_the_new_one(harness: ResourceHarness) -> None:
+def test_the_object_being_replaced_is_not_taken_for_the_new_one(harness: ResourceHarness) -> None:
     state = create(harness)
     new = create(harness, owned=frozenset({state.id}))
     assert new.id != state.id

@@ -35,7 +35,7 @@ def test_what_would_fail_again_is_not_retried(error: Exception) -> None:
         asyncio.run(retry_until_success("cannot do it", action))
 
 
-def test_strangers_cannot_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_unauthenticated_requests_cannot_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
     now = [100.0]
     warnings = LimitedWarnings(clock=lambda: now[0])
     for moment in (0, 1, 59, 61, 62, 200):

@@ -202,7 +202,7 @@ def test_one_connection_carries_several_requests() -> None:
 # --- connections that send nothing, or not enough
 
 
-def test_half_open_connections_keep_no_delivery_out(
+def test_half_open_connections_block_no_delivery(
     certificate: Path | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def play() -> None:

@@ -120,7 +120,7 @@ def test_the_tolerance_can_be_chosen() -> None:
     verify_signature(BODY, HEADERS, SECRET, now=NOW + 900, tolerance=1000)
 
 
-def test_without_a_time_it_is_now() -> None:
+def test_without_a_time_the_present_one_is_used() -> None:
     import time
 
     stamped = sign(BODY, SECRET, int(time.time()))

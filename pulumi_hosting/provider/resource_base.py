@@ -98,7 +98,7 @@ class Declaration:
     ) -> None:
         """Make it of ``args`` or of keywords."""
         if args is not None and inputs:
-            raise WrongArguments(f"{type(self).__name__}: give either args or keywords, not both")
+            raise WrongArguments(f"{self._called(resource_name)}: give either args or keywords, not both")
         given = {
             name: value
             for name, value in (inputs if args is None else vars(args)).items()
@@ -108,8 +108,8 @@ class Declaration:
             given.setdefault("name", resource_name)
         warning = None
         if self._is_of_a_server:
-            opts, warning = self._with_its_server(given, opts)
-        self._complain(given)
+            opts, warning = self._with_its_server(resource_name, given, opts)
+        self._check_arguments(resource_name, given)
         self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
@@ -127,14 +127,14 @@ class Declaration:
             pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
 
     def _with_its_server(
-        self, given: dict[str, Any], opts: pulumi.ResourceOptions | None
+        self, resource_name: str, given: dict[str, Any], opts: pulumi.ResourceOptions | None
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
         there. A server that the engine forgets and does not delete takes nothing with it."""
-        name, server = type(self).__name__, given.pop("server", None)
+        name, server = self._called(resource_name), given.pop("server", None)
         if server is None:
             if "server_id" not in given:
-                raise WrongArguments(f"{name} needs server, or server_id")
+                raise WrongArguments(f"{name}: missing argument 'server', or 'server_id'")
             # An id that is written out is no server of this program, so no order of deletions follows from
             # it.
             lock = isinstance(given["server_id"], pulumi.Output) and (
@@ -167,14 +167,19 @@ class Declaration:
         # What is not among the properties, though absent, would not be an attribute afterwards.
         return {_Field(name): None for name in self._outputs.values()}
 
-    def _complain(self, given: Mapping[str, Any]) -> None:
+    def _called(self, resource_name: str) -> str:
+        """The resource as a message names it: ``Server('web')``."""
+        return f"{type(self).__name__}({resource_name!r})"
+
+    def _check_arguments(self, resource_name: str, given: Mapping[str, Any]) -> None:
         if unknown := given.keys() - set(self._inputs):
-            inputs = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
+            inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
             raise WrongArguments(
-                f"{type(self).__name__} has no {_named(unknown)}; there are {_named(inputs)}"
+                f"{self._called(resource_name)}: {_quoted('unknown argument', unknown)}. "
+                f"Valid arguments: {', '.join(inputs)}"
             )
         if missing := [name for name in self._needed if name not in given]:
-            raise WrongArguments(f"{type(self).__name__} needs {_named(missing)}")
+            raise WrongArguments(f"{self._called(resource_name)}: {_quoted('missing argument', missing)}")
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop
@@ -276,8 +281,10 @@ def _path(path: str) -> str:
     return camel(field) + rest
 
 
-def _named(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+def _quoted(what: str, names: Iterable[str]) -> str:
+    """``missing argument 'os'``; ``missing arguments 'os', 'tariff_id'``."""
+    quoted = [repr(name) for name in sorted(names)]
+    return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
 
 
 def _organization() -> dict[str, str]:

@@ -30,18 +30,17 @@ def show_price(budget: Budget, request: Request, cost: Cost) -> str | None:
     if refusal := budget.refusal(request.identity, cost):
         return refusal
     total = budget.total(cost.currency)
-    charges = "would charge" if request.client.is_test_key else "charges"
-    line = (
-        f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
-    )
+    charge = "would charge" if request.client.is_test_key else "will charge"
+    line = f"{charge} {cost.amount} {cost.currency} ({cost.what}); run total {total} {cost.currency}"
     balance = budget.opening(cost)
     if balance is None:
         request.info(line)
     elif total <= balance:
-        request.info(f"{line}, the balance of {balance} covers it")
+        request.info(f"{line}, balance {balance} {cost.currency} (sufficient)")
     else:
         request.warn(
-            f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}"
+            f"{line}, balance {balance} {cost.currency} (insufficient). "
+            f"Next: top up {total - balance} {cost.currency}"
         )
     return None
 

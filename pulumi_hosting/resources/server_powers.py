@@ -230,7 +230,7 @@ class ServerResource(
             request.warn(
                 f"server {state.id}: its generated root password "
                 + (
-                    "is not returned, since nothing here may keep it"
+                    "was discarded, since root_password_file is not set"
                     if state.root_password
                     else "was not shown to this run"
                 )

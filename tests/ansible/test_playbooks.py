@@ -145,5 +145,5 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
 def test_a_generated_password_is_not_returned_and_a_warning_says_so(ansible: Ansible) -> None:
     played = ansible.play(server("order", name="web-1", tariff_id=1, os="debian-12"), arguments=("-v",))
     assert "root_password" not in played["order"]["server"]
-    assert "its generated root password is not returned" in " ".join(played["order"]["warnings"])
+    assert "its generated root password was discarded" in " ".join(played["order"]["warnings"])
     assert "root_password" not in played.output

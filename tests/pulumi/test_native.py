@@ -32,7 +32,7 @@ def test_server_and_key_are_created_updated_and_deleted(native: Program, dialect
     native.write(KEY + WEB)
     looked = done(native.stack.preview())
     assert looked.changed == {"create": 3}
-    assert "charges 5.00 EUR now" in looked.output
+    assert "will charge 5.00 EUR" in looked.output
     assert native.objects("servers") == []
     made = done(native.stack.up())
     assert made.changed == {"create": 3}

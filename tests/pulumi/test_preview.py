@@ -95,8 +95,8 @@ def test_prices_are_shown_and_whether_the_balance_covers_them(program: Program) 
         {f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)}
     )
     looked = program.run(program.stack.preview())
-    assert "charges 5.00 EUR now (VDS-1, 1 month)" in looked.output
-    assert "this run so far 15.00 EUR, more than the balance of 12.00. Next: top up 3.00 EUR" in looked.output
+    assert "will charge 5.00 EUR (VDS-1, 1 month)" in looked.output
+    assert "run total 15.00 EUR, balance 12.00 EUR (insufficient). Next: top up 3.00 EUR" in looked.output
     program.declare(
         {
             "site": ("Domain", {"name": "example.com", "years": 2}),
@@ -106,8 +106,8 @@ def test_prices_are_shown_and_whether_the_balance_covers_them(program: Program) 
     program.control("PATCH", "/account", {"balance": "1000.00"})
     looked = program.run(program.stack.preview())
     assert "(example.com, 2 years)" in looked.output
-    assert "charges 4.00 EUR now (VDS-1, 1 month)" in looked.output
-    assert "the balance of 1000.00 covers it" in looked.output
+    assert "will charge 4.00 EUR (VDS-1, 1 month)" in looked.output
+    assert "balance 1000.00 EUR (sufficient)" in looked.output
 
 
 def test_what_this_run_paid_already_is_not_counted_twice(program: Program) -> None:

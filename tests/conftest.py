@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pulumi_hosting.emulator import Running
-from pulumi_hosting.offline.storage.passphrase import WEAK_TEST_SECRETS
+from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.rehearsal import engines
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
-from tests.support.warm import WarmPython
 
 pytest_plugins = ["tests.support.cost"]
 
@@ -70,7 +70,7 @@ def warm(warm_python: WarmPython, monkeypatch: pytest.MonkeyPatch) -> WarmPython
     Offline stacks derive their keys in few rounds.
     """
     monkeypatch.setattr(sys, "executable", str(warm_python.command))
-    monkeypatch.setenv(WEAK_TEST_SECRETS, "1")
+    monkeypatch.setenv(WEAK_SECRETS, "1")
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     return warm_python
 

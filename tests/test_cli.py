@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.warm import WarmPython
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 
 DEMO = Path(__file__).parent.parent / "examples" / "demo" / "program"
 

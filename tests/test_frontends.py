@@ -8,9 +8,9 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import Engine
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.support.programs import PUBLIC_KEY, Program, Ref, make_program
-from tests.support.warm import WarmPython
 
 PROGRAM: dict[str, tuple[str, dict[str, Any]]] = {
     "key": ("SshKey", {"public_key": PUBLIC_KEY}),

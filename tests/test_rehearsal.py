@@ -17,7 +17,7 @@ from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal import runner
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine, Run, Stack, Step
-from tests.support.warm import WarmPython
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 
 SERVER = "hosting:index:Server"
 DEMO = Path(__file__).parent.parent / "examples" / "demo" / "program"
@@ -169,8 +169,18 @@ def test_the_report_of_a_defect(
     warm: WarmPython, tmp_path: Path, defect: str, failed: list[str], problem: str | None
 ) -> None:
     lines: list[str] = []
-    passed = runner.rehearse(NoEngine("none", defect, ()), tmp_path, lines.append)
+    started: list[tuple[int, int | None, str]] = []
+    passed = runner.rehearse(
+        NoEngine("none", defect, ()),
+        tmp_path,
+        lines.append,
+        started=lambda *step: started.append(step),
+    )
     report = "\n".join(lines)
+    assert [number for number, _, _ in started] == [*range(1, len(started) + 1)]
+    assert all(step in report for _, _, step in started)
+    if defect != "unconfigured":
+        assert started[-1] == (len(started), len(started), "destroy")
     assert passed is not bool(failed), report
     steps = [line for line in lines if line.startswith("FAILED ")]
     assert [line.startswith(f"FAILED {title} ") for line, title in zip(steps, failed, strict=True)] == [

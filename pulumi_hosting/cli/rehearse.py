@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.lazy import require_extras
+from pulumi_hosting.cli.progress import Progress
 
 
 @click.command()
@@ -51,7 +52,10 @@ def rehearse(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         chosen = engines.install() if install_pulumi else engines.choose(engine)
-        passed = runner.rehearse(chosen, directory, click.echo, dialect=dialect, config=values)
+        with Progress(sys.stdout) as progress:
+            passed = runner.rehearse(
+                chosen, directory, progress.line, dialect=dialect, config=values, started=progress.step
+            )
     except engines.EngineError as error:
         raise click.ClickException(str(error)) from None
     sys.exit(0 if passed else 1)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,10 @@ class Engine:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
+
+    def with_python(self, python: str) -> "Engine":
+        """The same engine, run by this Python if it is run by one."""
+        return replace(self, command=(python, *self.command[1:])) if self.name == OFFLINE else self
 
     def stack(
         self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev"

@@ -8,6 +8,7 @@ fails the step, with its name and price per month. At the end nothing is left bu
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +18,14 @@ from secrets import token_hex
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.emulator import running
+from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from pulumi_hosting.rehearsal.warm_python import forked
 
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
 """Pulumi's message of a program that requires configuration."""
@@ -41,14 +44,19 @@ def plugin_environ(home: Path) -> dict[str, str]:
 
 @dataclass
 class Rehearsal:
-    """One program on one engine. ``report`` takes each line of the report."""
+    """One program on one engine. ``report`` takes each line of the report. ``started`` takes the number of
+    each step, the number of all steps once it is known, and the step's title.
+    """
 
     engine: Engine
     program: Path
     report: Callable[[str], None] = print
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
+    started: Callable[[int, int | None, str], None] = lambda number, total, title: None
     failed: list[str] = field(default_factory=list)
+    steps: int | None = None
+    _number: int = 0
 
     def run(self) -> bool:
         """Run all steps. True when every one was as expected."""
@@ -61,17 +69,20 @@ class Rehearsal:
             )
         )
         with (
+            # An engine, a program and a provider for each step: most of their time would be imports.
+            forked(),
             tempfile.TemporaryDirectory(prefix="rehearsal-") as home,
             running(dialect=self.dialect) as emulator,
         ):
             self.control = Control(emulator.control_url)
             self.account = AccountCheck(self.control)
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
-            environ = {**account, **plugin_environ(Path(home))}
+            # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
+            environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.
-            self.stack = self.engine.stack(
+            self.stack = self.engine.with_python(sys.executable).stack(
                 self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}"
             )
             try:
@@ -141,6 +152,8 @@ class Rehearsal:
         Yields (resource, field as Pulumi spells it); the field is None where the object was deleted.
         """
         left = {managed.urn: managed.fields() for managed in self._resources()}
+        rounds = max(map(len, left.values()), default=-1) + 1
+        self.steps = 6 + 2 * rounds
         while any(left.values()):
             changed: list[tuple[str, str | None]] = []
             for managed in self._resources():
@@ -183,6 +196,8 @@ class Rehearsal:
         expectation: str | Callable[[], str],
     ) -> Run:
         """Run one step and report it. An ``expectation`` that depends on what the step left is asked then."""
+        self._number += 1
+        self.started(self._number, self.steps, title)
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
         before = self.control.requests()
@@ -229,9 +244,10 @@ def rehearse(
     *,
     dialect: str = "spec",
     config: Mapping[str, str] | None = None,
+    started: Callable[[int, int | None, str], None] = lambda number, total, title: None,
 ) -> bool:
-    """Rehearse the program in ``program`` with this stack configuration.
+    """Rehearse the program in ``program`` with this stack configuration. ``started``: see :class:`Rehearsal`.
 
     True when every step was as expected.
     """
-    return Rehearsal(engine, program, report, dialect, config or {}).run()
+    return Rehearsal(engine, program, report, dialect, config or {}, started).run()

@@ -19,9 +19,9 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.support.account import AccountView
 from tests.support.waiting import HANG_SECONDS
-from tests.support.warm import WarmPython
 
 ROOT = Path(__file__).parents[2]
 COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"

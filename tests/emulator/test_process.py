@@ -17,12 +17,12 @@ import pytest
 from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.emulator.calls import CALLS
 from tests.emulator.support import OVER_HTTP
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 from tests.support.waiting import HANG_SECONDS
-from tests.support.warm import PYTHON
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 KEY = {"Idempotency-Key": "0123456789abcdef"}

@@ -10,8 +10,8 @@ from click.testing import Result as CommandResult
 
 from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline import Result
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.offline.replay import SALT, ToyProject
-from tests.support.warm import WarmPython
 
 MakeProject = Callable[..., ToyProject]
 

@@ -16,8 +16,8 @@ from typing import Any
 from pulumi_hosting.offline import OfflineError, Stack
 from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.storage.passphrase import Crypter
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.support.waiting import interruptible
-from tests.support.warm import PYTHON
 
 HERE = Path(__file__).parent
 DYNAMIC_TYPE = "pulumi-python:dynamic/toy:Thing"

@@ -10,9 +10,9 @@ import pytest
 from click.testing import Result
 
 from pulumi_hosting.offline.display.terminal import BANNER
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.offline.conftest import Command, MakeProject, write
 from tests.offline.replay import HERE
-from tests.support.warm import PYTHON
 
 PROGRAM = """
 a = Thing("a", {"name": "a", "size": "s"})

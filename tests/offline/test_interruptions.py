@@ -11,10 +11,10 @@ import pytest
 from pulumi_hosting.offline.errors import OfflineError, UnfinishedCreates
 from pulumi_hosting.offline.model.state import PendingOperation, Snapshot
 from pulumi_hosting.offline.providers.plugin_process import PluginProcess
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.offline.conftest import TWO, MakeProject, up
 from tests.offline.replay import ToyProject, children, end, runs
 from tests.support.waiting import HANG_SECONDS
-from tests.support.warm import PYTHON
 
 
 def run(project: ToyProject, *arguments: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.offline.replay import READS, Recorded, ToyProject, previewed, scenarios
-from tests.support.warm import WarmPython
 
 SCENARIOS = {form: scenarios(form) for form in ("dynamic", "native")}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError
-from pulumi_hosting.offline.storage.passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
+from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS, Crypter, passphrase_from
 from pulumi_hosting.offline.storage.project import StackConfig, load_project
 
 # Made by Pulumi's CLI 3.259 on 2026-11-21, passphrase "x", with `config set k v1 --secret`.
@@ -38,7 +38,7 @@ def test_a_weak_salt_is_marked_and_only_made_on_request(tmp_path: Path) -> None:
         StackConfig.load(project, stack)
         .ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"} | environ)
         .state.partition(":")[0]
-        for stack, environ in (("dev", {}), ("test", {WEAK_TEST_SECRETS: "1"}))
+        for stack, environ in (("dev", {}), ("test", {WEAK_SECRETS: "1"}))
     ]
     assert salts == ["v1", "weak"]
     weak = Crypter.new("x", weak=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulumi_hosting.emulator import Running, running
 from pulumi_hosting.rehearsal.control_client import Control
-from tests.support.warm import WarmPython
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 
 _UNDISTURBED = timedelta(seconds=30)
 """A real clock that is further from this machine's was moved by a test."""

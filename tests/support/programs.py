@@ -12,10 +12,10 @@ from pulumi_hosting.provider.plugin.install import EXECUTABLE, place
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.runner import plugin_environ
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.checked import CheckedStack, checked
 from tests.support.account import AccountView
 from tests.support.waiting import interruptible
-from tests.support.warm import PYTHON
 
 FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
 """Form → the module its classes are imported from."""

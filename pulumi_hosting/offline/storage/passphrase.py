@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..errors import ConfigurationError
 
-WEAK_TEST_SECRETS = "HOSTING_OFFLINE_WEAK_TEST_SECRETS"
-"""Private, for this project's tests: with this variable, new stacks get a key derived with few rounds.
+WEAK_SECRETS = "HOSTING_OFFLINE_WEAK_TEST_SECRETS"
+"""For tests and rehearsals, whose passphrases are known: with this variable, new stacks get a key derived
+with few rounds.
 
 One million rounds take a quarter of a second in every process. The salt of such a stack starts with `weak:`
 instead of `v1:`, so that it cannot be confused with a safe one; Pulumi refuses it.
@@ -47,7 +48,7 @@ class Crypter:
 
     @classmethod
     def new(cls, passphrase: str | None, *, weak: bool = False) -> "Crypter":
-        """With a new salt. `weak` is for tests: see `WEAK_TEST_SECRETS`."""
+        """With a new salt. `weak` is for tests: see `WEAK_SECRETS`."""
         version = "weak" if weak else "v1"
         salt = os.urandom(8)
         crypter = cls(passphrase, "")

@@ -14,7 +14,7 @@ import yaml
 from ..errors import ConfigurationError
 from ..model.property_values import Properties, Secret
 from .backend import write_private
-from .passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
+from .passphrase import WEAK_SECRETS, Crypter, passphrase_from
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class StackConfig:
         passphrase = passphrase_from(environ)
         crypter = self.crypter(passphrase)
         if crypter is None:
-            crypter = Crypter.new(passphrase, weak=bool(environ.get(WEAK_TEST_SECRETS)))
+            crypter = Crypter.new(passphrase, weak=bool(environ.get(WEAK_SECRETS)))
             self.data = {"encryptionsalt": crypter.state} | self.data
             self.save()
         return crypter

@@ -10,6 +10,7 @@ The caller's child is a small client; the real work is done by a child of the se
   signal.
 - A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the
   client is killed, the server kills the work.
+- With options or variables of Python that are not understood here, a fresh Python runs.
 - A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and
   children are the real ones.
 """
@@ -28,6 +29,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -91,8 +93,7 @@ class WarmPython:
         self._server = subprocess.Popen(
             [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
         )
-        assert self._server.stdout is not None
-        if self._server.stdout.readline() != b"ready\n":
+        if self._server.stdout is None or self._server.stdout.readline() != b"ready\n":
             raise RuntimeError(f"the warm Python did not start: exit code {self._server.wait()}")
         self.command = folder / "python"
         self.command.write_text(
@@ -112,6 +113,23 @@ class WarmPython:
     def close(self) -> None:
         """End the server; it ends when this process dies."""
         self._server.communicate()
+
+
+@contextlib.contextmanager
+def forked() -> Iterator[None]:
+    """Processes that are started inside through ``sys.executable`` are warm. Where they are already, nothing
+    changes.
+    """
+    if sys.executable != PYTHON:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="python-") as folder:
+        python = WarmPython(Path(folder))
+        try:
+            with python.substituted():
+                yield
+        finally:
+            python.close()
 
 
 def _serve(address: str) -> int:

@@ -8,7 +8,7 @@ in the changelog.
 import ast
 import inspect
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,16 @@ def client() -> Any:
 
 def services(path: str, holder: object) -> Iterator[str]:
     """The services of a client, and those of a service, with their methods."""
-    for name, service in sorted(vars(holder).items()):
+    loaded = {name for base in type(holder).__mro__ for name, value in vars(base).items() if _is_lazy(value)}
+    for name in sorted({*vars(holder), *loaded}):
+        service = getattr(holder, name)
         if not name.startswith("_") and type(service).__name__.endswith("Service"):
             yield from (f"{path}.{name}.{member}" for member in sorted(members(type(service))))
             yield from services(f"{path}.{name}", service)
+
+
+def _is_lazy(value: object) -> bool:
+    return isinstance(value, cached_property)
 
 
 def described(path: str, value: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pulumi_hosting.api.operations import OPERATIONS
 from tests import public_api
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +21,12 @@ def test_a_change_of_the_public_api_is_a_visible_diff() -> None:
         "the public API changed: run `python -m tests.public_api`, and name the change in the changelog"
     )
     assert listed == found
+
+
+def test_every_operation_has_a_public_method() -> None:
+    listed = public_api.LIST.read_text(encoding="utf-8").splitlines()
+    names = {re.split(r"[(:]", line.removeprefix("pulumi_hosting."))[0] for line in listed}
+    assert {f"Client.{row.call}" for row in OPERATIONS} <= names
 
 
 def documentation() -> Iterator[Path]:

@@ -202,7 +202,7 @@ class Transport:
         # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
         why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
         what = (
-            f"{operation.id}: no usable answer from {self._settings.host} "
+            f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {self._settings.host} "
             f"({type(error).__name__}{': ' if why else ''}{why})"
         )
         failure = kind(what, outcome_unknown=unknown, operation=operation.id)

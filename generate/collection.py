@@ -55,7 +55,7 @@ class Module:
     source: ModuleSource
     fragments: list[str]
     options: dict[str, Option]
-    home: str
+    class_file: str
     base: str
     """The module's class and the file of ``module_utils`` that it stands in, unless the YAML names others."""
     made: list[str]
@@ -290,7 +290,7 @@ def _text(module: Module) -> str:
         source={"before": None, **source},
         documentation={key: value for key, value in documentation.items() if value},
         returns=module.returns,
-        home=source.get("home", module.home),
+        class_file=source.get("class_file", module.class_file),
         options={name: one.spec(name) for name, one in module.options.items()},
         arguments=[
             *module.made,

@@ -1,3 +1,1 @@
-"""What keeps a purchase from being made twice: idempotency keys, ownership tags, orders, shared reads and
-locks.
-"""
+"""What keeps a purchase from being made twice: idempotency keys, ownership tags, orders and locks."""

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent.parent
 CONTRACT_TESTS = (
@@ -57,6 +58,17 @@ def test_the_guide_names_the_files() -> None:
         for name in edited(sample):
             folder = str(Path(name).parent)
             assert name in guide or folder in guide, name
+
+
+def test_the_guide_names_the_keys_of_the_module_files() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    keys = {
+        key
+        for path in (ROOT / "generate" / "modules").glob("*.yml")
+        for module in yaml.safe_load(path.read_text(encoding="utf-8")).values()
+        for key in module
+    }
+    assert sorted(key for key in keys if f"`{key}`" not in guide) == []
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from pulumi_hosting.session.request import Request
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ServerAddresses:
     """A server's addresses as the service counts them."""
 
     extra: tuple[m.Ip, ...]
@@ -34,10 +34,10 @@ class World:
         """Bought addresses that the list does not show yet."""
         return max(0, self.bought - len(self.extra))
 
-    def before(self, unexplained: int) -> "Facts":
+    def before(self, unexplained: int) -> "KeyFacts":
         """What a purchase saw that brought the last ``unexplained`` addresses, or all that followed it."""
         left = len(self.extra) - unexplained
-        return Facts(
+        return KeyFacts(
             tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained
         )
 
@@ -49,7 +49,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class KeyFacts:
     """What keys are made of."""
 
     present: tuple[int, ...]
@@ -80,7 +80,7 @@ def quote_of(request: Request, server_id: str, *, fresh: bool = False) -> m.IpQu
     return request.shared(("ip quote", server_id), fetch)
 
 
-def look(request: Request, server_id: str) -> World:
+def read_addresses(request: Request, server_id: str) -> ServerAddresses:
     """The server's addresses as they are now. Raises ``ResourceError`` if there is no such server."""
     found = address_list.of_server(request, server_id, fresh=True)
     quote = quote_of(request, server_id, fresh=True)
@@ -96,7 +96,7 @@ def look(request: Request, server_id: str) -> World:
     ]
     everything = frozenset(str(ip.id) for ip in found)
     by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
-    return World(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
+    return ServerAddresses(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
 
 
 def _invoices(request: Request) -> Iterable[m.Invoice]:
@@ -113,7 +113,7 @@ def is_used(request: Request, key: str) -> bool:
     return key_is_used(partial(request.client.servers.renew, NONEXISTENT_ID, months=1, idempotency_key=key))
 
 
-def keys_of(request: Request, server_id: str, attempt: int, facts: Facts) -> KeyRing:
+def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> KeyRing:
     """The keys of this resource's purchase that sees ``facts``."""
     me = account(request.client)
     body = {

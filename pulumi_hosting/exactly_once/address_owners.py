@@ -120,7 +120,7 @@ class Owners:
         intent = {"purchase_key": purchase_key, "before": list(before), "paid": paid}
         self._change(lambda notes: notes.setdefault("intents", {}).update({self.me: intent}))
 
-    def desist(self) -> None:
+    def drop_intent(self) -> None:
         """The purchase of :meth:`intend` was refused."""
         with suppress(local_files.LocalFilesError):
             self._change(lambda notes: notes.get("intents", {}).pop(self.me, None))

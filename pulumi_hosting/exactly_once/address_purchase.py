@@ -31,12 +31,12 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import (
-    World,
+    ServerAddresses,
     is_used,
     keys_of,
-    look,
     named,
     quote_of,
+    read_addresses,
     was_charged,
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
@@ -82,18 +82,18 @@ class AddressPurchase:
         wait = self.request.poller()
         last, generation = None, 0
         while True:
-            world = self._when_listed()
-            if (found := self._bought_before(world)) is not None:
+            addresses = self._when_listed()
+            if (found := self._bought_before(addresses)) is not None:
                 return found
-            if world != last:
-                last, generation = world, 0
+            if addresses != last:
+                last, generation = addresses, 0
             approve()
             try:
-                return self._buy(world, generation)
+                return self._buy(addresses, generation)
             except OperationInProgress:
                 if wait.over:
                     raise
-                key = keys_of(self.request, self.server_id, self.attempt, world.before(0)).key(generation)
+                key = keys_of(self.request, self.server_id, self.attempt, addresses.before(0)).key(generation)
                 # the refusal may be stored, and would be repeated for ever
                 generation += is_used(self.request, key)
             self.request.info(f"server {self.server_id}: another operation is running")
@@ -103,14 +103,14 @@ class AddressPurchase:
         self, key: str | None, present_before: Iterable[str], number: int | None
     ) -> Purchased | None:
         """The address of a purchase that was not assigned at first; None until it is."""
-        world = look(self.request, self.server_id)
+        addresses = read_addresses(self.request, self.server_id)
         before = frozenset(present_before)
-        new = [ip for ip in self.unowned(world.extra) if str(ip.id) not in before]
-        paid = max(0, world.paid - 1) if number is None else number - 1
-        ip = self._claimed(new, world, paid)
+        new = [ip for ip in self.unowned(addresses.extra) if str(ip.id) not in before]
+        paid = max(0, addresses.paid - 1) if number is None else number - 1
+        ip = self._claimed(new, addresses, paid)
         if ip is None:
             return None
-        invoice = world.invoice_after(paid)
+        invoice = addresses.invoice_after(paid)
         self.owners.record(ip, key, invoice)
         return Purchased(key, ip, invoice)
 
@@ -144,36 +144,38 @@ class AddressPurchase:
 
     # --- 1. wait until all are listed
 
-    def _when_listed(self) -> World:
+    def _when_listed(self) -> ServerAddresses:
         wait = self.request.poller()
         while True:
-            world = look(self.request, self.server_id)
-            if not world.missing or (wait.over and world.missing <= self.attempt):
-                return world
+            addresses = read_addresses(self.request, self.server_id)
+            if not addresses.missing or (wait.over and addresses.missing <= self.attempt):
+                return addresses
             if wait.over:
                 invoice = (
-                    f"invoice {world.invoices[-1].id}" if world.invoices else "no invoice of it is known"
+                    f"invoice {addresses.invoices[-1].id}"
+                    if addresses.invoices
+                    else "no invoice of it is known"
                 )
                 raise ResourceError(
-                    f"server {self.server_id} counts {world.bought} bought addresses and shows "
-                    f"{len(world.extra)} ({invoice}); nothing was bought. Next: run again later, or set "
-                    f"order_attempt to {world.missing} to buy another"
+                    f"server {self.server_id} counts {addresses.bought} bought addresses and shows "
+                    f"{len(addresses.extra)} ({invoice}); nothing was bought. Next: run again later, or set "
+                    f"order_attempt to {addresses.missing} to buy another"
                 )
             self.request.info(f"server {self.server_id}: waiting for an address that was bought before")
             wait.pause()
 
     # --- 2. look for what was bought before
 
-    def _bought_before(self, world: World) -> Purchased | None:
+    def _bought_before(self, addresses: ServerAddresses) -> Purchased | None:
         """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more
         addresses of unknown origin than ``attempt`` allows for."""
         wait = self.request.poller(_OWNERS_SECONDS)
         server_id = self.server_id
-        while unowned := self.unowned(world.extra):
-            found = self._proven(world, unowned)
+        while unowned := self.unowned(addresses.extra):
+            found = self._proven(addresses, unowned)
             if found is not None:
                 return found
-            allowed = len(unowned) + world.missing
+            allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None
             if wait.over and self.request.name_is_identity:
@@ -183,7 +185,7 @@ class AddressPurchase:
                     id=f"{server_id}/{unowned[0].id}",
                 )
             if wait.over:
-                invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
+                invoice = f", newest invoice {addresses.invoices[-1].id}" if addresses.invoices else ""
                 raise ResourceConflict(
                     f"server {server_id} has addresses of unknown origin: {named(unowned)}{invoice}; "
                     "nothing was bought. Next: if other stacks, playbooks or people have them, set "
@@ -194,31 +196,33 @@ class AddressPurchase:
             wait.pause()
         return None
 
-    def _proven(self, world: World, unowned: list[m.Ip]) -> Purchased | None:
+    def _proven(self, addresses: ServerAddresses, unowned: list[m.Ip]) -> Purchased | None:
         """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by
         its purchase's key.
         """
         ip, paid, key = next(filter(self.owners.is_noted_as_mine, unowned), None), None, None
         if ip is None:
             since = self.request.service_now() - _KEY_MEMORY + _MARGIN
-            for paid, key, candidates in self._possible_purchases(world, unowned):
-                bought_at = candidates[0].added_at or (world.invoices[-1].paid_at if world.invoices else None)
+            for paid, key, candidates in self._possible_purchases(addresses, unowned):
+                bought_at = candidates[0].added_at or (
+                    addresses.invoices[-1].paid_at if addresses.invoices else None
+                )
                 if (
                     bought_at is not None
                     and bought_at > since
                     and was_charged(self.request, self.server_id, key)
                 ):
-                    ip = self._claimed(candidates, world, paid)
+                    ip = self._claimed(candidates, addresses, paid)
                     break
         if ip is None:
             return None
         self.must_be_adoptable(ip)
-        invoice = None if paid is None else world.invoice_after(paid)
+        invoice = None if paid is None else addresses.invoice_after(paid)
         self.request.info(f"address {ip.address} is this resource's: an earlier run bought it")
         self.owners.record(ip, key, invoice)
         return Purchased(key, ip, invoice)
 
-    def _claimed(self, new: list[m.Ip], world: World, paid: int) -> m.Ip | None:
+    def _claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource
         claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
         purchases before it. Raises ``ResourceError`` where claims prove nothing and there are several."""
@@ -227,7 +231,7 @@ class AddressPurchase:
             if claim == "ours":
                 return ip
             if claim == "unproven":
-                if len(new) == 1 and world.paid == paid + 1 and not world.missing:
+                if len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing:
                     return ip
                 raise ResourceError(
                     f"server {self.server_id} got addresses from several purchases at the same time: "
@@ -236,49 +240,51 @@ class AddressPurchase:
                 )
         return None
 
-    def _possible_purchases(self, world: World, unowned: list[m.Ip]) -> Iterator[tuple[int, str, list[m.Ip]]]:
+    def _possible_purchases(
+        self, addresses: ServerAddresses, unowned: list[m.Ip]
+    ) -> Iterator[tuple[int, str, list[m.Ip]]]:
         """Purchases that this resource may have made, as noted here or as the account looked before: how many
         had been paid before, the key, and the addresses that came afterwards."""
         intent = self.owners.intent()
         if intent is not None:
             new = [ip for ip in unowned if str(ip.id) not in intent["before"]]
-            if new and world.paid > intent["paid"]:
+            if new and addresses.paid > intent["paid"]:
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(unowned):
-            facts = world.before(len(world.extra) - world.extra.index(first))
+            facts = addresses.before(len(addresses.extra) - addresses.extra.index(first))
             keys = keys_of(self.request, self.server_id, self.attempt, facts)
             yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
     # --- 3. buy
 
-    def _buy(self, world: World, generation: int) -> Purchased:
+    def _buy(self, addresses: ServerAddresses, generation: int) -> Purchased:
         """Pay for one. Raises ``OperationInProgress`` where the server is busy: the account may change by
         that.
         """
         request, server_id = self.request, self.server_id
-        keys = keys_of(request, server_id, self.attempt, world.before(0))
+        keys = keys_of(request, server_id, self.attempt, addresses.before(0))
         added: m.IpAdded | None = None
-        before = sorted(world.everything, key=int)
+        before = sorted(addresses.everything, key=int)
         while True:
             key = keys.key(generation)
             generation += 1
-            self.owners.intend(key, before, world.paid)
+            self.owners.intend(key, before, addresses.paid)
             try:
                 added = request.client.servers.ips.add(int(server_id), idempotency_key=key)
             except IdempotencyInProgress:
                 raise
             except OperationInProgress:
-                self.owners.desist()
+                self.owners.drop_intent()
                 raise
             except ApiError as error:
                 if error.status < 500:
-                    self.owners.desist()
+                    self.owners.drop_intent()
                     if generation < _GENERATIONS and self._is_outdated(error):
                         continue
                     raise
-                self._must_show(world, error, key)
+                self._must_show(addresses, error, key)
             except TransportError as error:
-                self._must_show(world, error, key)
+                self._must_show(addresses, error, key)
             finally:
                 request.reads.forget("ips", server_id)
                 request.reads.forget("ip quote", server_id)
@@ -286,14 +292,18 @@ class AddressPurchase:
                 key,
                 charged=added.charged if added else None,
                 currency=added.currency if added else None,
-                number=world.paid + 1,
+                number=addresses.paid + 1,
                 present_before=tuple(before),
             )
 
-    def _must_show(self, world: World, error: HostingError, key: str) -> None:
+    def _must_show(self, addresses: ServerAddresses, error: HostingError, key: str) -> None:
         """After a lost answer: go on if the account shows the purchase, else stop."""
-        after = look(self.request, self.server_id)
-        if (after.bought, after.paid, after.everything) == (world.bought, world.paid, world.everything):
+        after = read_addresses(self.request, self.server_id)
+        if (after.bought, after.paid, after.everything) == (
+            addresses.bought,
+            addresses.paid,
+            addresses.everything,
+        ):
             raise ResourceError(
                 f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is "
                 f"repeated, never a second (key {key})"

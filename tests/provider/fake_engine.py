@@ -27,7 +27,7 @@ FORMS = {"dynamic": classes, "native": native}
 TOKENS = {"dynamic": "pulumi-python:dynamic/hosting:{}", "native": "hosting:index:{}"}
 
 
-class World(mocks.Mocks):
+class RecordedMocks(mocks.Mocks):
     """Takes every registration, answers with ``outputs``; a lookup is answered by ``answer``."""
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class World(mocks.Mocks):
 class Monitor(mocks.MockMonitor):
     """Remembers the registrations as they went over the wire."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.world = world
+    def __init__(self, recorded: RecordedMocks) -> None:
+        super().__init__(recorded)
+        self.recorded = recorded
 
     def RegisterResource(self, request: Any) -> Any:
         if request.custom:
-            self.world.requests.append(request)
+            self.recorded.requests.append(request)
         answer: Any = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
         return answer
 
@@ -69,11 +69,13 @@ class Engine:
     """A pretended engine."""
 
     def __init__(self, *, preview: bool = False) -> None:
-        self.world = World()
+        self.recorded = RecordedMocks()
         # The SDK expects the thread to have an event loop, and ``asyncio.run`` of another test takes it away.
         asyncio.set_event_loop(_loop())
         _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
-        mocks.set_mocks(self.world, project="shop", stack="dev", preview=preview, monitor=Monitor(self.world))
+        mocks.set_mocks(
+            self.recorded, project="shop", stack="dev", preview=preview, monitor=Monitor(self.recorded)
+        )
 
     def run(self, program: Callable[[], Any]) -> Any:
         """The program's result; an Output as its value."""

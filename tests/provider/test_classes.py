@@ -52,7 +52,7 @@ SERIALISED = {
 def test_every_input_travels_by_its_name_on_the_wire(pretended: Engine, form: str, kind: str) -> None:
     given = declared(kind)
     pretended.run(lambda: class_of(form, kind)("main", **given))
-    (made,) = pretended.world.made
+    (made,) = pretended.recorded.made
     assert made.typ == TOKENS[form].format(class_name(RESOURCES[kind]))
     own = {name: value for name, value in made.inputs.items() if not name.startswith("__")}
     assert {name: revealed(value) for name, value in own.items()} == {
@@ -66,7 +66,7 @@ def test_args_and_keywords_are_the_same(pretended: Engine, form: str, kind: str)
     given = declared(kind)
     pretended.run(lambda: class_of(form, kind)("main", **given))
     pretended.run(lambda: class_of(form, kind)("main", args_of(kind)(**given)))
-    first, second = pretended.world.requests
+    first, second = pretended.recorded.requests
     assert first.object == second.object
     with pytest.raises(TypeError, match="either args or keywords"):
         class_of(form, kind)("main", args_of(kind)(**given), **given)
@@ -77,7 +77,7 @@ def test_the_forms_declare_alike(pretended: Engine, kind: str) -> None:
     pretended.run(lambda: [class_of(form, kind)("main", **given) for form in FORMS])
     ones = [
         {name: value for name, value in made.inputs.items() if not name.startswith("__")}
-        for made in pretended.world.made
+        for made in pretended.recorded.made
     ]
     assert ones[0] == ones[1]
 
@@ -85,7 +85,7 @@ def test_the_forms_declare_alike(pretended: Engine, kind: str) -> None:
 def test_every_output_is_an_attribute(pretended: Engine, form: str, kind: str) -> None:
     shown = {field.name: field for field in outputs_of(RESOURCES[kind])}
     wire = {field.wire: sample(field.type, name) for name, field in shown.items()}
-    pretended.world.outputs = {
+    pretended.recorded.outputs = {
         name: float(value) if type(value) is int else value for name, value in wire.items()
     }
     made = pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
@@ -100,13 +100,13 @@ def test_every_output_is_an_attribute(pretended: Engine, form: str, kind: str) -
 def test_secret_outputs_are_named_to_the_engine(pretended: Engine, form: str, kind: str) -> None:
     more = pulumi.ResourceOptions(additional_secret_outputs=["created_at"])
     pretended.run(lambda: class_of(form, kind)("main", **declared(kind), opts=more))
-    (request,) = pretended.world.requests
+    (request,) = pretended.recorded.requests
     assert set(request.additionalSecretOutputs) == {*map(camel, secrets_of(RESOURCES[kind])), "createdAt"}
 
 
 def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: str, kind: str) -> None:
     pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
-    (request,) = pretended.world.requests
+    (request,) = pretended.recorded.requests
     aliased = [alias.spec.type for alias in request.aliases] + [
         urn.split("::")[2] for urn in request.aliasURNs
     ]
@@ -117,22 +117,22 @@ def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: s
 def test_the_resources_own_name_is_the_default_one(pretended: Engine, form: str) -> None:
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12"))
     pretended.run(lambda: class_of(form, "ssh_key")("key", public_key="ssh-ed25519 AAAA"))
-    assert [made.inputs["name"] for made in pretended.world.made] == ["web", "key"]
+    assert [made.inputs["name"] for made in pretended.recorded.made] == ["web", "key"]
 
 
 def test_an_argument_that_is_not_given_is_not_sent(pretended: Engine, form: str) -> None:
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", notes=None))
-    (made,) = pretended.world.made
+    (made,) = pretended.recorded.made
     assert {name for name in made.inputs if not name.startswith("__")} == {"tariffId", "os", "name"}
 
 
 def test_a_users_own_keys_stay_as_they_are(pretended: Engine, form: str) -> None:
     keys = {"auto_renew": "x", "data_center": "y", "camelCase": "z"}
-    pretended.world.outputs = {"customFields": keys}
+    pretended.recorded.outputs = {"customFields": keys}
     made = pretended.run(
         lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", custom_fields=keys)
     )
-    assert pretended.world.made[0].inputs["customFields"] == keys
+    assert pretended.recorded.made[0].inputs["customFields"] == keys
     assert pretended.run(lambda: made.custom_fields) == keys
 
 
@@ -141,7 +141,7 @@ def test_options_name_fields_as_python_does(pretended: Engine, form: str) -> Non
         ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["refund_quote"]
     )
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", opts=opts))
-    (request,) = pretended.world.requests
+    (request,) = pretended.recorded.requests
     assert list(request.ignoreChanges) == ["autoRenew", "customFields.data_center"]
     assert list(request.replaceOnChanges) == ["refundQuote"]
     assert opts.ignore_changes == ["auto_renew", "custom_fields.data_center"]
@@ -172,7 +172,7 @@ def test_what_belongs_to_a_server_goes_with_it(
         class_of(form, of_server)("two", args_of(of_server)(server=web, **given))
 
     pretended.run(program)
-    server, *of_it = pretended.world.requests
+    server, *of_it = pretended.recorded.requests
     assert [request.deletedWith.rpartition("::")[2] for request in of_it] == ["web", "web"]
     assert [dict(request.object.items())["serverId"] for request in of_it] == ["4711", "4711"]
     assert not server.deletedWith
@@ -193,7 +193,7 @@ def test_a_server_that_stays_takes_nothing_with_it(pretended: Engine, form: str)
     pretended.run(program)
     assert [
         request.deletedWith
-        for request in pretended.world.requests
+        for request in pretended.recorded.requests
         if "serverId" in dict(request.object.items())
     ] == ["", ""]
 
@@ -235,9 +235,9 @@ def test_wrong_arguments_about_the_server_are_reported(form: str) -> None:
 
 
 def test_an_object_is_looked_up_by_its_id(pretended: Engine, form: str, kind: str) -> None:
-    pretended.world.outputs = {"createdAt": "2026-01-02T03:04:05Z"} if kind == "server" else {}
+    pretended.recorded.outputs = {"createdAt": "2026-01-02T03:04:05Z"} if kind == "server" else {}
     found = pretended.run(lambda: class_of(form, kind).get("old", "815"))
-    (made,) = pretended.world.made
+    (made,) = pretended.recorded.made
     assert (made.typ, made.resource_id) == (TOKENS[form].format(class_name(RESOURCES[kind])), "815")
     assert {name: value for name, value in made.inputs.items() if name != "__provider"} == {}
     assert type(found) is class_of(form, kind)
@@ -248,7 +248,7 @@ def test_an_object_is_looked_up_by_its_id(pretended: Engine, form: str, kind: st
 def test_a_provider_holds_its_key_as_a_secret(pretended: Engine) -> None:
     account = pretended.run(lambda: native.Provider("second", api_key="vk_live_cAnary", max_charge=25))
     pretended.run(lambda: native.SshKey("key", public_key="x", opts=pulumi.ResourceOptions(provider=account)))
-    made, key = pretended.world.made
+    made, key = pretended.recorded.made
     assert made.typ == "pulumi:providers:hosting"
     assert revealed(made.inputs["apiKey"]) == "vk_live_cAnary"
     assert made.inputs["apiKey"] != "vk_live_cAnary"
@@ -292,7 +292,9 @@ def test_a_declaration_is_named_by_project_stack_type_parent_and_name(pretended:
 
     pretended.run(program)
     named = {
-        made.name: made.inputs["__identity"] for made in pretended.world.made if "__identity" in made.inputs
+        made.name: made.inputs["__identity"]
+        for made in pretended.recorded.made
+        if "__identity" in made.inputs
     }
     assert named == {
         "key": "pulumi:shop/dev/ssh_key/key",

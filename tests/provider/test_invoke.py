@@ -44,13 +44,13 @@ def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engi
     args = {field.name: wire[field.wire] for field in lookup.arguments if field.wire in wire}
     wanted = lookup_tokens.call(account.live, name, wire)
     expected = wanted if lookup.single is None else wanted[camel(lookup.single)]
-    pretended.world.answer = lambda token, given: lookup_tokens.call(account.live, token, given)
+    pretended.recorded.answer = lambda token, given: lookup_tokens.call(account.live, token, given)
     later = {key: pulumi.Output.from_input(value) for key, value in args.items()}
     for module in (functions, native):
         now = pretended.run(partial(getattr(module, lookup.name), **args))
         then = pretended.run(partial(getattr(module, f"{lookup.name}_output"), **later))
         assert settled(unrecorded(now)) == settled(unrecorded(then)) == settled(expected)
-    assert [call.token for call in pretended.world.asked] == [f"hosting:index:{name}"] * 2
+    assert [call.token for call in pretended.recorded.asked] == [f"hosting:index:{name}"] * 2
 
 
 def settled(answer: Any) -> Any:
@@ -70,7 +70,7 @@ def settled(answer: Any) -> Any:
 @pytest.mark.parametrize("dialect", ["spec"])
 def test_attributes_are_lifted_and_whole_numbers_whole(account: ApiHarness, pretended: Engine) -> None:
     account.server()
-    pretended.world.answer = lambda token, given: floats(lookup_tokens.call(account.live, token, given))
+    pretended.recorded.answer = lambda token, given: floats(lookup_tokens.call(account.live, token, given))
     for module in (functions, native):
         found: Any = module
         number = pretended.run(

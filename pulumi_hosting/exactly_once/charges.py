@@ -129,7 +129,7 @@ class Once(Generic[T]):
         if refusal is not None:
             raise refusal
         raise ResourceError(
-            f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for "
+            f"{self.what}: {GENERATIONS} tries within seven days are used up. Next: wait for "
             "the oldest to be forgotten"
         )
 

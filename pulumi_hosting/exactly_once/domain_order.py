@@ -89,7 +89,7 @@ class DomainOrder:
                 generation += 1
                 if generation >= _GENERATIONS:
                     raise ResourceError(
-                        f"{_GENERATIONS} orders of {self.name} within seven days are all spent. Next: wait "
+                        f"{_GENERATIONS} orders of {self.name} within seven days are used up. Next: wait "
                         "for the oldest to be forgotten, or set adopt_id if it is on another record"
                     )
                 key = self.keys.key(generation)

@@ -183,7 +183,7 @@ class ServerOrder:
                 if accepted := self._accepted(answer):
                     return accepted
         raise ResourceError(
-            f"{GENERATIONS} orders of server {self.name!r} within seven days are all spent. Next: wait for "
+            f"{GENERATIONS} orders of server {self.name!r} within seven days are used up. Next: wait for "
             "the oldest to be forgotten, or set order_attempt to a new number"
         )
 

@@ -63,7 +63,7 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         request.warn(
             f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is "
             "waited for, and taken over if an interrupted run of this program ordered it; another one is "
-            "ordered only if that order comes to nothing"
+            "ordered only if that order fails"
         )
 
 

@@ -64,7 +64,7 @@ class _Hooked(Transport):
     the play's ``damage``."""
 
     def __init__(self, play: "Play") -> None:
-        super().__init__(play.lab.core, sleep=play.lab.slept.append)
+        super().__init__(play.emulated.core, sleep=play.emulated.slept.append)
         self._play = play
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -87,10 +87,10 @@ class Play:
     """
 
     def __init__(
-        self, lab: Account, *, check_mode: bool = False, key: str | None = None, **defaults: Any
+        self, emulated: Account, *, check_mode: bool = False, key: str | None = None, **defaults: Any
     ) -> None:
-        self.lab, self.check_mode, self.defaults = lab, check_mode, defaults
-        self.key = key or lab.live_key
+        self.emulated, self.check_mode, self.defaults = emulated, check_mode, defaults
+        self.key = key or emulated.live_key
         self.host = "localhost"
         self.folder = Path(tempfile.mkdtemp(prefix="play-"))
         self.before_write: Callable[[], object] = lambda: None
@@ -103,7 +103,7 @@ class Play:
             key,
             BASE_URL,
             transport=transport,
-            sleep=lambda seconds: self.lab.advance(seconds),
+            sleep=lambda seconds: self.emulated.advance(seconds),
             read_only=read_only,
         )
 
@@ -130,16 +130,16 @@ def ahead(days: int) -> str:
     return (datetime.fromtimestamp(START, UTC) + timedelta(days=days)).date().isoformat()
 
 
-def account_problems(lab: Account, *plays: Play) -> list[str]:
+def account_problems(emulated: Account, *plays: Play) -> list[str]:
     """What does not fit between the account and the results of the plays, which followed one another."""
     results = [result for play in plays for result in play.results if not play.check_mode]
-    return AccountCheck(lab.control).check(
+    return AccountCheck(emulated.control).check(
         ManagedObjects.of_results(results), printed=" ".join(str(result["warnings"]) for result in results)
     )
 
 
-def charged(lab: Account) -> list[str]:
+def charged(emulated: Account) -> list[str]:
     """The amounts of the account's debits, oldest first."""
-    movements = lab.control("GET", "/ledger")
+    movements = emulated.control("GET", "/ledger")
     rows = movements["ledger"] if isinstance(movements, dict) else movements
     return [row["amount"] for row in rows if row["direction"] == "debit"]

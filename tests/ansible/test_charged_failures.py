@@ -35,8 +35,8 @@ def reported(*plays: Play) -> Decimal:
     return sum((Decimal(charge["amount"]) for charge in charges), Decimal(0))
 
 
-def paid(lab: Account) -> Decimal:
-    return sum(map(Decimal, charged(lab)), Decimal(0))
+def paid(emulated: Account) -> Decimal:
+    return sum(map(Decimal, charged(emulated)), Decimal(0))
 
 
 @pytest.mark.parametrize("status", [429, 409, 503])
@@ -45,9 +45,9 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
     status: int, limit: dict[str, str]
 ) -> None:
     codes = {429: "rate_limited", 409: "service_state", 503: "unavailable"}
-    lab = Account()
-    play = Play(lab)
-    lab.fault(
+    emulated = Account()
+    play = Play(emulated)
+    emulated.fault(
         {"status": status, "code": codes[status], "retry_after": 2},
         method="PATCH",
         path="^/servers/",
@@ -63,82 +63,82 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
     assert result["msg"].endswith(AGAIN), result["msg"]
     assert result["msg"].count("Next:") == 1
     assert "root_password" not in result["server"]
-    assert account_problems(lab, play) == []
+    assert account_problems(emulated, play) == []
     second = play("server", name="two", tariff_id=1, os="debian-12", **limit)
     if limit:  # what was charged counts
         assert second["failure"]["code"] == "max_charge"
-    lab.control("DELETE", "/faults")
+    emulated.control("DELETE", "/faults")
     again = play("server", **SERVER, **limit)
     assert (again["failed"], again["changed"], again["charge"]) == (False, True, None)
     assert again["server"]["auto_renew"] is False
-    assert reported(play) == paid(lab)
-    assert account_problems(lab, play) == []
+    assert reported(play) == paid(emulated)
+    assert account_problems(emulated, play) == []
 
 
 def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -> None:
-    lab = Account()
-    play = Play(lab)
-    lab.fault({"status": 503, "code": "unavailable"}, method="PATCH", path="^/domains/", times=99)
+    emulated = Account()
+    play = Play(emulated)
+    emulated.fault({"status": 503, "code": "unavailable"}, method="PATCH", path="^/domains/", times=99)
     result = play("domain", name="example-1.com", auto_renew=True)
     assert result["failed"]
     assert (result["changed"], result["charge"]) == (True, {"amount": "12.00", "currency": "EUR"})
     assert result["domain"]["name"] == "example-1.com"
     assert "exists and was charged 12.00 EUR; update_domain: " in result["msg"], result["msg"]
-    assert reported(play) == paid(lab)
+    assert reported(play) == paid(emulated)
 
 
 def test_an_address_that_cannot_be_read_after_its_purchase_is_reported_with_its_charge() -> None:
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     play("server", name="one", tariff_id=1, os="debian-12")
-    play.before_write = lambda: lab.fault(
+    play.before_write = lambda: emulated.fault(
         {"status": 503, "code": "unavailable"}, method="GET", path="^/servers", times=99
     )
     result = play("server_ip", server_id="20001")
     assert result["failed"]
     assert result["changed"] is True
     assert "an address for server 20001 is ordered and was charged" in result["msg"], result["msg"]
-    assert reported(play) == paid(lab)
-    lab.control("DELETE", "/faults")
+    assert reported(play) == paid(emulated)
+    emulated.control("DELETE", "/faults")
     again = play("server_ip", server_id="20001")
     assert (again["failed"], again["charge"]) == (False, None)
-    assert reported(play) == paid(lab)
-    assert account_problems(lab, play) == []
+    assert reported(play) == paid(emulated)
+    assert account_problems(emulated, play) == []
 
 
 @pytest.mark.parametrize("name", ["server_renew", "domain_renew", "invoice_pay"])
 def test_a_payment_whose_object_cannot_be_read_afterwards_is_reported(name: str) -> None:
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     play("server", name="one", tariff_id=1, os="debian-12")
     play("domain", name="example-1.com")
-    invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+    invoice = emulated.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
     options = {
         "server_renew": {"name": "one", "until": ahead(40)},
         "domain_renew": {"name": "example-1.com", "until": ahead(400)},
         "invoice_pay": {"id": str(invoice["id"])},
     }[name]
-    play.before_write = lambda: lab.fault(
+    play.before_write = lambda: emulated.fault(
         {"status": 503, "code": "unavailable"}, method="GET", path="^/", times=99
     )
-    before = len(charged(lab))
+    before = len(charged(emulated))
     result = play(name, **options)
-    assert len(charged(lab)) == before + 1
+    assert len(charged(emulated)) == before + 1
     assert result["changed"] is True, result
-    assert reported(play) == paid(lab), result
+    assert reported(play) == paid(emulated), result
     assert not result["failed"] or "was carried out and was charged" in result["msg"], result["msg"]
-    lab.control("DELETE", "/faults")
+    emulated.control("DELETE", "/faults")
     again = play(name, **options)
     assert (again["failed"], again["changed"]) == (False, False)
-    assert reported(play) == paid(lab)
+    assert reported(play) == paid(emulated)
 
 
 def test_a_change_before_a_failure_is_reported() -> None:
     """A key is deleted to be replaced, and the new one is refused: the deletion must be reported."""
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     play("ssh_key", name="k", public_key=KEY_LINE)
-    lab.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
+    emulated.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
     result = play(
         "ssh_key",
         name="k",
@@ -148,8 +148,8 @@ def test_a_change_before_a_failure_is_reported() -> None:
 
 
 def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(tmp_path: Path) -> None:
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     file = tmp_path / "secret"
     play.before_write = lambda: file.mkdir()
     result = play(
@@ -158,16 +158,16 @@ def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(
     assert (result["failed"], result["changed"]) == (True, True), result
     assert result["webhook_subscription"]["id"]
     assert " exists; " in result["msg"]
-    assert account_problems(lab, play) == []
+    assert account_problems(emulated, play) == []
 
 
 def test_a_refused_order_reports_no_change() -> None:
-    lab = Account()
-    play = Play(lab)
-    lab.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
+    emulated = Account()
+    play = Play(emulated)
+    emulated.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
     result = play("server", **SERVER)
     assert (result["failed"], result.get("changed", False), result.get("charge")) == (True, False, None)
-    assert charged(lab) == []
+    assert charged(emulated) == []
 
 
 def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_path: Path) -> None:

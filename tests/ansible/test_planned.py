@@ -29,16 +29,16 @@ def both(
     *tasks: Step, before: tuple[Step, ...] = (), **defaults: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Account]:
     """The results in check mode, then for real, on an account where the tasks ``before`` were done."""
-    lab = Account()
-    prepared = Play(lab)
+    emulated = Account()
+    prepared = Play(emulated)
     prepared.run(*before)
-    paid = charged(lab)
-    checked = Play(lab, check_mode=True, **defaults).run(*tasks)
-    assert charged(lab) == paid
-    real = Play(lab, **defaults)
+    paid = charged(emulated)
+    checked = Play(emulated, check_mode=True, **defaults).run(*tasks)
+    assert charged(emulated) == paid
+    real = Play(emulated, **defaults)
     results = real.run(*tasks)
-    assert account_problems(lab, prepared, real) == []
-    return checked, results, lab
+    assert account_problems(emulated, prepared, real) == []
+    return checked, results, emulated
 
 
 SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
@@ -179,8 +179,8 @@ def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(
 
 def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> None:
     """A template for the id of a new server gives nothing in check mode."""
-    lab = Account()
-    play = Play(lab, check_mode=True)
+    emulated = Account()
+    play = Play(emulated, check_mode=True)
     play("server", name="a", **ORDER)
     assert play("server_ip", server_id="")["charge"] == {"amount": None, "currency": None}
     play("server", name="b", **ORDER)
@@ -188,7 +188,7 @@ def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> Non
     assert (unknown["changed"], unknown["charge"]["amount"]) == (True, None)
     assert "price of server address: not known before its server exists" in " ".join(unknown["warnings"])
     assert play("ptr", server_id="", domain="a.example.com")["changed"]
-    assert Play(lab)("server_ip", server_id="")["failure"]["code"] == "invalid_input"
+    assert Play(emulated)("server_ip", server_id="")["failure"]["code"] == "invalid_input"
 
 
 def test_ids_of_planned_objects_are_not_shown() -> None:
@@ -210,16 +210,16 @@ def test_ids_of_planned_objects_are_not_shown() -> None:
 def test_changes_predicted_with_one_key_are_not_predicted_for_another() -> None:
     play = Play(Account(), check_mode=True)
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
-    play.key = play.lab.test_key
+    play.key = play.emulated.test_key
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
 
 
 def test_the_predicted_balance_falls() -> None:
-    lab = Account()
-    lab.control("PATCH", "/account", {"balance": "8.00"})
-    checked = Play(lab, check_mode=True).run(*(("server", {"name": name, **ORDER}) for name in "ab"))
+    emulated = Account()
+    emulated.control("PATCH", "/account", {"balance": "8.00"})
+    checked = Play(emulated, check_mode=True).run(*(("server", {"name": name, **ORDER}) for name in "ab"))
     assert ["more than the balance" in " ".join(result["warnings"]) for result in checked] == [False, True]
-    assert Play(lab, check_mode=True)("balance_info")["balance"]["balance"] == "8.00"
+    assert Play(emulated, check_mode=True)("balance_info")["balance"]["balance"] == "8.00"
 
 
 STEPS: tuple[Step, ...] = (

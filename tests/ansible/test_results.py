@@ -14,13 +14,13 @@ ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/results"
 
 
-def play_on(lab: Account, **options: Any) -> Play:
+def play_on(emulated: Account, **options: Any) -> Play:
     """A play on an account with one of everything."""
-    made = Play(lab)
+    made = Play(emulated)
     made("server", name="a", **ORDER)
     made("domain", name="example-1.com")
     made("webhook_subscription", url=URL, events=["*"])
-    return Play(lab, **options)
+    return Play(emulated, **options)
 
 
 # --- what changes, before and after (M28)
@@ -52,13 +52,13 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
     options, before, after = CHANGES[name]
     shown = []
     for check_mode in (True, False):
-        lab = Account()
-        play = play_on(lab, check_mode=check_mode)
-        invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+        emulated = Account()
+        play = play_on(emulated, check_mode=check_mode)
+        invoice = emulated.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
         if name == "invoice_pay":
             options = {"id": invoice["id"]}
         if name == "api_key_revoke":
-            options = {"key_id": str(play.client(lab.live_key, True).me().key.id)}
+            options = {"key_id": str(play.client(emulated.live_key, True).me().key.id)}
         if name == "server_password":
             options = {**options, "password_file": str(play.folder / "password")}
             after = {"password_file": str(play.folder / "password")}
@@ -107,17 +107,17 @@ CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 def test_each_cause_has_its_code(
     code: str, name: str, options: dict[str, Any], account: dict[str, str]
 ) -> None:
-    lab = Account()
-    play = play_on(lab)
+    emulated = Account()
+    play = play_on(emulated)
     if "balance" in account:
-        lab.control("PATCH", "/account", {"balance": account["balance"]})
+        emulated.control("PATCH", "/account", {"balance": account["balance"]})
     if "key" in account:
-        play.key = lab.test_key
-    paid = charged(lab)
+        play.key = emulated.test_key
+    paid = charged(emulated)
     result = play(name, **options)
     assert result["failed"], result
     assert result["failure"]["code"] == code, result["msg"]
-    assert charged(lab) == paid
+    assert charged(emulated) == paid
 
 
 INFO_WITH_ID = (
@@ -142,21 +142,21 @@ def test_a_malformed_id_fails_in_every_info_module_alike(kind: str, id: str) -> 
 
 
 def test_numbers_may_be_written_as_text() -> None:
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     assert play("server", name="a", tariff_id="1", os="debian-12", months="3")["changed"]
     assert play("ssh_key", name="k", public_key=KEY_LINE)["changed"]
     assert not play("server", id=20001, name="a")["changed"]
-    assert account_problems(lab, play) == []
+    assert account_problems(emulated, play) == []
 
 
 # --- charges (M29, M31)
 
 
 def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() -> None:
-    lab = Account()
-    play = Play(lab, max_charge="100.00")
-    play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
+    emulated = Account()
+    play = Play(emulated, max_charge="100.00")
+    play.before_write = lambda: emulated.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     first = play("server", name="a", **ORDER)
     assert first["charge"] == {"amount": "50.00", "currency": "EUR"}
     assert ("50.00 EUR were charged for VDS-1, 1 month, more than the announced 5.00") in " ".join(
@@ -167,25 +167,25 @@ def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() ->
     third = play("domain", name="example-1.com")
     assert third["failure"]["code"] == "max_charge"
     assert "this run orders nothing more" in third["msg"]
-    assert Play(lab, max_charge="100.00")("domain", name="example-1.com")["changed"]
-    assert charged(lab) == ["50.00", "12.00"]
+    assert Play(emulated, max_charge="100.00")("domain", name="example-1.com")["changed"]
+    assert charged(emulated) == ["50.00", "12.00"]
 
 
 @pytest.mark.parametrize("name", ["server", "domain", "server_ip"])
 def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str) -> None:
-    lab = Account()
-    play = play_on(lab)
+    emulated = Account()
+    play = play_on(emulated)
     options = {
         "server": {"name": "b", **ORDER},
         "domain": {"name": "example-2.com"},
         "server_ip": {"server_name": "a"},
     }[name]
     paths = {"server": "^/servers$", "domain": "^/domains$", "server_ip": "^/servers/[0-9]+/ips$"}
-    lab.fault({"drop": "after"}, method="POST", path=paths[name], times=1)
-    before = charged(lab)
+    emulated.fault({"drop": "after"}, method="POST", path=paths[name], times=1)
+    before = charged(emulated)
     result = play(name, **options)
     assert not result["failed"], result
-    (amount,) = charged(lab)[len(before) :]
+    (amount,) = charged(emulated)[len(before) :]
     assert (result["changed"], result["charge"]) == (True, {"amount": amount, "currency": "EUR"})
     again = play(name, **options)
     assert (again["changed"], again["charge"]) == (False, None)
@@ -194,37 +194,37 @@ def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str)
 def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
     """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the
     limit."""
-    lab = Account()
-    lost = Play(lab)
-    lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
+    emulated = Account()
+    lost = Play(emulated)
+    emulated.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
     assert lost("server", name="a", **ORDER)["failed"]
-    lab.control("DELETE", "/faults")
-    play = Play(lab, max_charge="0.00")
+    emulated.control("DELETE", "/faults")
+    play = Play(emulated, max_charge="0.00")
     result = play("server", name="a", **ORDER)
     assert (result["failed"], result["changed"], result["charge"]) == (False, False, None)
-    assert charged(lab) == ["5.00"]
+    assert charged(emulated) == ["5.00"]
 
 
 @pytest.mark.parametrize("dialect", ["spec", "live"])
 def test_a_deletion_returns_the_credit(dialect: str) -> None:
-    lab = Account(dialect=dialect)
-    play = Play(lab)
+    emulated = Account(dialect=dialect)
+    play = Play(emulated)
     play("server", name="a", **ORDER)
-    lab.advance(10 * 24 * 3600)
-    predicted = Play(lab, check_mode=True)("server", name="a", state="absent")
+    emulated.advance(10 * 24 * 3600)
+    predicted = Play(emulated, check_mode=True)("server", name="a", state="absent")
     deleted = play("server", name="a", state="absent")
-    (credit,) = [row for row in lab.ledger() if row["type"] == "refund"]
+    (credit,) = [row for row in emulated.ledger() if row["type"] == "refund"]
     assert 0 < Decimal(credit["amount"]) < 5
     assert deleted["refund"] == predicted["refund"] == {"amount": credit["amount"], "currency": "EUR"}
     again = play("server", name="a", state="absent")
     assert (again["changed"], again["refund"]) == (False, None)
     assert "refund" not in play("server", name="b", **ORDER)
-    assert account_problems(lab, play) == []
+    assert account_problems(emulated, play) == []
 
 
 def test_the_credit_for_a_planned_server_is_not_asked_for() -> None:
-    lab = Account()
-    play = Play(lab, check_mode=True)
+    emulated = Account()
+    play = Play(emulated, check_mode=True)
     play("server", name="a", **ORDER)
     deleted = play("server", name="a", state="absent")
     assert (deleted["failed"], deleted["changed"], deleted["refund"]) == (False, True, None)
@@ -233,8 +233,8 @@ def test_the_credit_for_a_planned_server_is_not_asked_for() -> None:
 def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    lab = Account()
-    first, second = Play(lab), Play(lab)
+    emulated = Account()
+    first, second = Play(emulated), Play(emulated)
     ordered: list[dict[str, Any]] = []
 
     def elsewhere() -> None:
@@ -249,15 +249,15 @@ def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(
         (True, "5.00"),
         (False, None),
     ]
-    assert charged(lab) == ["5.00"]
+    assert charged(emulated) == ["5.00"]
 
 
 @pytest.mark.parametrize(
     "body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6])
 )
 def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: bytes) -> None:
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     play.damage = body
     failed = play("server", name="a", **ORDER)
     assert failed["failed"]
@@ -265,18 +265,18 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
     key, request_id = failed["failure"]["idempotency_key"], failed["failure"]["request_id"]
     orders = [
         row
-        for row in lab.control("GET", "/requests?since=0")
+        for row in emulated.control("GET", "/requests?since=0")
         if (row["method"], row["path"]) == ("POST", "/servers")
     ]
     (sent,) = {row["headers"]["idempotency-key"] for row in orders}
     assert key == sent
     assert request_id
     assert request_id in failed["msg"]
-    again = Play(lab, max_charge="0.00")
+    again = Play(emulated, max_charge="0.00")
     found = again("server", name="a", **ORDER)
     assert (found["failed"], found["changed"], found["charge"]) == (False, False, None)
-    assert charged(lab) == ["5.00"]
-    assert account_problems(lab, play, again) == []
+    assert charged(emulated) == ["5.00"]
+    assert account_problems(emulated, play, again) == []
 
 
 # --- what is reported once (M26, M57)
@@ -284,10 +284,10 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
 
 def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Path) -> None:
     """The answer of the order is lost: its replay shows no password."""
-    lab = Account()
-    play = Play(lab)
+    emulated = Account()
+    play = Play(emulated)
     file = tmp_path / "root"
-    lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
+    emulated.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
     desired = {"name": "a", "root_password_file": str(file), **ORDER}
     made, again = play("server", **desired), play("server", **desired)
     (warning,) = made["warnings"]
@@ -296,7 +296,7 @@ def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Pat
     assert (again["changed"], again["warnings"], file.exists()) == (False, [], False)
     assert play("server_password", name="a", password_file=str(file))["changed"]
     assert len(file.read_text().strip()) >= 8
-    assert account_problems(lab, play) == []
+    assert account_problems(emulated, play) == []
 
 
 def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """On what terms ``ensure`` acts.
+    """How ``ensure`` acts.
 
     - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be
       known.
@@ -223,7 +223,7 @@ def ensure(
     inputs: Any,
     *,
     id: str | None = None,
-    terms: ApplyOptions = ApplyOptions(),
+    options: ApplyOptions = ApplyOptions(),
 ) -> Outcome:
     """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for
     example).
@@ -233,31 +233,31 @@ def ensure(
     """
     current = _lookup(request, resource, inputs, id)
     if current is not None:
-        return _ensure_existing(request, resource, inputs, current, id, terms)
+        return _ensure_existing(request, resource, inputs, current, id, options)
     if type(inputs) is not resource.Inputs:
         inputs = _whole(resource, inputs)
-    options = PlanOptions(
-        priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse"
+    plan_options = PlanOptions(
+        priced=options.priced, predicted=options.dry_run, scopes="warn" if options.dry_run else "refuse"
     )
-    planned = plan(request, resource, Checked(inputs, {}, inputs), options=options)
+    planned = plan(request, resource, Checked(inputs, {}, inputs), options=plan_options)
     for warning in planned.warnings:
         request.warn(warning)
     if planned.refusals:
         raise InvalidInput(dict(planned.refusals), resource.title)
     cost, taken = planned.cost, planned.takeover
     before = shown(resource, taken.state) if taken else None
-    if isinstance(resource, Priced) and terms.priced and taken is None:
-        terms.approve(cost)
-    if terms.dry_run:
+    if isinstance(resource, Priced) and options.priced and taken is None:
+        options.approve(cost)
+    if options.dry_run:
         if cost is not None:
             remark_on_balance(request, cost)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
-    if taken is not None and terms.priced:
-        request = replace(request, approve=terms.approve)  # should it be paid after all
+    if taken is not None and options.priced:
+        request = replace(request, approve=options.approve)  # should it be paid after all
     refuse_other_mode(request.client, request.declared_mode)
-    saving = replace(request, save=lambda made: terms.save(_stamped(made, request.mode)))
+    saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
-    state = _created(request, resource, inputs, made, terms.save, terms.wait)
+    state = _created(request, resource, inputs, made, options.save, options.wait)
     return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
 
 
@@ -267,25 +267,29 @@ def _ensure_existing(
     inputs: Any,
     current: Any,
     id: str | None,
-    terms: ApplyOptions,
+    options: ApplyOptions,
 ) -> Outcome:
     """Wait for what is still being made, then change it where it differs."""
     before, settled = shown(resource, current), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
-        if terms.dry_run or not terms.wait:
-            if not (settled and terms.wait):
+        if options.dry_run or not options.wait:
+            if not (settled and options.wait):
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
         current = resume(request, resource, current, inputs)
     planned = plan(
-        request, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run)
+        request,
+        resource,
+        Checked(inputs, {}, inputs),
+        current,
+        options=PlanOptions(predicted=options.dry_run),
     )
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         request.warn(warning)
     if planned.action != "unchanged":
-        return _ensure_change(request, resource, inputs, current, planned, before, id, terms)
+        return _ensure_change(request, resource, inputs, current, planned, before, id, options)
     after = shown(resource, current)
     if settled and not planned.changes:
         return Outcome("updated", before, after, current, settled)
@@ -300,7 +304,7 @@ def _ensure_change(
     planned: Plan,
     before: Mapping[str, Any],
     id: str | None,
-    terms: ApplyOptions,
+    options: ApplyOptions,
 ) -> Outcome:
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
@@ -310,11 +314,11 @@ def _ensure_change(
         if resource.replacement != "free":
             raise Unchangeable(_cannot_change(resource, current, found))
         inputs = _whole(resource, inputs, current)
-        if terms.dry_run:
+        if options.dry_run:
             return Outcome("replaced", before, predict(resource, inputs, None), None, found)
         delete(request, resource, current)
-        state = create(request, resource, inputs, wait=terms.wait)
-    elif terms.dry_run:
+        state = create(request, resource, inputs, wait=options.wait)
+    elif options.dry_run:
         return Outcome("updated", before, planned.predicted, None, found)
     else:
         state = update(request, resource, current, inputs, found.fields)
@@ -366,7 +370,7 @@ def ensure_absent(
     inputs: Any,
     *,
     id: str | None = None,
-    terms: ApplyOptions = ApplyOptions(),
+    options: ApplyOptions = ApplyOptions(),
 ) -> Outcome:
     """Bring the account to not having the object. An order of it that is still under way is waited for:
     it may become a server.
@@ -382,7 +386,7 @@ def ensure_absent(
             f"deleted via the API; auto-renew is off"
         )
         return Outcome("unchanged", None, None, None)
-    if not terms.dry_run:
+    if not options.dry_run:
         delete(request, resource, current)
     return Outcome("deleted", shown(resource, current), None, None)
 

@@ -38,7 +38,7 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
             session = Session(reading if dry_run else live)
             context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
             ensure = apply.ensure_absent if absent else apply.ensure
-            return ensure(context, resource, checked.inputs, id=id, terms=ApplyOptions(dry_run=dry_run))
+            return ensure(context, resource, checked.inputs, id=id, options=ApplyOptions(dry_run=dry_run))
 
         yield bring
 

@@ -85,7 +85,7 @@ def ensure(
 ) -> Outcome:
     checked = check(SERVER, inputs or GOOD)
     context = harness.context(identity="ansible:/server/web-1", name_is_identity=True)
-    return apply.ensure(context, SERVER, checked.inputs, id=id, terms=ApplyOptions(**terms))
+    return apply.ensure(context, SERVER, checked.inputs, id=id, options=ApplyOptions(**terms))
 
 
 def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
@@ -102,7 +102,7 @@ def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
     checked = check(SERVER, GOOD)
     context = harness.context(name_is_identity=True)
     assert (
-        apply.ensure_absent(context, SERVER, checked.inputs, terms=ApplyOptions(dry_run=True)).action
+        apply.ensure_absent(context, SERVER, checked.inputs, options=ApplyOptions(dry_run=True)).action
         == "deleted"
     )
     assert apply.ensure_absent(context, SERVER, checked.inputs).action == "deleted"

@@ -79,7 +79,7 @@ class ResourceModule(HostingModule):
             outcome = apply.Outcome("unchanged", None, None, None)
         else:
             ensure = apply.ensure_absent if self.is_absent(task) else apply.ensure
-            outcome = ensure(request, resource, checked.inputs, id=id, terms=options)
+            outcome = ensure(request, resource, checked.inputs, id=id, options=options)
         if outcome.changed:
             task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
         _report(task, request, outcome)

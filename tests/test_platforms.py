@@ -1,4 +1,4 @@
-"""Machines where locks cannot work: both frontends refuse a purchase with one line, and send nothing."""
+"""Platforms. Where locks cannot work, both frontends refuse a purchase with one line, and send nothing."""
 
 import errno
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.rehearsal import warm_python
 from tests.ansible.in_process import Play
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account
@@ -70,3 +71,13 @@ def test_ansible_refuses_to_buy(unusable: str) -> None:
     result = Play(account)("server", name="web", tariff_id=1, os="debian-12")
     assert result["failed"]
     assert_refused(account, result["msg"], unusable)
+
+
+@pytest.mark.parametrize(("platform", "is_forked"), [("linux", True), ("darwin", False)])
+def test_a_rehearsal_forks_on_linux_only(
+    platform: str, is_forked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(sys, "executable", warm_python.PYTHON)  # the test's own may be warm already
+    with warm_python.forked():
+        assert (sys.executable != warm_python.PYTHON) is is_forked

@@ -67,7 +67,7 @@ class Row:
 
 
 class Shape(NamedTuple):
-    """All columns in their order with their defaults, those whose default is made anew, and those that must
+    """All columns in their order with their defaults, those with a default factory, and those that must
     be given.
     """
 

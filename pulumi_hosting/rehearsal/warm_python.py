@@ -118,9 +118,9 @@ class WarmPython:
 @contextlib.contextmanager
 def forked() -> Iterator[None]:
     """Processes that are started inside through ``sys.executable`` are warm. Where they are already, nothing
-    changes.
+    changes, nor outside of Linux: macOS may end a process that forks with its system libraries loaded.
     """
-    if sys.executable != PYTHON:
+    if sys.executable != PYTHON or sys.platform != "linux":
         yield
         return
     with tempfile.TemporaryDirectory(prefix="python-") as folder:

@@ -1,0 +1,23 @@
+"""A sample of the damaged answers; ``make test-crash`` tries all of them."""
+
+from tests.client.fuzz import answers, problems
+
+EVERY = 12
+"""So many damaged answers are one in the sample."""
+
+
+def test_a_damaged_answer_is_an_error_of_ours_or_tells_no_lie() -> None:
+    tried, wrong = problems(EVERY)
+    assert wrong == []
+    assert tried > 1000
+
+
+def test_every_operation_with_a_shape_is_damaged() -> None:
+    from pulumi_hosting.api.operations import OPERATIONS
+
+    shaped = {
+        row.id
+        for row in OPERATIONS
+        if any(isinstance(model, type) and model not in (bytes, dict) for model in row.responses.values())
+    }
+    assert shaped <= {answer.operation.id for answer in answers()}

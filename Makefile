@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix sanity lint fmt bench simulate generate generate-check collection-docs lock clean
+.PHONY: help demo test test-all test-matrix test-crash sanity lint fmt bench simulate generate generate-check collection-docs lock clean
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -34,6 +34,10 @@ test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, mol
 
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)
+
+test-crash: $(READY)  ## kill commands at every request and run them again; damage every answer (ARGS="--jobs 4")
+	@$(BIN)/python -m tests.client.fuzz
+	@$(BIN)/python -m tests.crash $(ARGS)
 
 sanity: $(READY)  ## run ansible-test over the collection: sanity and units, under the ansible-core of this environment
 	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py

@@ -106,6 +106,12 @@ class Network(httpx.BaseTransport):
             self.service.handle_request(request)
         self.late.clear()
 
+    def may_die(self) -> None:
+        """The process may be killed here, after an answer and before what it means is saved."""
+        if self.rng.random() < self.fault_rate / 2:
+            self.happened.append("killed before the state was saved")
+            raise Killed
+
     # --- what the test does
 
     def sleep(self, seconds: float) -> None:

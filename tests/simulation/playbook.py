@@ -9,7 +9,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from tests.ansible.in_process import task_of
 from tests.ansible.test_specs import module
-from tests.simulation.network import Killed, Network
+from tests.simulation.network import Network
 from tests.simulation.stack import SimulatedClock, StepFailed
 
 Tasks = Sequence[tuple[str, Mapping[str, Any]]]
@@ -58,12 +58,12 @@ class Playbook:
 
         task.request = request  # type: ignore[method-assign]  # the task makes a session of its own
         result = module(name).MODULE.answer(task)
-        if self.network.rng.random() < self.network.fault_rate / 2:
-            raise Killed
+        self.network.may_die()
         result = {
             **result,
             "action": name,
             "failed": "failure" in result,
+            "warnings": task.warnings,
             "invocation": {"module_args": dict(task.params)},
         }
         self.results.append(result)

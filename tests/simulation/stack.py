@@ -13,7 +13,7 @@ from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import InterruptibleClock, ProviderSession
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.resources import RESOURCES
-from tests.simulation.network import BASE_URL, Killed, Network
+from tests.simulation.network import BASE_URL, Network
 
 Declared = Mapping[str, tuple[str, Mapping[str, Any]]]
 """Name in the program → kind and inputs, in the order of the program. An input ``=other`` is the id of
@@ -84,6 +84,16 @@ class Stack:
         for name in list(self.entries):
             self._read(session, name)
 
+    def destroy(self) -> None:
+        """Delete everything that is in the state, the last first."""
+        session = self._process()
+        for name in [name for name, entry in self.entries.items() if entry.unfinished]:
+            self._read(session, name)
+        self._delete_replaced(session)
+        for name in list(reversed(self.entries)):
+            self._delete(session, self.entries[name])
+            del self.entries[name]
+
     @property
     def managed(self) -> list[ManagedObject]:
         """What the stack manages, for the account check."""
@@ -113,6 +123,7 @@ class Stack:
                 old.inputs = inputs
             elif not difference.replaces:
                 outputs = adapter.update(old.id, old.outputs, inputs)
+                self.network.may_die()
                 old.inputs, old.outputs = inputs, outputs
             elif difference.delete_before_replace:
                 self._delete(session, old)
@@ -133,7 +144,7 @@ class Stack:
                 raise StepFailed(f"{name}: {partial}") from None
             id, outputs, unfinished = partial.id, dict(partial.outputs), partial.refresh
             self.messages.append(str(partial))
-        self._may_die()
+        self.network.may_die()
         if replaced is not None:
             self.leaving.append((name, replaced))
         self.entries[name] = Entry(kind, id, inputs, outputs, unfinished)
@@ -147,6 +158,7 @@ class Stack:
                 found = self._adapter(session, entry.kind).read(entry.id, entry.outputs, entry.inputs)
             except PartialFailure as partial:
                 raise StepFailed(f"{name}: {partial}") from None
+        self.network.may_die()
         if found is None:
             del self.entries[name]
             return
@@ -162,7 +174,7 @@ class Stack:
     def _delete(self, session: ProviderSession, entry: Entry) -> None:
         with self._reported(entry.id):
             self._adapter(session, entry.kind).delete(entry.id, entry.outputs)
-        self._may_die()
+        self.network.may_die()
 
     # --- parts
 
@@ -174,12 +186,6 @@ class Stack:
         if value[1:] not in self.entries:
             raise StepFailed(f"{value[1:]} is not there")
         return self.entries[value[1:]].id
-
-    def _may_die(self) -> None:
-        """The process may be killed after the answer and before the state is saved."""
-        if self.network.rng.random() < self.network.fault_rate / 2:
-            self.network.happened.append("killed before the state was saved")
-            raise Killed
 
     def _reported(self, name: str) -> "_Reported":
         return _Reported(self.messages, name)

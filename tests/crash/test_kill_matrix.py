@@ -1,0 +1,37 @@
+"""A sample of the kill matrix; ``make test-crash`` runs all of it."""
+
+import pytest
+
+from tests.crash.cases import ANSIBLE, PULUMI, Case, cases
+from tests.crash.cell import Cell, reference, run
+from tests.crash.killing import WRITE_POINTS
+from tests.crash.pairs import sample
+
+PARTS = 8
+EACH = 2
+"""So many cells of each case are run here."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_killed_and_run_again_nothing_is_bought_twice_or_lost(part: int) -> None:
+    for cell in sample(cases()[part::PARTS], EACH):
+        assert run(cell).problems == [], f'python -m tests.crash --only "{cell}"'
+
+
+@pytest.mark.parametrize("frontend", ["dynamic", "native", "ansible"])
+@pytest.mark.parametrize("point", WRITE_POINTS)
+def test_an_order_killed_while_it_is_sent_is_one_server(frontend: str, point: str) -> None:
+    command = "play" if frontend == "ansible" else "up"
+    case = Case(frontend, command, "server 201", "create")
+    exchange = reference(case).sent.index("POST /v1/servers")
+    verdict = run(Cell(case, exchange, point))  # type: ignore[arg-type]  # one of them
+    assert (verdict.problems, verdict.stop) == ([], None)
+
+
+def test_every_resource_and_paid_action_has_cases() -> None:
+    from pulumi_hosting.actions import ACTIONS
+    from pulumi_hosting.resources import RESOURCES
+
+    assert {subject.kind for subject in PULUMI.values()} == set(RESOURCES)
+    charging = {kind for kind, action in ACTIONS.items() if action.charges}
+    assert charging <= {subject.kind for subject in ANSIBLE.values()}

@@ -243,3 +243,14 @@ def test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again(
     assert [str(server["id"]) for server in harness.living] == [state.id]
     assert harness.charges == 1
     assert any("an earlier order" in line and end in line for line in harness.messages)
+
+
+def test_an_order_under_way_is_waited_for_though_the_program_was_edited(harness: ResourceHarness) -> None:
+    """The edited order has another key, and the first one is in no list of servers yet."""
+    harness.fault({"panel_timeout": "active"})
+    with pytest.raises(WaitTimeout, match="run again"):
+        harness.order(wait_timeout=0.0)
+    with pytest.raises(ResourceError, match="exists already"):
+        harness.order({**GOOD, "os": "ubuntu-24.04"})
+    assert [server["os"] for server in harness.living] == [GOOD["os"]]
+    assert harness.charges == 1

@@ -1,5 +1,8 @@
-"""Files, folders and Python names that the documentation mentions exist."""
+"""Files, folders, Python names and messages that the documentation mentions exist."""
 
+import ast
+import errno
+import os
 import re
 import subprocess
 from importlib import import_module
@@ -68,3 +71,33 @@ def test_python_names_that_a_page_mentions_exist(page: Path) -> None:
             if not is_pattern and not hasattr(import_module(module), attribute):
                 missing.append(name)
     assert missing == []
+
+
+TABLE_OF_MESSAGES = re.compile(r"^\| (?:It stops with|Message) \|.*\n\|.*\n((?:\|.*\n)+)", re.MULTILINE)
+VARYING = re.compile(r"…|\bN\b|[();:,]| and |'[^']*'")
+"""Between the parts of a message that are the same each time."""
+
+
+def messages() -> set[str]:
+    """Every text of the package's code; what is filled in at run time ends a text."""
+    return {
+        node.value
+        for path in (ROOT / "pulumi_hosting").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_messages_that_a_page_quotes_exist() -> None:
+    quoted = {
+        part.strip()
+        for page in pages()
+        for rows in TABLE_OF_MESSAGES.findall(page.read_text(encoding="utf-8"))
+        for row in rows.splitlines()
+        for message in CODE.findall(row.split(" | ")[0])
+        for part in VARYING.split(message)
+        if " " in part.strip()
+    }
+    assert len(quoted) > 15
+    known = "\n".join([*messages(), os.strerror(errno.EROFS)])
+    assert sorted(part for part in quoted if part not in known) == []

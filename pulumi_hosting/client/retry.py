@@ -134,14 +134,14 @@ def is_passing(error: HostingError) -> bool:
 class Outcome(Enum):
     """What one failed attempt reveals about the writes of its call."""
 
-    DECIDED = "a response from behind the key layer: no attempt was processed, or the response names what was"
+    DECIDED = "a response from after the key check: no attempt was processed, or the response names what was"
     UNTOUCHED = "this attempt was not processed; earlier ones may have been"
     UNKNOWN = "this attempt may have been processed"
 
 
 def outcome(operation: Operation, error: HostingError) -> Outcome:
     """What the ``error`` of one attempt reveals. A request with a key is answered from the stored outcome, so
-    a refusal that comes from behind the key layer (400, 402, 409) shows that no earlier attempt succeeded;
+    a refusal from after its key check (400, 402, 409) shows that no earlier attempt succeeded;
     401, 403, 404, 429 and 503 may come from before it. Without a key nothing shows how far a request came
     that was answered with 5xx."""
     if not operation.is_write:

@@ -29,7 +29,7 @@ EVENTS: dict[str, tuple[Any, bool]] = {
     "429": (refusal(429, "rate_limited", Retry_After="1"), False),
     "504": (refusal(504, "upstream_timeout"), True),
 }
-# An answer from behind the key layer: it decides what became of the call.
+# An answer from after the service's key check: it decides what the outcome of the call is.
 DECIDING = {
     "402": refusal(402, "insufficient_funds"),
     "400": refusal(400, "os_not_allowed"),

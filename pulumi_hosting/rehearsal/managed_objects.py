@@ -121,8 +121,12 @@ class _KnownFromTasks:
             # Replaced, or an order that has become a server.
             self.objects.pop((kind, str(before["id"])), None)
         name = str(reported.get("name") or reported.get("url") or reported.get("address") or "")
+        names = _names(kind, reported)
+        for known in [found for found in self._names if found[0] == kind and found[1].startswith("order:")]:
+            if names & self._names[known]:  # a task that failed reported the order of this object
+                self.objects.pop(known, None)
         self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
-        self._names[kind, id] = _names(kind, reported)
+        self._names[kind, id] = names
 
     def _remove(self, kind: str, before: Mapping[str, Any]) -> None:
         named = {str(before.get("id") or "")}

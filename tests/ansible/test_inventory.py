@@ -269,6 +269,38 @@ def test_addresses_cost_one_request_each(inventory: LocalInventory) -> None:
     )
 
 
+@pytest.mark.parametrize("cache", [False, True])
+def test_filters_come_before_the_addresses(inventory: LocalInventory, cache: bool) -> None:
+    """Only the hosts that the filters keep cost a request; a filter that reads the addresses comes after."""
+    ids = inventory.order(*(f"web-{n}" for n in range(15)))
+    options: dict[str, Any] = {"addresses": True, **(cached(inventory) if cache else {})}
+    before = len(inventory.requests())
+    found = inventory.listed(
+        {**options, "filters": ["hosting_name == 'web-7'", "hosting_addresses | length > 1"]}
+    )
+    assert list(found.hosts) == ["web-7"]
+    assert found.hosts["web-7"]["hosting_addresses"]
+    assert inventory.requests()[before:] == ["/servers limit=100", f"/servers/{ids[7]}/ips "]
+    # Another filter asks for what is not known yet, and no more.
+    again = inventory.listed({**options, "filters": "hosting_name in ['web-7', 'web-8']"})
+    assert [len(host["hosting_addresses"]) > 0 for host in again.hosts.values()] == [True, True]
+    assert len(inventory.requests()) - before == (3 if cache else 5)
+    late = inventory.listed({**options, "filters": "hosting_addresses | length > 9"})
+    assert late.hosts == {}
+    assert len(inventory.requests()) - before == (3 + 13 if cache else 5 + 16)
+
+
+def test_warnings_name_a_count_and_the_first_ids(inventory: LocalInventory) -> None:
+    ids = inventory.order(*["twin"] * 15)
+    (filtered,) = inventory.listed({"filters": "nowhere == 1"}).warnings
+    assert f"for 15 servers ({', '.join(ids[:5])}, …): 'nowhere' is undefined" in filtered
+    (renamed,) = inventory.listed({}).warnings
+    assert renamed == (
+        f"15 servers ({', '.join(ids[:5])}, …) are all called 'twin'. "
+        f"Their hosts are {', '.join(f'twin-{id}' for id in ids[:5])}, …"
+    )
+
+
 def test_a_server_without_an_address_is_still_a_host(inventory: LocalInventory) -> None:
     inventory.order("web-1")
     (server,) = inventory.client().servers.list()
@@ -373,7 +405,7 @@ def test_a_key_from_a_template_or_extra_variables(
         ({"api_filters": {"status": "running"}}, "api_filters: status: "),
         (
             {"connect_with": "ipv4_dns_ptr"},
-            "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each",
+            "connect_with: ipv4_dns_ptr needs the addresses of the hosts, one request each",
         ),
         ({"connect_with": "private_ipv4"}, "private_ipv4"),
         (

@@ -96,9 +96,11 @@ options:
     default: []
   addresses:
     description:
-      - Read the addresses of every server with their reverse DNS into the variable C(hosting_addresses).
-      - "This costs one request for each server. Some deployments allow 20 such requests a minute, so 100
-        servers take about five minutes there. Use it with O(cache)."
+      - Read the addresses of the hosts with their reverse DNS into the variable C(hosting_addresses).
+      - "This costs one request for each host. Some deployments allow 20 such requests a minute, so 100
+        hosts take about five minutes there. Use it with O(cache)."
+      - "O(filters) are applied before, so that only the hosts that they keep cost a request. Those that read
+        C(hosting_addresses) or C(ansible_host), themselves or through an extra variable, are applied after."
       - "Each is a dictionary with C(id) (C(server id/address id)), C(address), C(version), C(primary),
         C(ptr), C(gateway), C(netmask), C(price_monthly) and C(added_at)."
     type: bool
@@ -191,7 +193,7 @@ compose:
   due_on: hosting_next_due_at[:10]
 
 ---
-# Connect by reverse DNS. This reads the addresses of every server, so it is cached for a day.
+# Connect by reverse DNS. This reads the addresses of every host, so it is cached for a day.
 plugin: hosting.cloud.servers
 addresses: true
 connect_with: [ipv4_dns_ptr, public_ipv4]
@@ -212,7 +214,12 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.vars import combine_vars
 from ansible.vars.reserved import is_reserved_name
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils.account_servers import GONE, Server, read_servers
+from ansible_collections.hosting.cloud.plugins.plugin_utils.account_servers import (
+    GONE,
+    Account,
+    Server,
+    Source,
+)
 from ansible_collections.hosting.cloud.plugins.plugin_utils.host_names import connection_address, host_names
 
 try:
@@ -228,7 +235,9 @@ Host = tuple[Server, dict[str, Any]]
 
 FILES = ("hosting.yml", "hosting.yaml", "hosting_cloud.yml", "hosting_cloud.yaml")
 API_FILTERS = ("status", "ip")
-CACHE_FORMAT = 1
+SHOWN = 5
+"""So many ids of servers, or names of hosts, are in a message at most."""
+CACHE_FORMAT = 2
 """Increment it when the format of what is cached changes, so that an old cache is not misread."""
 
 
@@ -245,9 +254,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         self._check(config)
-        servers = sorted(self._servers(path, cache), key=lambda server: int(server["id"]))
+        account = self._account(path, cache)
+        servers = sorted(account.servers, key=lambda server: int(server["id"]))
         hosts = [(server, self._variables(server)) for server in servers if self._is_selected(server)]
+        late = [expression for expression in self._filters if self._reads_addresses(expression)]
         for expression in self._filters:
+            if expression not in late:
+                hosts = self._filtered(expression, hosts)
+        if self.get_option("addresses"):
+            servers = account.with_addresses([server for server, _variables in hosts])
+            hosts = [(server, self._variables(server)) for server in servers]
+        for expression in late:
             hosts = self._filtered(expression, hosts)
         self._add(hosts)
 
@@ -273,7 +290,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             )
         if "ipv4_dns_ptr" in self.get_option("connect_with") and not self.get_option("addresses"):
             raise AnsibleParserError(
-                "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each. "
+                "connect_with: ipv4_dns_ptr needs the addresses of the hosts, one request each. "
                 "Next: set addresses: true"
             )
         name = self._variable("name")
@@ -312,7 +329,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     # --- servers
 
-    def _servers(self, path: str, may_be_cached: bool) -> list[Server]:
+    def _account(self, path: str, may_be_cached: bool) -> Account:
         """The servers, from the cache if that is allowed and holds them, else from the API."""
         api_key, base_url = (
             self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url")
@@ -321,32 +338,39 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()
         }
         filters = {name: value for name, value in resolved.items() if value is not None}
-        uses_cache = self.get_option("cache")
+        source = Source(
+            api_key,
+            base_url,
+            self.NAME,
+            self.get_option("timeout"),
+            self.get_option("strict"),
+            self.display,
+        )
         # Another key or filter is another request: it must not be answered with this one's cached servers.
         request = json.dumps(
             [CACHE_FORMAT, api_key, base_url, filters, self.get_option("addresses")], sort_keys=True
         )
         cache_key = f"{self.get_cache_key(path)}_{hashlib.sha256(request.encode()).hexdigest()[:16]}"
-        if uses_cache and may_be_cached:
+
+        def keep(servers: list[Server]) -> None:
+            if self.get_option("cache"):
+                self._cache[cache_key] = servers
+
+        if self.get_option("cache") and may_be_cached:
             try:
-                cached: list[Server] = self._cache[cache_key]
+                return Account(source, self._cache[cache_key], keep)
             except KeyError:
                 pass
-            else:
-                return cached
-        servers = read_servers(
-            api_key,
-            base_url,
-            filters,
-            plugin=self.NAME,
-            timeout=self.get_option("timeout"),
-            with_addresses=self.get_option("addresses"),
-            strict=self.get_option("strict"),
-            display=self.display,
+        servers = source.servers(filters)
+        keep(servers)
+        return Account(source, servers, keep)
+
+    def _reads_addresses(self, expression: str) -> bool:
+        """Whether the expression, or an extra variable that it may use, needs the addresses."""
+        texts = [expression, *map(str, self._vars.values())]
+        return bool(self.get_option("addresses")) and any(
+            name in text for name in (self._variable("addresses"), "ansible_host") for text in texts
         )
-        if uses_cache:
-            self._cache[cache_key] = servers
-        return servers
 
     # --- hosts
 
@@ -431,7 +455,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if given != name:
                 renamed.setdefault(name, {})[id] = given
         for name, given_by_id in renamed.items():
-            hosts = ", ".join(given_by_id.values())
+            hosts = first_of(list(given_by_id.values()))
             if len(given_by_id) > 1:
                 self.display.warning(
                     f"{servers_in_words(given_by_id)} are all called {name!r}. Their hosts are {hosts}"
@@ -451,6 +475,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
 
 def servers_in_words(ids: Iterable[str]) -> str:
-    """``server 1`` or ``servers 1, 2``."""
+    """``server 1``, ``servers 1, 2`` or ``137 servers (1, 2, 3, 4, 5, …)``."""
     listed = list(ids)
+    if len(listed) > SHOWN:
+        return f"{len(listed)} servers ({first_of(listed)})"
     return f"server{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first few names."""
+    return ", ".join([*names[:SHOWN], *(["…"] if len(names) > SHOWN else [])])

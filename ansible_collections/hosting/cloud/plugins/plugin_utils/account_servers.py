@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleParserError
@@ -18,62 +20,92 @@ Server = dict[str, Any]
 GONE = ("cancelled", "terminated")
 
 
-def read_servers(
-    api_key: str | None,
-    base_url: str | None,
-    filters: Mapping[str, str],
-    *,
-    plugin: str,
-    timeout: float,
-    with_addresses: bool,
-    strict: bool,
-    display: Any,
-) -> list[Server]:
-    """The servers that match ``filters`` (parameters of the API's ``list_servers``).
+@dataclass(frozen=True)
+class Source:
+    """Where an inventory reads.
 
     - ``plugin``: the plugin's name, for the user agent. ``timeout``: seconds to wait for one response.
-    - ``with_addresses``: read the addresses of each server too, with one request each.
     - ``strict``: raise for a server that cannot be read; else leave it out with a warning on ``display``.
-
-    Raises ``AnsibleParserError``: one line with the problem and the next step.
     """
-    from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable
 
-    if refusal := unusable():
-        raise AnsibleParserError(refusal["msg"])
+    api_key: str | None
+    base_url: str | None
+    plugin: str
+    timeout: float
+    strict: bool
+    display: Any
 
-    from pulumi_hosting.client.client import Client
-    from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-    from pulumi_hosting.planning import apply
-    from pulumi_hosting.resources import RESOURCES
-    from pulumi_hosting.resources.powers import listed
-    from pulumi_hosting.session.request import Request
-    from pulumi_hosting.session.session import Session
+    def servers(self, filters: Mapping[str, str]) -> list[Server]:
+        """The servers that match ``filters`` (parameters of the API's ``list_servers``).
 
-    servers = RESOURCES["server"]
-    try:
-        with Client(
-            api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {plugin}"
-        ) as client:
-            request = Request(Session(client), identity=f"ansible:inventory/{plugin}", warn=display.warning)
-            if not strict:
-                request.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
+        Raises ``AnsibleParserError``: one line with the problem and the next step.
+        """
+        with self._request() as request:
+            from pulumi_hosting.planning.apply import shown
+            from pulumi_hosting.resources import RESOURCES
+            from pulumi_hosting.resources.powers import listed
+
+            servers = RESOURCES["server"]
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {state.id: apply.shown(servers, state) for state in listed(request, servers, **filters)}
-            if with_addresses:
-                return [
-                    {**server, "addresses": _addresses(request, server, display)} for server in found.values()
-                ]
-        return list(found.values())
-    except InvalidInput as error:
-        problem = (
-            "api_filters: "
-            + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items())
-            + ". Next: correct it"
-        )
-    except HostingError as error:
-        problem = str(error)
-    raise AnsibleParserError(problem)
+            found = {state.id: shown(servers, state) for state in listed(request, servers, **filters)}
+            return list(found.values())
+
+    def addresses(self, servers: Iterable[Server]) -> list[list[dict[str, Any]]]:
+        """The addresses of each server, one request each. Raises ``AnsibleParserError``."""
+        with self._request() as request:
+            return [_addresses(request, server, self.display) for server in servers]
+
+    @contextmanager
+    def _request(self) -> Iterator[Request]:
+        from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable
+
+        if refusal := unusable():
+            raise AnsibleParserError(refusal["msg"])
+
+        from pulumi_hosting.client.client import Client
+        from pulumi_hosting.client.exceptions import HostingError, InvalidInput
+        from pulumi_hosting.session.request import Request
+        from pulumi_hosting.session.session import Session
+
+        try:
+            with Client(
+                self.api_key,
+                self.base_url,
+                timeout=self.timeout,
+                read_only=True,
+                user_agent=f"ansible {self.plugin}",
+            ) as client:
+                warn = self.display.warning
+                request = Request(Session(client), identity=f"ansible:inventory/{self.plugin}", warn=warn)
+                if not self.strict:
+                    request.skip_damaged = lambda error: warn(f"one server is left out: {error}")
+                yield request
+                return
+        except InvalidInput as error:
+            fields = "; ".join(f"{name}: {reason}" for name, reason in error.fields.items())
+            problem = f"api_filters: {fields}. Next: correct it"
+        except HostingError as error:
+            problem = str(error)
+        raise AnsibleParserError(problem)
+
+
+@dataclass
+class Account:
+    """The servers of a source. ``keep`` caches them."""
+
+    source: Source
+    servers: list[Server]
+    keep: Callable[[list[Server]], None]
+
+    def with_addresses(self, chosen: list[Server]) -> list[Server]:
+        """The ``chosen`` servers with their addresses. Asks for those that are not known yet."""
+        known = {server["id"]: server for server in self.servers}
+        missing = [server for server in chosen if "addresses" not in server]
+        if missing:
+            for server, addresses in zip(missing, self.source.addresses(missing), strict=True):
+                known[server["id"]] = {**server, "addresses": addresses}
+            self.keep(list(known.values()))
+        return [known[server["id"]] for server in chosen]
 
 
 def _addresses(request: Request, server: Server, display: Any) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ def address_of(server: dict[str, Any], version: int) -> str | None:
 def reverse_dns_name(server: dict[str, Any]) -> str | None:
     """The reverse DNS name of the server's ``public_ipv4`` address."""
     public = address_of(server, 4)
-    names = (entry["ptr"] for entry in server["addresses"] if entry["address"] == public)
+    names = (entry["ptr"] for entry in server.get("addresses", ()) if entry["address"] == public)
     return next((name for name in names if is_host_name(name)), None)
 
 

@@ -26,18 +26,26 @@ def plain_address(text: str) -> str:
         raise ValueError("must be an IPv4 or IPv6 address") from None
 
 
+FRESH = 60.0  # seconds for which the addresses of a server are believed
+
+
 def of_server(request: Request, server_id: str, *, fresh: bool = False) -> list[m.Ip] | None:
     """Every address of a server, v4 and v6; None if there is no such server."""
     if fresh:
         request.reads.forget("ips", server_id)
 
-    def fetch() -> list[m.Ip] | None:
-        try:
-            return list(request.client.servers.ips.list(int(server_id)))
-        except NotFound:
-            return None
+    def ask() -> dict[str, list[m.Ip]]:
+        return {"list_server_ips": list(request.client.servers.ips.list(int(server_id)))}
 
-    return request.shared(("ips", server_id), fetch)
+    try:
+        return request.session.snapshot(part_of(server_id), ask, FRESH)["list_server_ips"]
+    except NotFound:
+        return None
+
+
+def part_of(server_id: str) -> str:
+    """The part of the snapshot that holds the addresses of a server."""
+    return f"ips {server_id}"
 
 
 def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:

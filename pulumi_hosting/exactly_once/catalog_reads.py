@@ -1,8 +1,8 @@
-"""What the catalog says, asked once per process (API document, "Catalog"). Prices and stock are as of
-then.
+"""What the catalog says, and other short lists, asked once per process or run (API document, "Catalog").
+Prices and stock are as of then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -10,25 +10,31 @@ from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 from pulumi_hosting.session.request import Request
 
 _FRESH = 300.0  # seconds
+_RUN = 86400.0  # the same, longer than a run takes
 
 
 def tariffs(request: Request) -> Mapping[int, m.Tariff]:
-    return request.shared(
-        ("tariffs",), lambda: {tariff.id: tariff for tariff in request.client.catalog.tariffs()}, _FRESH
-    )
+    return {tariff.id: tariff for tariff in _listed(request, "list_tariffs", request.client.catalog.tariffs)}
 
 
 def os_images(request: Request) -> Mapping[str, m.OsImage]:
-    return request.shared(
-        ("os",), lambda: {image.slug: image for image in request.client.catalog.os_images()}, _FRESH
-    )
+    images = _listed(request, "list_os_images", request.client.catalog.os_images)
+    return {image.slug: image for image in images}
 
 
 def zones(request: Request) -> Mapping[str, m.Zone]:
     """By top-level domain, without the dot."""
-    return request.shared(
-        ("zones",), lambda: {zone.ending: zone for zone in request.client.catalog.zones()}, _FRESH
-    )
+    return {zone.ending: zone for zone in _listed(request, "list_zones", request.client.catalog.zones)}
+
+
+def ssh_keys(request: Request) -> list[m.SshKey]:
+    """The account's keys, as of a minute ago at most."""
+    ask = request.client.ssh_keys.list
+    return request.session.snapshot("ssh_keys", lambda: {"list_ssh_keys": ask()}, 60.0)["list_ssh_keys"]
+
+
+def _listed(request: Request, operation: str, ask: Callable[[], Iterable[Any]]) -> list[Any]:
+    return request.session.snapshot(operation, lambda: {operation: [*ask()]}, _FRESH)[operation]
 
 
 def zone_of(request: Request, name: str) -> m.Zone | None:
@@ -38,19 +44,22 @@ def zone_of(request: Request, name: str) -> m.Zone | None:
 
 
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
-    """The price of an order, one expensive question per distinct order; None where the service gives none."""
+    """The price of an order, one expensive question per distinct order and run; None where the service gives
+    none."""
 
-    def fetch() -> m.Quote | None:
+    def ask() -> list[m.Quote]:
         try:
-            return request.client.catalog.quote(tariff_id=tariff_id, **period)
+            return [request.client.catalog.quote(tariff_id=tariff_id, **period)]
         except NotFound:
-            return None
+            return []
         except ApiError as error:
             if error.status == 400:  # the order will be refused with better words
-                return None
+                return []
             raise
 
-    return request.shared(("quote", tariff_id, *sorted(period.items())), fetch, _FRESH)
+    part = f"quote {tariff_id} {sorted(period.items())}"
+    found = request.session.snapshot(part, lambda: {"get_quote": ask()}, _RUN)["get_quote"]
+    return found[0] if found else None
 
 
 def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:

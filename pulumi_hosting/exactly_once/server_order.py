@@ -55,8 +55,10 @@ from pulumi_hosting.exactly_once.server_search import (
     may_be_proven,
     must_be_allowed,
     namesake,
+    pending_orders,
     world,
 )
+from pulumi_hosting.session.account_snapshot import WORLD
 from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.key_owner import account
@@ -132,7 +134,8 @@ class ServerOrder:
     request: Request
     body: m.ServerCreate
     attempt: int = 0
-    started: datetime | None = field(default=None, init=False)
+    began: float | None = field(default=None, init=False)
+    """When the first request was sent, by the monotonic clock."""
 
     @property
     def name(self) -> str:
@@ -167,7 +170,7 @@ class ServerOrder:
             if found := self._found():
                 return found
             looked_again = False
-            self.started = self.request.service_now()
+            self.began = self.request.clock.monotonic()
             for key in self.keys():
                 try:
                     answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
@@ -208,7 +211,7 @@ class ServerOrder:
                     last.get("process") != own
                     and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
                 ):
-                    request.reads.forget("world")
+                    request.reads.forget(WORLD)
                 local_files.write(scope, purpose, {"process": own, "at": time.time()})
                 try:
                     yield
@@ -250,7 +253,9 @@ class ServerOrder:
                 )
             self.request.info(f"waiting for order {known} ({pending[0].status})")
             wait.pause()
-            self.request.reads.forget("world")
+            under_way = pending_orders(self.request, wait.next * 0.9)  # one list for all that wait
+            if any(order.invoice_id not in under_way for order in pending):
+                self.request.reads.forget(WORLD)
 
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
@@ -287,7 +292,7 @@ class ServerOrder:
             raise ResourceError(
                 f"{error.summary} — no money moved and no server was made. Next: run again later"
             ) from None
-        self.request.reads.forget("world")
+        self.request.reads.forget(WORLD)
         return self._found(after_sending=True), True
 
     def _look_again(self) -> Ordered | None:
@@ -298,7 +303,7 @@ class ServerOrder:
         wait = Poller(request.clock, _UNDER_WAY if request.name_is_identity else 0.0, request.poll_interval)
         while True:
             request.clock.sleep(request.poll_interval)
-            request.reads.forget("world")
+            request.reads.forget(WORLD)
             if found := self._found(after_sending=True):
                 return found
             if wait.over:
@@ -335,7 +340,8 @@ class ServerOrder:
             return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
         if answer.root_password is not None and answer.root_password.reveal():
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
-            # reading could only lose it.
+            # reading could only lose it. Whoever has the name's turn next must see whose it is.
+            self.request.ownership.add(self.request.identity, str(answer.server.id))
             return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
         if server is None:
@@ -358,9 +364,17 @@ class ServerOrder:
     def _was_just_placed(self, order: m.Order) -> bool:
         """Whether this call placed the order: its answer may be a replay to a key of an earlier run."""
         return (
-            self.started is not None
+            self.began is not None
             and order.created_at is not None
-            and order.created_at > self.started - _CLOCKS_DIFFER
+            and order.created_at > self._started() - _CLOCKS_DIFFER
+        )
+
+    def _started(self) -> datetime:
+        """When the first request was sent, by the service's clock; now, if none was. Not asked for before
+        that, since hardly anybody needs it."""
+        clock, began = self.request.clock, self.began
+        return self.request.service_now() - timedelta(
+            seconds=0.0 if began is None else clock.monotonic() - began
         )
 
     def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
@@ -458,7 +472,7 @@ class ServerOrder:
 
     def _unexplained_invoices(self) -> Iterator[int]:
         net: dict[int, Decimal] = {}
-        started = self.started or self.request.service_now()
+        started = self._started()
         for movement in self.request.client.balance.transactions(since=started - _MONEY_WINDOW):
             if movement.invoice_id is not None:
                 sign = 1 if movement.direction == "debit" else -1

@@ -3,17 +3,21 @@ still being ordered.
 """
 
 from datetime import timedelta
+from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
+from pulumi_hosting.session.account_snapshot import WORLD
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
 ORDER_PREFIX = "order:"
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
-SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
+SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
+REPORT_AGE = 60.0  # the same for what is only reported
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
 
 
@@ -169,15 +173,27 @@ def candidates(request: Request) -> list[m.Server]:
     ]
 
 
-def world(request: Request) -> tuple[list[m.Order], list[m.Server]]:
+def world(request: Request, max_age: float = SNAPSHOT_AGE) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
     Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
     what an own order adds is told apart by its claim."""
-    return request.shared(
-        ("world",),
-        lambda: (list(request.client.orders.list()), list(request.client.servers.list())),
-        max_age=SNAPSHOT_AGE,
-    )
+
+    def ask() -> dict[str, list[Any]]:
+        return {
+            "list_orders": list(request.client.orders.list()),
+            "list_servers": list(request.client.servers.list()),
+        }
+
+    def ask_again(operation: str, id: str) -> m.Server | None:
+        try:
+            shown = request.client.servers.get(int(id))
+        except NotFound:
+            return None
+        # as the list shows it
+        return m.Server.model_construct(**{name: getattr(shown, name) for name in m.Server.model_fields})
+
+    found = request.session.snapshot(WORLD, ask, max_age, ask_again)
+    return found["list_orders"], found["list_servers"]
 
 
 def living_servers(request: Request) -> list[m.Server]:

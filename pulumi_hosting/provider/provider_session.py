@@ -16,7 +16,7 @@ from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.key_owner import know_account
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 
@@ -106,6 +106,7 @@ class ProviderSession(Session):
                             f"{flag}hosting:{name} …"
                         )
                 self._client = self._connect(api_key, base_url)
+                self.reads.watch(self._client)
             return self._client
 
     def unreachable(self) -> TransportError | None:
@@ -120,7 +121,7 @@ class ProviderSession(Session):
                     self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN
                 ) as probe:
                     try:
-                        know_account(client, probe.me())
+                        account(client, probe.me)
                     except TransportError as error:
                         self._unreachable = error
                     except HostingError:

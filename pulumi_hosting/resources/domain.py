@@ -187,6 +187,9 @@ def _is_unlisted_order(state: DomainState) -> bool:
     )
 
 
+_FRESH = 30.0  # seconds for which a list of domains is believed
+
+
 class DomainBase(base.Resource[DomainInputs, DomainState]):
     """The four methods of a domain."""
 
@@ -216,11 +219,18 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _listed(request: Request) -> Mapping[str, m.Domain]:
         """The domains of the account by name and by number."""
 
-        def fetch() -> dict[str, m.Domain]:
-            living = [domain for domain in request.client.domains.list() if not _is_gone(domain)]
-            return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
+        def ask() -> dict[str, list[m.Domain]]:
+            return {"list_domains": list(request.client.domains.list())}
 
-        return request.shared(("domains",), fetch, 30.0)
+        def ask_again(operation: str, id: str) -> m.Domain | None:
+            try:
+                return request.client.domains.get(int(id))
+            except NotFound:
+                return None
+
+        listed = request.session.snapshot("domains", ask, _FRESH, ask_again)["list_domains"]
+        living = [domain for domain in listed if not _is_gone(domain)]
+        return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
 
     def _named(self, request: Request, name: str) -> m.Domain | None:
         return self._listed(request).get(name)
@@ -233,13 +243,18 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 raise ResourceError(
                     f"{id!r} is neither the id of a domain nor its name. Next: correct it"
                 ) from None
-        if request.reads.many("domain") and (found := self._listed(request).get(id)):
+        walk = request.reads.walks["list_domains"]
+        found: m.Domain | None = walk.find(
+            id, lambda: request.client.domains.list().pages(), request.clock.monotonic, _FRESH
+        )
+        if found is not None and not _is_gone(found):
             return found
         try:
             found = request.client.domains.get(int(id))
         except NotFound:
-            return None
-        return None if _is_gone(found) else found
+            found = None
+        walk.remember(id, found)
+        return None if found is None or _is_gone(found) else found
 
     # --- making
 

@@ -17,6 +17,7 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.resources.powers import Findable, Sandboxed, Validated
+from pulumi_hosting.session.account_snapshot import Change
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 
@@ -74,11 +75,11 @@ def _domain(ip: m.Ip) -> str | None:
 
 def _remember(request: Request, server_id: str, ip_id: int, domain: str | None) -> None:
     """Write it into the list that is shared: reading the list again is expensive on some deployments."""
-
-    def written(found: list[m.Ip] | None) -> list[m.Ip] | None:
-        return [ip.model_copy(update={"ptr": domain}) if ip.id == ip_id else ip for ip in found or []] or None
-
-    request.reads.amend(("ips", server_id), written)
+    part, operation, key = address_list.part_of(server_id), "list_server_ips", str(ip_id)
+    snapshot = request.reads.snapshot
+    known = snapshot.row(part, operation, key, request.clock.monotonic(), address_list.FRESH)
+    if known is not None:
+        snapshot.apply(Change("set", part, operation, key, known.model_copy(update={"ptr": domain})))
 
 
 class PtrResource(

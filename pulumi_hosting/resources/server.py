@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
@@ -43,9 +44,9 @@ from pulumi_hosting.resources.server_reads import (
     adoptable_server,
     fingerprints_of,
     how_it_ended,
-    listed_server,
     living_server,
     must_have_scope_for,
+    shared_server,
 )
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
@@ -81,11 +82,11 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if not (order.is_active and order.server_id):
                 return provisional(order, last)
             id = str(order.server_id)
-        server = listed_server(request, id) or living_server(request, id)
-        if server is None:
+        server = shared_server(request, id)
+        if server is None or server.is_gone:
             if last is not None and last.status and not is_simulated(id):
                 request.warn(
-                    f"{how_it_ended(request, id, last.name, last.next_due_at)}; a new one is ordered where "
+                    f"{how_it_ended(id, server, last.name, last.next_due_at)}; a new one is ordered where "
                     "the program declares it"
                 )
             return None
@@ -130,6 +131,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             request.ownership.add(request.identity, state.id)
             return self._taken(request, ordered.server, state, inputs, fingerprints)
         request.ownership.add(request.identity, state.id)
+        request.made.add(state.id)
         own = None if request.name_is_identity else ownership_tag(request.identity)
         return self._kept(
             state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints
@@ -142,7 +144,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """
         if not ids or not request.client.is_test_key:
             return ids
-        real = {str(key.id) for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
+        real = {str(key.id) for key in catalog_reads.ssh_keys(request)}
         return [id for id in ids if id in real]
 
     def _taken(
@@ -211,19 +213,14 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if "notes" in body:
             tag: str | None = state.ownership_tag or ownership_tag(request.identity)
             if request.name_is_identity:
-                server = living_server(request, state.id)
+                server = None if state.id in request.made else living_server(request, state.id)
                 tag = split_tag(server.notes)[1] if server else None
             else:
                 state = state.model_copy(update={"ownership_tag": tag})
             body["notes"] = with_tag(body["notes"] or "", tag) if tag else body["notes"]
-        try:
-            after = as_written(
-                request, from_api(request.client.servers.update(int(state.id), **body), state), state
-            )
-        finally:
-            request.reads.forget("servers")
-            if "name" in body:
-                request.reads.forget("world")
+        after = as_written(
+            request, from_api(request.client.servers.update(int(state.id), **body), state), state
+        )
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 

@@ -93,7 +93,6 @@ def send_power(
             "see why in the control panel (an unpaid renewal, perhaps), or leave power out"
         )
     request.client.servers.power(int(id), action="start" if power == "running" else "stop")
-    request.reads.forget("servers")
 
 
 def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> m.ReinstallResult:
@@ -108,7 +107,6 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
             "running again: a run that still shows the change erases the disk once more"
         ) from None
-    request.reads.forget("servers")
     return result
 
 
@@ -171,8 +169,6 @@ def delete_server(request: Request, server: m.Server) -> None:
             if living_server(request, id) is None:
                 return
             raise
-        request.reads.forget("servers")
-        request.reads.forget("world")
         if result.refunded is not None or along:
             credit = ""
             if result.refunded is not None:

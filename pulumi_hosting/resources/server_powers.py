@@ -10,7 +10,15 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, TAGGED, find_tagged, refuse_namesakes
+from pulumi_hosting.exactly_once.server_search import (
+    ORDER_PREFIX,
+    REPORT_AGE,
+    SNAPSHOT_AGE,
+    TAGGED,
+    find_tagged,
+    refuse_namesakes,
+    world,
+)
 from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.powers import (
     Adoptable,
@@ -38,10 +46,9 @@ from pulumi_hosting.resources.server_reads import (
     fingerprints_of,
     how_it_ended,
     known_keys,
-    living_server,
     remark_on_namesakes,
     renewal_remarks,
-    servers_at_first,
+    server_at_first,
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch
@@ -66,24 +73,19 @@ class ServerResource(
     sandbox = "listed"
 
     def find(self, request: Request, inputs: ServerInputs) -> ServerState | None:
-        """The living server of that name; one still being ordered counts too."""
-        if found := self._named(request, inputs.name):
-            return found
-        for order in request.client.orders.list():
-            if order.server_name == inputs.name and order.is_pending:
-                return provisional(order)
-        # An order that was carried out between the two looks is in neither; after it left the orders, it is
-        # among the servers.
-        return self._named(request, inputs.name)
-
-    @staticmethod
-    def _named(request: Request, name: str) -> ServerState | None:
-        living = matching(
-            request.client.servers.list(), lambda server: server.name == name and not server.is_gone
-        )
-        if len(living) > 1:
-            raise AmbiguousMatch(f"server name {name!r}", [str(server.id) for server in living])
-        return from_api(living[0]) if living else None
+        """The living server of that name; one still being ordered counts too. That there is none is
+        concluded from what an order may depend on."""
+        for max_age in (REPORT_AGE, SNAPSHOT_AGE):
+            orders, servers = world(request, max_age)
+            living = matching(servers, lambda server: server.name == inputs.name and not server.is_gone)
+            if len(living) > 1:
+                raise AmbiguousMatch(f"server name {inputs.name!r}", [str(server.id) for server in living])
+            if living:
+                return from_api(living[0])
+            for order in orders:
+                if order.server_name == inputs.name and order.is_pending:
+                    return provisional(order)
+        return None
 
     def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
@@ -181,9 +183,11 @@ class ServerResource(
         last one of its tariff.
         """
         name = desired.get("name")
-        return name is not None and (
-            any(order.server_name == name for order in request.client.orders.list())
-            or any(server.name == name and not server.is_gone for server in request.client.servers.list())
+        if name is None:
+            return False
+        orders, servers = world(request)
+        return any(order.server_name == name for order in orders) or any(
+            server.name == name and not server.is_gone for server in servers
         )
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
@@ -295,15 +299,12 @@ class ServerResource(
     def remarks(self, request: Request, state: ServerState) -> list[str]:
         if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
             return []
-        listed = servers_at_first(request)
-        if listed is None:
-            return []
         try:
-            server = listed.get(state.id) or living_server(request, state.id)
-            if server is None:
-                ended = how_it_ended(request, state.id, state.name, state.next_due_at)
+            server = server_at_first(request, state.id)
+            if server is None or server.is_gone:
+                ended = how_it_ended(state.id, server, state.name, state.next_due_at)
                 return [f"{ended}, and the state still has it. Next: pulumi up --refresh, to order a new one"]
-            return renewal_remarks(request, server, listed.values())
+            return renewal_remarks(request, server)
         except HostingError:
             return []
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
@@ -14,13 +13,21 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
 )
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.server_search import candidates, living_servers, may_be_proven, pending_order
+from pulumi_hosting.exactly_once.server_search import (
+    REPORT_AGE,
+    candidates,
+    living_servers,
+    may_be_proven,
+    pending_order,
+)
 from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.session.account_snapshot import WORLD
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
+_RUN = 86400.0  # seconds; longer than a run takes
 _DUE_SOON = timedelta(days=7)
 
 
@@ -67,55 +74,48 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         )
 
 
-def how_it_ended(request: Request, id: str, name: str | None, next_due_at: str | None) -> str:
-    """How a server that cannot be read any more has ended, as far as the account shows it."""
-    how = "is gone from the account"
-    statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
-    for status in statuses:
-        if any(
-            str(server.id) == id
-            for server in request.shared(("ended", status), partial(_of_status, request, status))
-        ):
-            how = f"was {status}"
+def how_it_ended(id: str, server: m.Server | None, name: str | None, next_due_at: str | None) -> str:
+    """How a server has ended, as far as the account shows it. ``server``: what a read of it shows, if
+    anything."""
+    how = "is gone from the account" if server is None else f"was {server.status}"
     due = f" (last due {next_due_at[:10]})" if next_due_at else ""
     return f"server {id}{f' ({name})' if name else ''} {how}{due}"
 
 
-def listed_server(request: Request, id: str) -> m.Server | None:
-    """The server in the list that everybody shares; None where it is not there, or or if so few are read
-    that a list costs more.
-    """
-    if not request.reads.many("server"):
-        return None
-    listed = request.shared(
-        ("servers",), lambda: {str(server.id): server for server in request.client.servers.list()}
-    )
-    server = listed.get(id)
-    return None if server is None or server.is_gone else server
+def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.Server | None:
+    """The server as a list shows it, at most ``max_age`` seconds old, else as it is; None where nothing shows
+    it any more."""
+    now, walk = request.clock.monotonic, request.reads.walks["list_servers"]
+    server: m.Server | None
+    if request.name_is_identity:
+        server = request.reads.snapshot.row(WORLD, "list_servers", id, now(), max_age)
+    else:
+        server = walk.find(id, lambda: request.client.servers.list().pages(), now, max_age)
+    if server is None or server.is_gone:
+        server = server_by_id(request, id)
+        walk.remember(id, server)
+    return server
 
 
-def servers_at_first(request: Request) -> dict[str, m.Server] | None:
-    """The living servers as this run first saw them, one list for all; None where they cannot be read,
-    found out once.
-    """
+def server_at_first(request: Request, id: str) -> m.Server | None:
+    """The server as this run first saw it. Where the key may not read it, that is found out once."""
+    refused = request.shared(("servers refused",), list[HostingError], _RUN)
+    if refused:
+        raise refused[0]
 
-    def fetch() -> dict[str, m.Server] | None:
-        try:
-            return {str(server.id): server for server in request.client.servers.list() if not server.is_gone}
-        except HostingError:
-            return None
+    def seen() -> m.Server | None:
+        now = request.clock.monotonic()
+        known: m.Server | None = request.reads.snapshot.row(WORLD, "list_servers", id, now, _RUN)
+        return known or shared_server(request, id, _RUN)
 
-    return request.shared(("servers at first",), fetch, 86400.0)
-
-
-def _of_status(request: Request, status: Literal["terminated", "cancelled"]) -> list[m.Server]:
     try:
-        return list(request.client.servers.list(status=status))
-    except HostingError:
-        return []
+        return request.shared(("server at first", id), seen, _RUN)
+    except HostingError as error:
+        refused.append(error)
+        raise
 
 
-def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Server]) -> list[str]:
+def renewal_remarks(request: Request, server: m.Server) -> list[str]:
     """Whether the server will be switched off within days: it is not renewed, or the balance is not
     enough.
     """
@@ -129,8 +129,10 @@ def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Serve
     balance = catalog_reads.balance(request)
     paid = [
         other.billing
-        for other in others
-        if other.billing and other.billing.auto_renew and other.billing.next_due_at
+        for other in request.reads.walks["list_servers"].whole(
+            lambda: request.client.servers.list().pages(), request.clock.monotonic, _RUN
+        )
+        if not other.is_gone and other.billing and other.billing.auto_renew and other.billing.next_due_at
     ]
     needed = sum(
         (
@@ -155,7 +157,7 @@ def known_keys(request: Request, wanted: Iterable[str]) -> dict[str, m.SshKey]:
     for fresh in (False, True):
         if fresh:
             request.reads.forget("ssh_keys")
-        known = {str(key.id): key for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
+        known = {str(key.id): key for key in catalog_reads.ssh_keys(request)}
         if known.keys() >= set(wanted):
             break
     return known
@@ -193,13 +195,19 @@ def charge_of(request: Request, server: m.Server) -> Decimal | None:
 
 
 def living_server(request: Request, id: str) -> m.Server | None:
+    """The server, unless it is gone."""
+    server = server_by_id(request, id)
+    return None if server is None or server.is_gone else server
+
+
+def server_by_id(request: Request, id: str) -> m.Server | None:
+    """The server; None where nothing shows it any more."""
     if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
         raise ResourceError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
     try:
-        server = request.client.servers.get(int(id))
+        return request.client.servers.get(int(id))
     except NotFound:
         return None
-    return None if server.is_gone else server
 
 
 def addresses_along(request: Request, server: m.Server) -> str:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
@@ -116,7 +117,7 @@ class SshKeyResource(
 
     def find(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
         """By fingerprint, else by name."""
-        keys = request.client.ssh_keys.list()
+        keys = catalog_reads.ssh_keys(request)
         same = self._same_material(keys, inputs.name, inputs.public_key)
         if same is None:
             named = [key for key in keys if key.name == inputs.name]
@@ -126,7 +127,7 @@ class SshKeyResource(
         return _from_api(same, inputs.public_key) if same else None
 
     def read(self, request: Request, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        for key in request.shared(("ssh_keys",), request.client.ssh_keys.list):
+        for key in catalog_reads.ssh_keys(request):
             if str(key.id) == id:
                 known = last.taken_over if last else None
                 return _from_api(
@@ -164,7 +165,7 @@ class SshKeyResource(
             or "public_key" not in fields
         ):
             return {}
-        keys = request.shared(("ssh_keys",), request.client.ssh_keys.list)
+        keys = catalog_reads.ssh_keys(request)
         found = self._same_material(keys, desired["name"], desired["public_key"])
         # an own key goes before the new one comes
         if found is None or found.name == desired["name"] or str(found.id) in request.owned:
@@ -172,7 +173,7 @@ class SshKeyResource(
         return {"name": _other_name(found)}
 
     def takeover(self, request: Request, inputs: SshKeyInputs) -> Takeover | None:
-        keys = request.shared(("ssh_keys",), request.client.ssh_keys.list)
+        keys = catalog_reads.ssh_keys(request)
         found = self._same_material(keys, inputs.name, inputs.public_key)
         if found is None or found.name != inputs.name or str(found.id) in request.owned:
             return None

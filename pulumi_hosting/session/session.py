@@ -1,9 +1,10 @@
 """What every request of one process, or one run, shares."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.session.account_snapshot import Answers
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
@@ -36,6 +37,8 @@ class Session:
         self._client = client
         self.clock = clock or Clock()
         self.reads = reads or Reads()
+        if client is not None:
+            self.reads.watch(client)
         self.ownership = ownership or Ownership()
         self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
         self.poll_interval = poll_interval
@@ -54,3 +57,13 @@ class Session:
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""
         return self.reads.get(key, fetch, self.clock.monotonic, max_age)
+
+    def snapshot(
+        self,
+        part: str,
+        ask: Callable[[], Answers],
+        max_age: float,
+        ask_again: Callable[[str, str], Any] = lambda operation, key: None,
+    ) -> dict[str, list[Any]]:
+        """A part of the snapshot of the account: see ``AccountSnapshot.get``."""
+        return self.reads.snapshot.get(part, ask, self.clock.monotonic, max_age, ask_again)

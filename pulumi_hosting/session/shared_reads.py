@@ -1,8 +1,7 @@
-"""Reads that many resources of one process share: sent once, and valid for a while.
+"""Reads that many resources share: sent once, and valid for a while.
 
-Engines ask about resources one by one. A thousand servers are ten pages of a list and a thousand requests
-otherwise, so the first to ask fetches the list and the others wait for it. The code that writes
-forgets the reads that are no longer true.
+The first to ask fetches an answer and the others wait for it. What a write makes untrue is forgotten, or
+brought up to date: by ``observe`` for the snapshot of the account, by the code that writes for all else.
 """
 
 import threading
@@ -10,11 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-T = TypeVar("T")
-Key = tuple[object, ...]
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.transport import HttpResponse
+from pulumi_hosting.session.account_snapshot import AccountSnapshot, Storage
+from pulumi_hosting.session.own_writes import changes_of, shown_again
+from pulumi_hosting.session.page_walk import PageWalk, SingleReads
 
-FEW = 4
-"""So many objects of a kind are read one by one; from then on the whole list is cheaper."""
+T = TypeVar("T")
+_CREATES = ("create_server", "register_domain", "transfer_domain")  # what was there before stays as it was
+Key = tuple[object, ...]
 
 
 @dataclass
@@ -27,12 +31,20 @@ class _Entry:
 
 
 class Reads:
-    """Thread-safe. ``now`` in the methods is any monotonic time in seconds, the same for all calls."""
+    """Thread-safe. ``now`` in the methods is any monotonic time in seconds, the same for all calls.
 
-    def __init__(self) -> None:
+    - ``snapshot``: what the account showed; ``storage``: where that is kept, the memory of this process by
+      default.
+    - ``walks``: the lists of objects that are read one by one, by their operation.
+    """
+
+    def __init__(self, storage: Storage | None = None) -> None:
         self._guard = threading.Lock()
         self._entries: dict[Key, _Entry] = {}
-        self._asked: dict[str, int] = {}
+        self.snapshot = AccountSnapshot(storage)
+        single = SingleReads()
+        self.walks = {operation: PageWalk(single) for operation in ("list_servers", "list_domains")}
+        self._doubted: set[str] = set()
 
     def get(self, key: Key, fetch: Callable[[], T], now: Callable[[], float], max_age: float) -> T:
         """What ``fetch`` answered at most ``max_age`` seconds ago, or answers now; several askers of one
@@ -55,24 +67,43 @@ class Reads:
             return found
 
     def forget(self, *prefix: object) -> None:
-        """Every answer whose key begins so."""
+        """Every answer whose key begins so, and the part of the snapshot with this name."""
+        self.snapshot.forget(" ".join(map(str, prefix)))
         with self._guard:
             for key, entry in self._entries.items():
                 if key[: len(prefix)] == prefix:
                     entry.at = None
                     entry.forgotten += 1
 
-    def amend(self, key: Key, change: Callable[[T], T]) -> None:
-        """Bring a remembered answer up to date with a write whose effect on it is known, where reading
-        again is expensive.
-        """
-        with self._guard:
-            entry = self._entries.get(key)
-            if entry is not None and entry.at is not None:
-                entry.value = change(entry.value)
+    def watch(self, client: Client) -> None:
+        """Bring the snapshot up to date with what this client sends, unless somebody else does that."""
+        watching = client.transport.observer
+        if watching is None or isinstance(getattr(watching, "__self__", None), Reads):
+            client.transport.observer = self.observe
 
-    def many(self, kind: str) -> bool:
-        """Count one more single read of ``kind``; whether they are so many by now that a list is cheaper."""
-        with self._guard:
-            self._asked[kind] = self._asked.get(kind, 0) + 1
-            return self._asked[kind] > FEW
+    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+        """Bring the snapshot up to date with a request of ours that was answered, or may have been carried
+        out (``response`` is None). Raises nothing: the answer must reach whoever waits for it."""
+        try:
+            self._observe(request, response)
+        except Exception:  # noqa: BLE001  # then this process knows nothing any more, and asks again
+            self.snapshot = AccountSnapshot()
+
+    def _observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+        operation = request.operation
+        changes = [*changes_of(request, response)]
+        # What this process has put in doubt, its next read of the object makes certain.
+        if operation.id == "get_order" or request.path.rpartition("/")[2] in self._doubted:
+            changes += shown_again(request, response)
+        for change in changes:
+            if change.action == "doubt":
+                self._doubted.add(change.key)
+            elif change.operation == "list_servers":
+                self._doubted.discard(change.key)
+            self.snapshot.apply(change)
+            walk = self.walks.get(change.operation)
+            if walk is not None:
+                walk.remember(change.key, None)
+            elif change.action == "forget" and operation.id not in _CREATES:
+                for walk in self.walks.values():
+                    walk.forget()

@@ -18,7 +18,7 @@ from pulumi_hosting.session.errors import (
     ResourceError,
     WaitTimeout,
 )
-from tests.resources.conftest import GOOD, KillingTransport, ProcessKilled, ResourceHarness
+from tests.resources.conftest import GOOD, EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness
 from tests.resources.orders import READINGS, WrongClock, exchanges_of_an_order, names
 
 
@@ -233,9 +233,10 @@ def test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again(
     harness: ResourceHarness, end: str, name_is_identity: bool
 ) -> None:
     harness.fault({"panel_timeout": end})
-    transport = AfterThePurchase(meanwhile=lambda: harness.control("POST", "/clock", {"advance": 31}))
+    clock = EmulatorClock(harness.control)  # time passes for the process too
+    transport = AfterThePurchase(meanwhile=lambda: clock.sleep(31))
     with pytest.raises(OrderFailed, match=f"ended as {end}.*returned.*run again"):
-        harness.order(transport=transport, name_is_identity=name_is_identity)
+        harness.order(transport=transport, name_is_identity=name_is_identity, clock=clock)
     assert transport.sent.count("POST /v1/servers") == 1
     assert harness.living == []
     assert harness.charges == 0

@@ -40,8 +40,9 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
     params = validated.validated_parameters
     memory = RunMemory(
         RunFiles(play.folder),
-        account=lambda: play.key.split("_")[1],
-        key=play.key,
+        account=lambda: str(params["api_key"]).split("_")[1],
+        rights=lambda: str(params["api_key"]),
+        key=str(params["api_key"]),
         holder=play.host,
         check_mode=play.check_mode,
     )

@@ -1,8 +1,11 @@
 """Playbooks beyond the ladder of each resource: ambiguous names, slow orders, refusals, check mode."""
 
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.ansible.conftest import Ansible
 from tests.support.waiting import wait_until
@@ -147,3 +150,46 @@ def test_a_generated_password_is_not_returned_and_a_warning_says_so(ansible: Ans
     assert "root_password" not in played["order"]["server"]
     assert "its generated root password was discarded" in " ".join(played["order"]["warnings"])
     assert "root_password" not in played.output
+
+
+def test_the_tasks_and_hosts_of_a_run_share_one_snapshot(ansible: Ansible) -> None:
+    """Four hosts at a time, each in a process of its own. The files go with the run."""
+    order(ansible, "old")
+    declared = {"name": "{{ inventory_hostname }}-{{ item }}", "tariff_id": 1, "os": "debian-12"}
+    play: dict[str, Any] = {
+        "hosts": "all",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+        "tasks": [
+            {**server("order", **declared), "loop": [1, 2]},
+            {**server("again", **declared), "loop": [1, 2]},
+            server("rename", name="{{ inventory_hostname }}-1", notes="changed"),
+            server("remove", name="{{ inventory_hostname }}-2", state="absent"),
+            server("gone", name="{{ inventory_hostname }}-2", state="absent"),
+        ],
+    }
+    playbook = ansible.home / "hosts.yml"
+    playbook.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    since = len(ansible.control("GET", "/requests?since=0"))
+    temporary = {"ANSIBLE_LOCAL_TEMP": str(ansible.home / "tmp")}
+    played = ansible.finish(
+        ansible.start_file(playbook, ("-i", "a,b,c,d,", "--forks", "4"), temporary), well=False
+    )
+    assert played.code == 0, played.output
+    sent = Counter(
+        f"{row['method']} {re.sub('[0-9]+', 'N', row['path'])}"
+        for row in ansible.control("GET", "/requests?since=0")[since:]
+    )
+    assert sent == {
+        # what is ordered, changed and removed, with a read of each before
+        "POST /servers": 8,
+        "PATCH /servers/N": 4,
+        "DELETE /servers/N": 4,
+        "GET /servers/N": 8,
+        # one look at the account and the catalog
+        **dict.fromkeys(["GET /me", "GET /orders", "GET /servers"], 1),
+        **dict.fromkeys(["GET /catalog/tariffs", "GET /catalog/os"], 1),
+    }
+    assert sorted(server["name"] for server in ansible.living) == [*(f"{host}-1" for host in "abcd"), "old"]
+    assert not list((ansible.home / "tmp").glob("**/*snapshot*"))

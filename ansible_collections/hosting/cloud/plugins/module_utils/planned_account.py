@@ -84,10 +84,16 @@ class PlannedTransport:
 
     def __init__(self, inner: Any, memory: RunMemory) -> None:
         self.inner, self._memory = inner, memory
+        self.shows_real = False
+        """Whether answers stay as they are."""
+
+    @property
+    def observer(self) -> Any:
+        return self.inner.observer
 
     def send(self, request: Any, *rest: Any, **options: Any) -> Any:
         operation, path = request.operation, request.path
-        if not self._memory.effects or operation.method != "GET":
+        if self.shows_real or not self._memory.effects or operation.method != "GET":
             return self.inner.send(request, *rest, **options)
         if operation.auth and self._memory.key_is_revoked:
             return _answer(
@@ -150,6 +156,13 @@ class PlannedTransport:
             return _answer(200, {"server_id": int(ids[0]), **quote})
         return _answer(200, self._with_addresses(_shown(item)) if kind == "server" else _shown(item))
 
+    def changed_list(self, operation: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """A whole list, or a price, as it would be."""
+        if operation == "get_quote":
+            return [self._changed(operation, [], {}, row) or row for row in rows]
+        found = self._changed(operation, [], {}, {"data": rows, "next_cursor": None})
+        return rows if found is None else list(found["data"])
+
     def _changed(
         self, operation: str, ids: list[str], query: dict[str, str], found: dict[str, Any]
     ) -> dict[str, Any] | None:
@@ -208,6 +221,47 @@ class PlannedTransport:
         for item in whole:
             set_fields(item, changed.get(f"{server_id}/{item['id']}", {}))
         return whole
+
+
+class PlannedSnapshot:
+    """The snapshot of an account as it would be after the planned changes. What is kept is the real one."""
+
+    def __init__(self, real: Any, memory: RunMemory, transport: PlannedTransport) -> None:
+        self._real, self._memory, self._transport = real, memory, transport
+
+    def get(self, part: str, ask: Any, now: Any, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
+        if self._memory.key_is_revoked:
+            return dict(ask())  # it is refused
+        found = self._real.get(part, self._for_real(ask), now, max_age, self._for_real(ask_again))
+        return {operation: self._planned(operation, rows) for operation, rows in found.items()}
+
+    def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
+        return None  # whoever reads one object asks for it
+
+    def forget(self, part: str) -> None:
+        self._real.forget(part)
+
+    def _for_real(self, ask: Any) -> Any:
+        def asked(*given: Any) -> Any:
+            self._transport.shows_real = True
+            try:
+                return ask(*given)
+            finally:
+                self._transport.shows_real = False
+
+        return asked
+
+    def _planned(self, operation: str, rows: list[Any]) -> list[Any]:
+        from pulumi_hosting.client.results import Damaged
+        from pulumi_hosting.session.snapshot_text import plain, row_model
+
+        if not self._memory.effects:
+            return rows
+        damaged = [row for row in rows if isinstance(row, Damaged)]
+        before = [plain(row) for row in rows if not isinstance(row, Damaged)]
+        after = self._transport.changed_list(operation, before)
+        model = row_model(operation)
+        return [model.model_validate_json(json.dumps(row)) for row in after] + damaged
 
 
 def _id(item: Mapping[str, Any]) -> Any:

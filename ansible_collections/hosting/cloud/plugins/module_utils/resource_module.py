@@ -57,7 +57,7 @@ class ResourceModule(HostingModule):
         desired = named | self.implied(task)
         if (result := self.known_result(task, desired)) is not None:
             return result
-        request = task.request(f"{self.kind}/{self.identity(task, desired)}")
+        request = task.request(f"{self.kind}/{self.identity(task, desired)}", shared=True)
         if (result := self.begin(task, request)) is not None:
             return result
         checked = declared(resource, desired)

@@ -15,9 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pulumi_hosting.api.models import Me
+    from pulumi_hosting.client.client import Client
+    from pulumi_hosting.client.requests import HttpRequest
+    from pulumi_hosting.client.transport import HttpResponse
+    from pulumi_hosting.session.account_snapshot import Storage as SnapshotStorage
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.shared_reads import Reads
 
@@ -27,6 +33,9 @@ every account for it."""
 CHARGED, PREDICTED, PLANNED = "charged", "predicted", "planned"
 """The parts that are stored: charges, charges predicted by check mode, and changes predicted by check
 mode."""
+
+RUN_SECONDS = 86400.0
+"""Longer than a run takes."""
 
 FIRST_ID = 1_900_000_000
 """Ids of planned objects begin here. The service counts from 1, and simulated objects from 2,000,000,000 (API
@@ -60,6 +69,13 @@ class Storage(Protocol):
     def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
         """The content of one part, for one process at a time. Changes of it are kept."""
 
+    def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
+        """Where the snapshot of an account is kept; None: in this process. ``scope``: what tells it from
+        those of other accounts."""
+
+    def forget_snapshots(self) -> None:
+        """Ask every account again."""
+
 
 class InMemory:
     """Storage of one process. ``beneath``: where all other parts are kept."""
@@ -77,6 +93,13 @@ class InMemory:
             with self._beneath.open(part) as content:
                 yield content
 
+    def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
+        return None if self._beneath is None else self._beneath.snapshot(scope)
+
+    def forget_snapshots(self) -> None:
+        if self._beneath is not None:
+            self._beneath.forget_snapshots()
+
 
 class RunMemory:
     """The memory of one run, as one task uses it. See the methods by what they remember: charged, planned,
@@ -85,6 +108,7 @@ class RunMemory:
     - ``storage``: where it is kept.
     - ``account``: whose money the task spends. Called when it is needed first: it may ask the service.
     - ``key``: what stands for the task's API key and service, without telling them.
+    - ``rights``: what tells the key's rights from those of others. Called as ``account`` is.
     - ``holder``: what tells the task from those of other hosts.
     - ``check_mode``: whether charges are only predicted.
     - ``allowance``: what was booked for a task that goes on alone (``async``); None for all others.
@@ -96,11 +120,13 @@ class RunMemory:
         *,
         account: Callable[[], str],
         key: str = "",
+        rights: Callable[[], str] = lambda: "",
         holder: str = "",
         check_mode: bool = False,
         allowance: Decimal | None = None,
     ) -> None:
         self._storage, self._ask_account, self._key, self._holder = storage, account, key, holder
+        self._ask_rights = rights
         self._charges = PREDICTED if check_mode else CHARGED
         self._allowance = allowance
 
@@ -132,6 +158,7 @@ class RunMemory:
         """The same charges, and no predicted changes: for a task of which only the price is needed."""
         twin = copy.copy(self)
         twin._storage = InMemory({PLANNED: {}}, beneath=self._storage)
+        twin.__dict__.pop("reads", None)
         return twin
 
     @cached_property
@@ -295,10 +322,48 @@ class RunMemory:
 
     @cached_property
     def reads(self) -> Reads:
-        """Answers of the service that all parts of the task share."""
+        """Answers of the service that the tasks of the run share."""
         from pulumi_hosting.session.shared_reads import Reads
 
-        return Reads()
+        return Reads(self._storage.snapshot(lambda: self._scope))
+
+    @cached_property
+    def _scope(self) -> str:
+        """What tells the account, and what this key may see of it, from others."""
+        if self.account == UNKNOWN_ACCOUNT:
+            return self._key
+        return f"{self.account} {self._ask_rights()}"
+
+    def owner_of(self, client: Client) -> Me:
+        """Whose key the task's client has; asked once per run and key."""
+        from pulumi_hosting.session.account_snapshot import AccountSnapshot
+
+        if self.key_is_revoked:
+            return client.me()
+        kept = AccountSnapshot(self._storage.snapshot(lambda: self._key))
+        me: Me = kept.get("me", lambda: {"get_me": [client.me()]}, monotonic, RUN_SECONDS)["get_me"][0]
+        return me
+
+    def forget_owner(self) -> None:
+        """Ask again whose key it is."""
+        from pulumi_hosting.session.account_snapshot import AccountSnapshot
+
+        AccountSnapshot(self._storage.snapshot(lambda: self._key)).forget("me")
+
+    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+        """Bring the snapshot up to date with what the task has sent. Asks nothing."""
+        if not (request.operation.is_write or request.operation.id in ("get_server", "get_order")):
+            return
+        if "_scope" in self.__dict__ or self._knows_owner:
+            self.reads.observe(request, response)
+        elif request.operation.is_write:
+            self._storage.forget_snapshots()
+
+    @property
+    def _knows_owner(self) -> bool:
+        """Whether the account can be told without asking."""
+        kept = self._storage.snapshot(lambda: self._key)
+        return kept is None or bool(kept.load("me").rows)
 
 
 def spent_in(content: Mapping[str, Any], account: str, without: str = "") -> dict[str, Decimal]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -54,7 +55,8 @@ class ServerModule(ResourceModule):
         if state not in ACTIONS_OF_STATES:
             return None
         action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
-        result = action.act(task, request)
+        # What is done to the server must not depend on how another task saw it.
+        result = action.act(task, replace(request, session=task.request("").session))
         return self._with_file(task, result) if action.generates_password(task) else result
 
     def finish(
@@ -285,6 +287,14 @@ def server_named(task: Task, name: str) -> str:
     """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
     one."""
     from pulumi_hosting.actions import resolve
+    from pulumi_hosting.planning.check import declared
     from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.server_powers import SERVER
 
+    # Seen by another task of the run, perhaps.
+    found = SERVER.find(
+        task.request("server", read_only=True, shared=True), declared(SERVER, {"name": name}).inputs
+    )
+    if found is not None and not SERVER.is_provisional(found):
+        return str(found.id)
     return str(resolve(task.request("server", read_only=True), RESOURCES["server"], name=name).id)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import PlannedTransport
+from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import (
+    PlannedSnapshot,
+    PlannedTransport,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSION
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from pulumi_hosting.client.transport import HttpResponse
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.request import Request
+    from pulumi_hosting.session.shared_reads import Reads
 
 PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
 PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
@@ -111,11 +116,14 @@ class Task:
 
     def client(self, read_only: bool) -> Client:
         """A client for the task's key and address, which tells the task what its requests have done."""
+        from pulumi_hosting.session.key_owner import ask_through
+
         client = self.open_client(self.params, read_only)
         transport: Any = client.transport
         if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner
         transport.observer = self.observe
+        ask_through(client, lambda: self.memory.owner_of(client))
         planned: Any = PlannedTransport(transport, self.memory)
         client.transport = planned if self.check_mode else transport
         return client
@@ -124,6 +132,7 @@ class Task:
         """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps
         bought something."""
         operation = request.operation
+        self.memory.observe(request, response)
         if operation.id in PURCHASES:
             self._purchased(request, response)
         elif response is not None and response.status < 300 and operation.id in PAYMENTS:
@@ -141,7 +150,7 @@ class Task:
             given = "password" in json.loads(request.body or b"{}")
             self.replayed = not password and (password == "" or not given)
 
-    def request(self, what: str, *, read_only: bool | None = None) -> Request:
+    def request(self, what: str, *, read_only: bool | None = None, shared: bool = False) -> Request:
         """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is
         recognised.
 
@@ -156,13 +165,26 @@ class Task:
             raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
         client = self.client(self.check_mode if read_only is None else read_only)
         return Request(
-            Session(client, reads=self.memory.reads, declared_mode=params.get("mode")),
+            Session(
+                client,
+                reads=self._shared_reads(client.transport) if shared else None,
+                declared_mode=params.get("mode"),
+            ),
             identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
             name_is_identity=True,
             keeps_secrets=bool(params.get("root_password_file")),
             wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
             warn=self.warn,
         )
+
+    def _shared_reads(self, transport: Any) -> Reads:
+        """The reads of the run; in check mode as they would be after the planned changes."""
+        reads = self.memory.reads
+        if self.check_mode:
+            snapshot: Any = PlannedSnapshot(reads.snapshot, self.memory, transport)
+            reads = copy(reads)
+            reads.snapshot = snapshot
+        return reads
 
     def limit(self) -> Decimal | None:
         """The amount of ``max_charge``; None where the task has none.

@@ -50,6 +50,7 @@ try:
     from pulumi_hosting.client.transport import tls_context
 
     importlib.import_module("filelock")
+    importlib.import_module("pulumi_hosting.session.snapshot_text")
     importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
 except ImportError:  # the module then reports what is missing, and where
     pass
@@ -140,6 +141,7 @@ class ControllerAction(ActionBase):
         memory = RunMemory(
             files,
             account=lambda: _account_of(task),
+            rights=lambda: _rights_of(task),
             key=hashlib.sha256(f"{params['base_url']} {params['api_key']}".encode()).hexdigest(),
             holder=f"{(task_vars or {}).get('inventory_hostname', '')} {self._task._uuid}",
             check_mode=check_mode,
@@ -230,6 +232,8 @@ class ControllerAction(ActionBase):
         result: dict[str, Any] = self._execute_module(
             module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
         )
+        if wrap_async or result.get("changed") or result.get("failed"):
+            RunFiles(Path(constants.DEFAULT_LOCAL_TMP)).forget_snapshots()
         return result
 
     def _with(self, warnings: list[str], result: dict[str, Any]) -> dict[str, Any]:
@@ -277,3 +281,10 @@ def _account_of(task: Task) -> str:
         return UNKNOWN_ACCOUNT
     service = hashlib.sha256(str(task.params["base_url"]).encode()).hexdigest()[:16]
     return f"{me.account_id} {'live' if me.livemode else 'test'} {service}"
+
+
+def _rights_of(task: Task) -> str:
+    """What the task's key may do."""
+    from pulumi_hosting.session.key_owner import account
+
+    return " ".join(sorted(account(task.client(task.check_mode)).scopes))

@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import CHARGED, PLANNED, spent_in
+from ansible_collections.hosting.cloud.plugins.plugin_utils.private_files import (
+    locked,
+    read_private,
+    write_private,
+)
+from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SNAPSHOT, SnapshotFiles
 
 _RANDOM_LETTERS = 8  # of tempfile, after the process id in the name of the run's directory
 
@@ -33,28 +38,29 @@ class RunFiles:
     def open(self, part: str) -> Iterator[dict[str, Any]]:
         """The content of one part, for one process at a time. Changes of it are kept."""
         path = self._path(part)
-        with self._locked(path):
-            text = ""
-            with (
-                suppress(FileNotFoundError),
-                os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file,
-            ):
-                text = file.read()
+        with locked(path):
+            text = read_private(path)
             content: dict[str, Any] = json.loads(text) if text else {}
             yield content
             changed = json.dumps(content)
             if changed not in (text, "{}"):
-                handle, draft = tempfile.mkstemp(dir=self.folder)  # mode 0600
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(changed)
-                os.replace(draft, path)
+                write_private(path, changed)
 
     @contextmanager
     def one_module_at_a_time(self) -> Iterator[None]:
         """Let modules whose charges are limited run one after the other: each must know what those before it
         charged."""
-        with self._locked(self._path("modules")):
+        with locked(self._path("modules")):
             yield
+
+    def snapshot(self, scope: Callable[[], str]) -> SnapshotFiles:
+        """Where the snapshot of an account is kept. ``scope``: what tells it from those of other accounts."""
+        return SnapshotFiles(self.folder, scope)
+
+    def forget_snapshots(self) -> None:
+        """Ask every account again: it was changed in a way that is not known here."""
+        for path in self.folder.glob(f"{SNAPSHOT}*.json"):
+            path.unlink(missing_ok=True)
 
     def forget_planned(self) -> None:
         """Forget what check mode predicted: a task of this run has really changed something since."""
@@ -86,14 +92,6 @@ class RunFiles:
 
     def _path(self, part: str) -> Path:
         return self.folder / f"hosting.cloud.{part}.json"
-
-    @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
-        # a dependency of pulumi_hosting, which may be missing in the controller
-        from filelock import FileLock
-
-        with FileLock(f"{path}.lock", mode=0o600):
-            yield
 
 
 def _amounts(content: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,237 @@
+"""What a run costs in requests: each scenario is run, and the page docs/requests.md says what was counted."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.session.clock import Clock
+from tests.ansible.in_process import Play
+from tests.provider.processes import Entry, Process, provider_process
+from tests.support.account import Account
+
+PAGE = Path(__file__).parents[1] / "docs" / "requests.md"
+ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+UNLIMITED = 10**6
+
+
+@dataclass
+class Lab:
+    """An account with ``servers`` and ``domains``, and the requests since they were made."""
+
+    servers: int = 0
+    domains: int = 0
+    limited: bool = False
+    account: Account = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.account = Account()
+        self.account.control("PATCH", "/account", {"balance": "100000000"})
+        self.key = self.account.new_key(
+            scopes="full", rate_per_minute=UNLIMITED, rate_expensive_per_minute=UNLIMITED
+        )
+        with Client(self.key, self.account.base_url, transport=self.account.transport()) as client:
+            for number in range(self.servers):
+                client.servers.create(name=f"old-{number}", months=1, **ORDER)
+            for number in range(self.domains):
+                client.domains.register(name=f"old-{number}.com")
+        if self.limited:
+            self.key = self.account.new_key(scopes="full")
+        self.before = len(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.account.control("GET", "/requests"))
+
+    @property
+    def requests(self) -> Counter[str]:
+        """By method and path, with the ids left out."""
+        return Counter(
+            f"{row['method']} {re.sub(r'[0-9]+', 'N', row['path'])}" for row in self.rows()[self.before :]
+        )
+
+
+def play(lab: Lab, *tasks: dict[str, Any], **options: Any) -> None:
+    """One run of Ansible: each task as its worker process would run it."""
+    run = Play(lab.account, key=lab.key, **options)
+    for task in tasks:
+        run("server", **task)
+    assert not [result["msg"] for result in run.results if result["failed"]]
+
+
+def new(count: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"name": f"new-{number}", **ORDER, **more} for number in range(count)]
+
+
+def unchanged(count: int) -> list[dict[str, Any]]:
+    return [{"name": f"old-{number}", **ORDER} for number in range(count)]
+
+
+def process(lab: Lab) -> Process:
+    """A provider process, as one command of Pulumi starts it."""
+    return provider_process(lab.account, apiKey=lab.key)
+
+
+def declared(lab: Lab, servers: int, domains: int) -> list[tuple[str, Entry]]:
+    """The state of a stack that has the oldest of the account's objects: they are on the last pages."""
+    with Client(lab.key, lab.account.base_url, transport=lab.account.transport()) as client:
+        oldest = list(client.servers.list())[::-1][:servers]
+        names = list(client.domains.list())[::-1][:domains]
+    lab.before = len(lab.rows())
+    entries = []
+    for kind, found in (("server", oldest), ("domain", names)):
+        for item in found:
+            given = (
+                {"tariffId": 1.0, "os": "debian-12", "name": item.name}
+                if kind == "server"
+                else {"name": item.name}
+            )
+            inputs = {**given, "__identity": f"pulumi:t/dev/{kind}/{item.name}"}
+            entries.append(
+                (kind, Entry(str(item.id), {**inputs, "id": str(item.id), "mode": "live"}, inputs))
+            )
+    return entries
+
+
+def refresh(lab: Lab, servers: int, domains: int, parallel: int) -> None:
+    """``pulumi refresh``: the engine reads and compares one object after the other, some at a time."""
+    entries, run = declared(lab, servers, domains), process(lab)
+    with ThreadPoolExecutor(parallel) as pool:
+        found = list(pool.map(lambda entry: run.refresh(*entry), entries))
+    assert [entry.id for entry in found] == [entry.id for _kind, entry in entries]
+
+
+def up(lab: Lab, count: int) -> None:
+    """``pulumi up`` of a stack of new servers."""
+    run = process(lab)
+    for number in range(count):
+        run.create("server", f"new-{number}", {"tariffId": 1.0, "os": "debian-12", "name": f"new-{number}"})
+    assert len(lab.account.living) == lab.servers + count
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``run`` does it on an account with ``servers`` and ``domains``. ``at_most``: the bar."""
+
+    text: str
+    run: Callable[[Lab], None]
+    at_most: int
+    servers: int = 0
+    domains: int = 0
+    slow: bool = False
+
+
+def refreshed(n: int, m: int, servers: int, domains: int, **more: Any) -> Scenario:
+    pages = min(n, -(-servers // 100)) + min(m, -(-domains // 100))
+    what = f"{n:,} server{'s' if n > 1 else ''}" + (f" and {m} domains" if m else "")
+    beside = f"{servers:,} servers" + (f" and {domains} domains" if domains else "")
+    return Scenario(
+        f"`pulumi refresh` of {what}, on an account with {beside}",
+        partial(refresh, servers=n, domains=m, parallel=1),
+        pages + 4,
+        servers,
+        domains,
+        **more,
+    )
+
+
+SCENARIOS = [
+    Scenario("100 new servers in one loop, beside 37", lambda lab: play(lab, *new(100)), 110, 37),
+    Scenario("10 new servers, beside 1,000", lambda lab: play(lab, *new(10)), 40, 1000),
+    Scenario("100 tasks that change nothing", lambda lab: play(lab, *unchanged(100)), 8, 137),
+    Scenario(
+        "10 new servers with `notes` and `auto_renew`",
+        lambda lab: play(lab, *new(10, notes="web", auto_renew=False)),
+        30,
+        37,
+    ),
+    Scenario("10 new servers with `max_charge`", lambda lab: play(lab, *new(10, max_charge="100")), 20, 37),
+    Scenario("`--check` of 10 new servers", lambda lab: play(lab, *new(10), check_mode=True), 20, 37),
+    refreshed(1, 0, 1000, 0),
+    refreshed(3, 0, 1000, 0),
+    refreshed(10, 0, 10, 0),
+    refreshed(100, 20, 100, 20),
+    refreshed(1000, 200, 1000, 200),
+    Scenario("`pulumi up` of 10 new servers, beside 37", lambda lab: up(lab, 10), 26, 37),
+]
+
+
+@pytest.mark.parametrize("parallel", [4, 16])
+def test_a_refresh_in_parallel_costs_no_more(parallel: int) -> None:
+    """How many are read at once differs: 4 with dynamic resources, up to 16 with the plugin."""
+    lab = Lab(700, 120)
+    refresh(lab, 700, 120, parallel)
+    assert lab.requests.total() <= 7 + 2 + 4, lab.requests
+    assert lab.requests["GET /me"] == 1
+
+
+@cache
+def counted(number: int) -> Counter[str]:
+    scenario = SCENARIOS[number]
+    lab = Lab(scenario.servers, scenario.domains)
+    scenario.run(lab)
+    return lab.requests
+
+
+@pytest.mark.parametrize("number", range(len(SCENARIOS)), ids=[scenario.text for scenario in SCENARIOS])
+def test_a_run_costs_no_more_requests(number: int) -> None:
+    requests = counted(number)
+    assert requests.total() <= SCENARIOS[number].at_most, requests
+
+
+def table() -> Iterator[str]:
+    yield "| Run | Requests | At most |"
+    yield "|---|---|---|"
+    for number, scenario in enumerate(SCENARIOS):
+        yield f"| {scenario.text} | {counted(number).total()} | {scenario.at_most} |"
+
+
+def test_the_page_says_what_was_counted() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    missing = [line for line in table() if line not in page]
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize(
+    "late", [{"notes": "web"}, {"auto_renew": False}, {"notes": "web", "auto_renew": False}]
+)
+def test_a_late_setting_costs_one_patch(late: dict[str, Any]) -> None:
+    costs = []
+    for more in ({}, late):
+        lab = Lab(37)
+        play(lab, *new(5, **more))
+        costs.append(lab.requests)
+    assert costs[1] - costs[0] == Counter({"PATCH /servers/N": 5})
+    assert costs[0] - costs[1] == Counter()
+
+
+def test_a_quote_is_asked_once_per_distinct_order_and_run() -> None:
+    lab = Lab()
+    play(
+        lab,
+        *new(4, max_charge="1000"),
+        *[{**task, "name": f"long-{task['name']}", "months": 3} for task in new(4)],
+    )
+    play(lab, *[{**task, "name": f"b-{task['name']}"} for task in new(2, max_charge="1000")])
+    assert lab.requests["GET /catalog/quote"] == 2
+    assert lab.requests["GET /me"] == 2  # once per run and key
+
+
+def test_windows_of_the_rate_limit_cost_ten_requests_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order may depend on what is at most 30 seconds old, and a window of 20 orders takes 60 seconds."""
+    lab = Lab(37, limited=True)
+    monkeypatch.setattr(Clock, "monotonic", lambda self: lab.account.clock.now())
+    play(lab, *new(60))
+    assert len(lab.account.living) == 37 + 60
+    assert (
+        lab.requests["POST /servers"]
+        - 60
+        + sum(count for line, count in lab.requests.items() if line.startswith("GET"))
+        <= 10 + 2 * 10
+    )

@@ -80,7 +80,7 @@ class PageWalk:
             with self._lock:
                 if self._is_forgotten or self._at is None or now() - self._at > max_age:
                     self._begin(now(), pages())
-                while id not in self._found and not self._is_whole:
+                while not (id in self._found or id in self._written or self._is_whole):
                     if self._count >= self._allowed():
                         self._single.add()
                         return None

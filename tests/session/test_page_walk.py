@@ -104,6 +104,16 @@ def test_pages_are_read_again_when_they_are_old_or_a_write_came() -> None:
     assert account.requests == 3
 
 
+def test_what_was_written_is_read_singly_until_a_read_showed_it() -> None:
+    account = Account(1000)
+    account.read(1000)
+    account.walk.remember("1000", None)
+    account.read(1000)
+    account.walk.remember("1000", m.Server(id=1000, name="x", status="stopped"))
+    account.read(1000)
+    assert account.requests == 1 + 1
+
+
 def test_a_page_that_fails_is_asked_for_again() -> None:
     account = Account(50)
 

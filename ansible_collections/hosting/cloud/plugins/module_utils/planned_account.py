@@ -230,8 +230,9 @@ class PlannedSnapshot:
         self._real, self._memory, self._transport = real, memory, transport
 
     def get(self, part: str, ask: Any, now: Any, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
-        if self._memory.key_is_revoked:
-            return dict(ask())  # it is refused
+        # A revoked key is refused. The addresses may be those of a server that does not exist yet.
+        if self._memory.key_is_revoked or (self._memory.effects and part.startswith("ips ")):
+            return dict(ask())
         found = self._real.get(part, self._for_real(ask), now, max_age, self._for_real(ask_again))
         return {operation: self._planned(operation, rows) for operation, rows in found.items()}
 

@@ -202,7 +202,9 @@ class Client(Services):
             attempt,
             meta.request_id,
         )
-        return responses.read(request.operation, answer, meta, request.redact, self._wall())
+        return responses.read(
+            request.operation, answer, meta, request.redact, self._wall(), base_url=self.base_url
+        )
 
     # --- the object itself
 

@@ -39,14 +39,25 @@ _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in 
 _NOT_A_NUMBER, _INFINITY = re.compile(b"NaN"), re.compile(b"Infinity")
 
 
-def read(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor, now: float) -> Any:
+def read(
+    operation: Operation,
+    answer: HttpResponse,
+    meta: Meta,
+    redact: Redactor,
+    now: float,
+    *,
+    base_url: str = "",
+) -> Any:
     """The typed result, with ``meta``, or its error, raised. ``now`` is unix time, for a ``Retry-After`` that
-    is a date.
+    is a date; ``base_url`` is for the error of an address where no API answers.
     """
     if 300 <= answer.status < 400:
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
-        raise refusal(operation, answer, meta.request_id, redact, now)
+        error = refusal(operation, answer, meta.request_id, redact, now)
+        if base_url and _is_no_api(operation, error):
+            error.no_api_at(base_url)
+        raise error
     return with_meta(_result(operation, answer, meta, redact), meta)
 
 
@@ -284,7 +295,9 @@ def refusal(
             f"http_{answer.status}",
             f"the answer is {_kind(answer)} without the API's error envelope",
         )
-    return error_class(answer.status, code)(
+    # Every 404 of the service has the envelope. One without it is no proof that an object is gone.
+    kind = ApiError if code == "http_404" else error_class(answer.status, code)
+    return kind(
         status=answer.status,
         code=printable(code, redact, 64),
         message=printable(message, redact) if isinstance(message, str) else "",
@@ -293,6 +306,13 @@ def refusal(
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
     )
+
+
+def _is_no_api(operation: Operation, error: ApiError) -> bool:
+    """Whether the answer shows that the base URL is wrong: a 404 to a request that names no object, such as
+    ``GET /me``, or one without the envelope that every 404 of the service has.
+    """
+    return error.status == 404 and (error.code == "http_404" or "not_found" not in operation.error_codes)
 
 
 def _envelope(body: bytes) -> Mapping[str, Any]:

@@ -1,9 +1,11 @@
 """The error tree: every code has its class, its line and its next step."""
 
+import httpx
 import pytest
 
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import CODES, ApiError, error_class
+from tests.client.support import refusal, scripted
 
 
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
@@ -75,3 +77,36 @@ def test_an_unknown_code_is_reported_by_its_message_or_its_status() -> None:
         "short and stout (418 teapot)"
     )
     assert str(ApiError(status=418, code="teapot", message="")) == "the service answered 418 (418 teapot)"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        refusal(404, "not_found", "the API is under /v1"),
+        httpx.Response(404, html="<h1>Not Found</h1>"),
+    ],
+    ids=["envelope", "html"],
+)
+def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response: httpx.Response) -> None:
+    client, _ = scripted(response, base_url="https://api.example.com/api")
+    with pytest.raises(ApiError) as caught:
+        client.me()
+    line = str(caught.value)
+    assert line.startswith("get_me: no API answers at the base URL https://api.example.com/api. Next: correct ")
+    assert all(name in line for name in ("HOSTING_BASE_URL", "hosting:baseUrl", "base_url", "/v1"))
+    assert "account" not in line
+
+
+def test_a_404_of_an_object_is_about_the_object() -> None:
+    client, _ = scripted(refusal(404, "not_found"))
+    with pytest.raises(exceptions.NotFound, match="not found on this account"):
+        client.servers.get(20001)
+    with pytest.raises(exceptions.NotFound, match="not found on this account"):
+        client.catalog.quote(tariff_id=999, months=1)
+
+
+def test_a_404_without_the_envelope_does_not_mean_that_an_object_is_gone() -> None:
+    client, _ = scripted(httpx.Response(404, html="<h1>Not Found</h1>"))
+    with pytest.raises(ApiError, match=r"no API answers at the base URL .* Next: correct") as caught:
+        client.servers.get(20001)
+    assert not isinstance(caught.value, exceptions.NotFound)

@@ -88,11 +88,11 @@ def test_an_unknown_code_is_reported_by_its_message_or_its_status() -> None:
     ids=["envelope", "html"],
 )
 def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response: httpx.Response) -> None:
-    client, _ = scripted(response, base_url="https://api.example.com/api")
+    client, _ = scripted(response, base_url="https://example.com/api")
     with pytest.raises(ApiError) as caught:
         client.me()
     line = str(caught.value)
-    assert line.startswith("get_me: no API answers at the base URL https://api.example.com/api. Next: correct ")
+    assert line.startswith("get_me: no API answers at the base URL https://example.com/api. Next: correct")
     assert all(name in line for name in ("HOSTING_BASE_URL", "hosting:baseUrl", "base_url", "/v1"))
     assert "account" not in line
 

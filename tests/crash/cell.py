@@ -225,7 +225,7 @@ class World:
         return [f"{name} was printed" for name, secret in secrets.items() if secret in text]
 
     def charges(self) -> Counter[str]:
-        """Charges by operation, without those that the service makes by itself."""
+        """Charges by operation, without automatic ones."""
         rows = self.network.control("GET", "/ledger")
         return Counter(
             row["operation"]

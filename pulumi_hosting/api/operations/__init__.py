@@ -74,9 +74,14 @@ def by_id(operations: Iterable[Operation]) -> Mapping[str, Operation]:
 
 
 def area_at(path: str) -> tuple[Operation, ...]:
-    """The rows among which the one of ``path`` is, if there is one."""
+    """The rows among which the one of ``path`` is, if there is one: the whole table, where no area names the
+    beginning.
+    """
     first = path[1:].partition("/")[0]
-    return next((_area(name) for name, begin in AREAS.items() if first in begin), ())
+    for name, begin in AREAS.items():
+        if first in begin:
+            return _area(name)
+    return tuple(operation for area in AREAS for operation in _area(area))
 
 
 def _area(name: str) -> tuple[Operation, ...]:

@@ -1,19 +1,41 @@
 """What a user declares: one file per resource, its optional powers beside it. ``base`` holds the contract."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from pulumi_hosting.resources.base import Resource
-from pulumi_hosting.resources.domain_powers import DOMAIN
-from pulumi_hosting.resources.ptr import PTR
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
-from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.resources.ssh_key import SSH_KEY
-from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 
-RESOURCES: Mapping[str, Resource[Any, Any]] = {
-    resource.kind: resource for resource in (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK_SUBSCRIPTION)
+_HOMES = {
+    "server": ("server_powers", "SERVER"),
+    "domain": ("domain_powers", "DOMAIN"),
+    "ssh_key": ("ssh_key", "SSH_KEY"),
+    "server_ip": ("server_ip_powers", "SERVER_IP"),
+    "ptr": ("ptr", "PTR"),
+    "webhook_subscription": ("webhook_subscription_powers", "WEBHOOK_SUBSCRIPTION"),
 }
+"""Where the resource of each kind is."""
+
+
+class _Resources(Mapping[str, Resource[Any, Any]]):
+    """Loads a resource when it is first used: a provider of servers does not wait for domains."""
+
+    def __getitem__(self, kind: str) -> Resource[Any, Any]:
+        module, name = _HOMES[kind]
+        found: Resource[Any, Any] = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in _HOMES
+
+
+RESOURCES: Mapping[str, Resource[Any, Any]] = _Resources()
 """Every resource by its kind; both frontends enumerate this, so a new resource cannot be forgotten by
 either.
 """

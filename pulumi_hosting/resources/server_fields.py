@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
@@ -27,6 +27,7 @@ from pulumi_hosting.resources.drift_fields import Drift, edited, inverted, renam
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
+_OPERATIONS = by_id(servers.OPERATIONS)
 REBUILDS = Trait(rebuilds=True)
 
 
@@ -164,7 +165,7 @@ class ServerInputs(base.Inputs):
             ("update_server", self._longest_change, "notes"),
         ):
             try:
-                check_body(BY_ID[id], make)
+                check_body(_OPERATIONS[id], make)
             except InvalidInput as error:
                 field, reason = next(iter(error.fields.items()))
                 field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where

@@ -62,9 +62,7 @@ def process(*command: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def plugin(*arguments: str, **environ: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    return process(
-        sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin.servicer", *arguments, **environ
-    )
+    return process(sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin", *arguments, **environ)
 
 
 def port(started: subprocess.Popen[str]) -> str:

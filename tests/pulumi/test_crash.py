@@ -142,9 +142,7 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
 
 def wait_for_the_end_of(processes: list[int]) -> None:
     """A plugin whose engine is gone finishes its request and ends."""
-    wait_until(
-        lambda: not any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes)
-    )
+    wait_until(lambda: not any(b"pulumi_hosting.provider.plugin" in command(pid) for pid in processes))
 
 
 def command(pid: int) -> bytes:

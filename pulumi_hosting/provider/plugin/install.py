@@ -74,7 +74,7 @@ def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
 def write_launcher(directory: Path) -> None:
     # -P: the engine starts plugins in the program's directory, and nothing there may stand in for a module of
     # ours.
-    command = f"exec {shlex.quote(sys.executable)} -P -m pulumi_hosting.provider.plugin.servicer"
+    command = f"exec {shlex.quote(sys.executable)} -P -m pulumi_hosting.provider.plugin"
     launcher = directory / EXECUTABLE
     launcher.write_text(f'#!/bin/sh\n{command} "$@"\n', encoding="utf-8")
     launcher.chmod(0o755)

@@ -23,9 +23,7 @@ from pulumi_hosting.resources.base import Resource
 
 Props = dict[str, Any]
 
-_TYPES: Mapping[str, Resource[Any, Any]] = {
-    token(class_of(kind)): resource for kind, resource in RESOURCES.items()
-}
+_KINDS: Mapping[str, str] = {token(class_of(kind)): kind for kind in RESOURCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +36,13 @@ class ResourceUrn:
     @classmethod
     def parse(cls, urn: str) -> "ResourceUrn":
         type = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
-        resource = _TYPES.get(type)
-        if resource is None:
+        kind = _KINDS.get(type)
+        if kind is None:
             fail(
                 f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
-                f"{', '.join(sorted(_TYPES))}"
+                f"{', '.join(sorted(_KINDS))}"
             )
-        return cls(urn, resource)
+        return cls(urn, RESOURCES[kind])
 
     @property
     def name(self) -> str:

@@ -301,7 +301,3 @@ def main() -> None:
     server.stop(_GRACE).wait()
     # The connection to the engine ends with the process: its own thread would log an error if it were closed.
     # The interpreter joins the threads of requests under way, so a write that was started is finished.
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,8 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pulumi.dynamic import (
@@ -127,25 +129,33 @@ class _Provider(ResourceProvider):
     @contextmanager
     def _adapter(self) -> "Iterator[Adapter]":
         """The resource's adapter. Its errors are reported in one line."""
-        with _without_collector():
-            from pulumi_hosting.provider import provider_session
-            from pulumi_hosting.provider.adapter import Adapter
-            from pulumi_hosting.provider.failures import as_user_error
-            from pulumi_hosting.resources import RESOURCES
+        _load(self.kind)
+        from pulumi_hosting.provider import provider_session
+        from pulumi_hosting.provider.adapter import Adapter
+        from pulumi_hosting.provider.failures import as_user_error
+        from pulumi_hosting.resources import RESOURCES
 
-            resource = RESOURCES[self.kind]
         with as_user_error():
-            yield Adapter(resource, provider_session.SESSION)
+            yield Adapter(RESOURCES[self.kind], provider_session.SESSION)
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Imports leave no garbage; looking for it among the objects of the SDK takes a third of their time."""
+@cache
+def _load(kind: str) -> None:
+    """Import what a resource needs, without the garbage collector: imports leave no garbage, and looking for it
+    among the objects of Pulumi's SDK takes a third of their time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        for module in ("adapter", "failures", "provider_session"):
+            import_module(f"pulumi_hosting.provider.{module}")
+        from pulumi_hosting.resources import RESOURCES
+
+        RESOURCES[kind]
+        import_module("pulumi_hosting.client.deadlines")
+        import_module("httpx")
     finally:
+        gc.freeze()
         if was_enabled:
             gc.enable()
 

@@ -141,8 +141,8 @@ class _Provider(ResourceProvider):
 
 @cache
 def _load(kind: str) -> None:
-    """Import what a resource needs, without the garbage collector: imports leave no garbage, and looking for it
-    among the objects of Pulumi's SDK takes a third of their time.
+    """Import what a resource needs, without the garbage collector: imports leave no garbage, and looking for
+    it among the objects of Pulumi's SDK takes a third of their time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -88,7 +88,7 @@ class Storage(Protocol):
         """What is known now, without waiting."""
 
     def changing(self, part: str) -> AbstractContextManager["Box"]:
-        """Change what is known; for a moment nobody else does."""
+        """Change what is known; no other process changes it meanwhile."""
 
     def asking(self, part: str) -> AbstractContextManager[object]:
         """Hold the right to ask for the part."""

@@ -7,7 +7,7 @@ for one request; a thousand servers are ten pages, or a thousand single reads. T
 - An object on none of them is read singly, until three were, of all kinds together. Then 16 pages may be
   read, and four times as many after each further single read. Objects that others wait for at this moment
   count as read singly.
-- An object that a whole list does not show is read singly: nobody takes it for absent who has not asked.
+- An object that a whole list does not show is read singly: only that answer shows that it is absent.
 
 So ``n`` objects of a list of ``p`` pages cost at most one page and ``n`` single reads where ``n`` is 3 or
 less. Else they cost at most ``p`` pages and 3 single reads if ``p`` is at most 16, and at most 4 single reads

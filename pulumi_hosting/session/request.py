@@ -35,7 +35,7 @@ class Request:
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
-    - ``made``: ids that ``create`` has ordered just now, filled by it: nobody else has written to them yet.
+    - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
     - ``save``: called with the state so far between several changes, should a later one fail.
     - ``approve``: called with the price before something is paid that may have been announced as found;
       raises to refuse it.

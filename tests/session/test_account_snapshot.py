@@ -182,7 +182,7 @@ def test_a_list_with_a_damaged_object_is_no_proof_for_others(tmp_path: Path) -> 
 
 
 def test_files_hold_what_is_needed_and_no_secret(tmp_path: Path) -> None:
-    """Unknown fields may be secrets of a later version. Nobody else can read the files."""
+    """Unknown fields may be secrets of a later version. No other user can read the files."""
     shown = server(
         1,
         notes="free text",

@@ -76,7 +76,7 @@ class Reads:
                     entry.forgotten += 1
 
     def watch(self, client: Client) -> None:
-        """Bring the snapshot up to date with what this client sends, unless another part of the process does that."""
+        """Bring the snapshot up to date with what this client sends, unless that is done already."""
         watching = client.transport.observer
         if watching is None or isinstance(getattr(watching, "__self__", None), Reads):
             client.transport.observer = self.observe

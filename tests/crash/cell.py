@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.rehearsal.account_check import AccountCheck
@@ -219,10 +220,14 @@ class World:
         return [*self.stack.messages, *results]
 
     def leaks(self) -> list[str]:
-        """Secrets in what was printed."""
-        text = " ".join(self.printed)
+        """Secrets in what was printed, in the files that the runs left, and in the service's log of
+        requests, which has every header but the key.
+        """
+        folder = Path(os.environ["HOSTING_RUNTIME_DIR"])
+        kept = [f"{path.name} {path.read_text()}" for path in folder.rglob("*") if path.is_file()]
+        text = " ".join([*self.printed, *kept, str(self.network.control("GET", "/requests"))])
         secrets = {"the API key": self.network.live_key, "a password": PASSWORD, "an auth code": AUTH_CODE}
-        return [f"{name} was printed" for name, secret in secrets.items() if secret in text]
+        return [f"{name} was shown or kept" for name, secret in secrets.items() if secret in text]
 
     def charges(self) -> Counter[str]:
         """Charges by operation, without automatic ones."""

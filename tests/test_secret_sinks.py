@@ -1,0 +1,93 @@
+"""Where secrets are looked for: every place that a person or a program could read, and the test that searches
+it for API keys, passwords, auth codes, webhook secrets or private keys.
+"""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.support.named_tests import is_there
+
+_FAILURE = "tests/client/test_secrets.py::test_no_failure_shows_a_secret"
+_CLIENT = "tests/client/test_secrets.py::test_a_client_shows_its_key_nowhere"
+_RESULT = "tests/client/test_secrets.py::test_what_is_shown_once_is_not_shown_by_accident"
+_PULUMI = "tests/pulumi/test_secrets.py::test_nothing_shows_a_secret"
+_ANSIBLE = "tests/ansible/test_secrets.py::test_no_secret_is_shown_or_kept"
+_KILLED = "tests/crash/test_kill_matrix.py::test_killed_and_run_again_nothing_is_bought_twice_or_lost"
+
+SINKS: Mapping[str, str] = {
+    "message of an error": _FAILURE,
+    "repr of an error": _FAILURE,
+    "attributes of an error": _FAILURE,
+    "log of the client at DEBUG": _FAILURE,
+    "traceback": _FAILURE,
+    "local variables of our frames": _FAILURE,
+    "cause and context of an error": _FAILURE,
+    "pickled error": "tests/client/test_damage.py::test_an_error_can_be_pickled_and_copied",
+    "error of a proxy": (
+        "tests/client/test_transport.py::test_https_goes_through_the_proxy_of_the_environment"
+    ),
+    "error of a wrong base URL": (
+        "tests/client/test_settings.py::test_addresses_that_are_refused_without_being_shown"
+    ),
+    "error of an answer of another shape": (
+        "tests/client/test_malformed_responses.py"
+        "::test_each_required_field_of_a_wrong_type_is_named_without_its_value"
+    ),
+    "repr and attributes of the client": _CLIENT,
+    "repr and attributes of transport and settings": _CLIENT,
+    "pickle of client, services, secrets": (
+        "tests/client/test_secrets.py::test_nothing_that_holds_a_secret_can_be_pickled"
+    ),
+    "copy of a client": "tests/client/test_secrets.py::test_a_client_cannot_be_copied",
+    "repr of a result": _RESULT,
+    "JSON of a result": _RESULT,
+    "fields of a result that echo the key": (
+        "tests/client/test_damage.py::test_the_own_key_in_an_answer_is_not_in_a_result"
+    ),
+    "repr of checked inputs and of differences": (
+        "tests/planning/test_check_and_diff.py::test_what_was_checked_does_not_show_its_secrets"
+    ),
+    "reasons of refused inputs": (
+        "tests/provider/test_checks.py::test_a_check_asks_the_account_where_only_it_can_tell"
+    ),
+    "failures of the dynamic provider": (
+        "tests/provider/test_dynamic.py::test_a_defect_is_reported_without_values"
+    ),
+    "failures of the native provider": (
+        "tests/provider/test_plugin.py::test_a_failed_check_names_its_field_in_the_reason_alone"
+    ),
+    "failures of its configuration": (
+        "tests/provider/test_plugin_protocol.py::test_wrong_settings_are_refused_by_name"
+    ),
+    "repr of a message of the engine": "tests/provider/test_wire.py::test_nothing_received_is_shown",
+    "repr of a program's arguments": "tests/provider/test_classes.py::test_args_do_not_print_secrets",
+    "refused arguments of a lookup": "tests/provider/test_lookups.py::test_a_refused_value_is_not_repeated",
+    "output of Pulumi at -v=9 with --diff": _PULUMI,
+    "state, backups and history of a stack": _PULUMI,
+    "export of a stack": _PULUMI,
+    "preview of Pulumi": (
+        "tests/pulumi/test_preview.py::test_wrong_input_is_refused_in_the_preview_by_its_field"
+    ),
+    "settings file of a stack": (
+        "tests/pulumi/test_secrets.py::test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept"
+    ),
+    "output of Ansible at -vvvv with --diff": _ANSIBLE,
+    "files that a playbook leaves": _ANSIBLE,
+    "output of Ansible with ANSIBLE_DEBUG": (
+        "tests/ansible/test_secrets.py::test_ansible_debug_shows_no_secret"
+    ),
+    "messages of killed runs and of the runs after them": _KILLED,
+    "names and content of lock files and notes": _KILLED,
+    "idempotency keys and all other headers but the key's": _KILLED,
+    "log of requests of the emulator": "tests/emulator/test_control.py::test_requests",
+    "objects of the emulator": "tests/emulator/test_control.py::test_objects_show_no_secret",
+    "state file of the emulator": "tests/emulator/test_process.py::test_a_state_file_holds_no_password",
+    "options of the webhook receiver": "tests/webhooks/test_options.py::test_no_secret_is_shown",
+    "repr of the offline engine's encryption": "tests/offline/test_secrets.py::test_a_crypter_shows_nothing",
+}
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_test_searches_it(sink: str) -> None:
+    assert is_there(SINKS[sink]), SINKS[sink]

@@ -129,6 +129,14 @@ def test_many_servers_are_read_by_the_list(harness: ResourceHarness) -> None:
     assert len(transport.sent) == 1  # one page for all
 
 
+def test_a_server_that_the_list_lacks_is_asked_for_by_its_id(harness: ResourceHarness) -> None:
+    state = harness.order()
+    context = harness.context()
+    empty: dict[str, Any] = {"patch": {"data": [], "next_cursor": None}}
+    harness.fault(empty, path="^/servers$", method="GET", times=99)
+    assert apply.read(context, SERVER, state) is not None
+
+
 def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHarness) -> None:
     transport, reads, ownership = KillingTransport(), Reads(), Ownership()
     client: Any = None

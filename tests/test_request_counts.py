@@ -171,6 +171,17 @@ def test_a_refresh_in_parallel_costs_no_more(parallel: int) -> None:
     assert lab.requests["GET /me"] == 1
 
 
+def test_an_object_that_is_gone_costs_one_more() -> None:
+    lab = Lab(250, 2)
+    entries, run = declared(lab, 250, 2), process(lab)
+    gone = [entries[0][1].id, entries[249][1].id]
+    for id in gone:
+        lab.account.control("DELETE", f"/servers/{id}")
+    found = [run.of(kind).read(entry.id, entry.outputs, entry.inputs) for kind, entry in entries]
+    assert [entry.id for (_, entry), seen in zip(entries, found, strict=True) if seen is None] == gone
+    assert lab.requests.total() <= 3 + 1 + 4 + len(gone), lab.requests
+
+
 @cache
 def counted(number: int) -> Counter[str]:
     scenario = SCENARIOS[number]

@@ -5,6 +5,7 @@ untrue.
 import threading
 from typing import Any
 
+from pulumi_hosting.exactly_once.server_search import pending_orders
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
@@ -150,3 +151,23 @@ def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHar
     ]
     assert len(lists) == 2
     assert len(transport.sent) == 1 + 2 + 5 * 2  # /me, the look, and for each: the order, its mark
+
+
+def test_all_that_wait_for_orders_share_one_poll(harness: ResourceHarness) -> None:
+    transport, reads, clock = KillingTransport(), Reads(), Hand()
+    first = harness.context(transport=transport, reads=reads, clock=clock)
+    waiting = [
+        harness.context(
+            identity=f"pulumi:t/dev/server/{n}",
+            transport=transport,
+            reads=reads,
+            clock=clock,
+            client=first.client,
+        )
+        for n in range(10)
+    ]
+    for _ in range(3):
+        for request in waiting:
+            pending_orders(request, 4.5)
+        clock.sleep(5.0)
+    assert transport.sent == ["GET /v1/orders"] * 3

@@ -28,6 +28,7 @@ from pulumi_hosting.client.exceptions import OperationInProgress as OperationInP
 from pulumi_hosting.client.exceptions import OsNotAllowed as OsNotAllowed
 from pulumi_hosting.client.exceptions import PayloadTooLarge as PayloadTooLarge
 from pulumi_hosting.client.exceptions import RateLimited as RateLimited
+from pulumi_hosting.client.exceptions import RateLimitTimeout as RateLimitTimeout
 from pulumi_hosting.client.exceptions import RedirectRefused as RedirectRefused
 from pulumi_hosting.client.exceptions import SandboxRefused as SandboxRefused
 from pulumi_hosting.client.exceptions import ServerBlocked as ServerBlocked

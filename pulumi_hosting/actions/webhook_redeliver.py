@@ -18,6 +18,7 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     NotFound,
     RateLimited,
+    RateLimitTimeout,
     ServerError,
     TransportError,
     Unavailable,
@@ -87,27 +88,16 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     def perform(
         self, request: Request, inputs: WebhookRedeliverInputs, plan: Plan
     ) -> list[WebhookRedelivered]:
-        wait = request.poller()
         queued: list[WebhookRedelivered] = []
         for delivery in plan.data:
-            while True:
-                try:
-                    queued.append(_redeliver(request, delivery))
-                except RateLimited as error:
-                    # Refused before anything was done, so asking again is no repetition.
-                    if wait.over:
-                        raise Failed(
-                            f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued "
-                            "again. Next: run again for the others",
-                            error,
-                        ) from None
-                    request.info(
-                        f"{len(queued)} of {len(plan.data)} deliveries are queued again; "
-                        "waiting for the rate limit"
-                    )
-                    request.clock.sleep(error.retry_after or request.poll_interval)
-                    continue
-                break
+            try:
+                queued.append(_redeliver(request, delivery))
+            except (RateLimited, RateLimitTimeout) as error:
+                raise Failed(
+                    f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued again. "
+                    "Next: run again for the others",
+                    error,
+                ) from None
         return queued
 
 

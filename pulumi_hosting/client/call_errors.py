@@ -59,6 +59,19 @@ class WriteRefused(HostingError):
     """A write was attempted where only reads are allowed (check mode, preview). Nothing was sent."""
 
 
+class RateLimitTimeout(HostingError):
+    """The rate limit left no room for a request within ``rate_limit_timeout``. Nothing was sent.
+
+    ``operation``: its id; ``bucket``: ``normal`` or ``expensive``; ``waited``: seconds; ``summary``: what is
+    wrong, without what to do next.
+    """
+
+    def __init__(self, summary: str, *, operation: str, bucket: str, waited: float) -> None:
+        self.summary = summary
+        self.operation, self.bucket, self.waited = operation, bucket, waited
+        super().__init__(f"{summary}. Next: run it again later, or raise rate_limit_timeout")
+
+
 class CallError(HostingError):
     """An error of a call that was sent.
 

@@ -27,6 +27,7 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.rate_limit.limiter import RateLimiter
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
@@ -53,6 +54,9 @@ class Client(Services):
     - ``base_url``: https, ending in ``/v1``; http only to this machine; default ``HOSTING_BASE_URL``.
     - ``timeout``: seconds that one attempt may take, from connecting to the last byte; ``deadline``: seconds
       for a call with all its attempts and the pauses between them. Both hold however the service behaves.
+      ``deadline`` does not count what a call waits for the rate limit.
+    - ``rate_limit_timeout``: seconds that a call may wait for the rate limit of its key, which all processes
+      of this user on this machine share.
     - ``ca_file``: certificates to trust instead of the usual ones, PEM.
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
@@ -70,6 +74,7 @@ class Client(Services):
         *,
         timeout: float = 30.0,
         deadline: float = 120.0,
+        rate_limit_timeout: float = 600.0,
         ca_file: str | os.PathLike[str] | None = None,
         read_only: bool = False,
         user_agent: str | None = None,
@@ -81,13 +86,30 @@ class Client(Services):
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         self._settings = settings(
-            api_key, base_url, timeout=timeout, deadline=deadline, ca_file=ca_file, user_agent=user_agent
+            api_key,
+            base_url,
+            timeout=timeout,
+            deadline=deadline,
+            rate_limit_timeout=rate_limit_timeout,
+            ca_file=ca_file,
+            user_agent=user_agent,
         )
         self._read_only = read_only
         self.transport = Transport(self._settings, clock, transport)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
+        self.rate_limiter = RateLimiter(
+            self._settings.api_key,
+            self._settings.base_url,
+            timeout=self._settings.rate_limit_timeout,
+            clock=clock,
+            sleep=sleep,
+            wall=wall,
+            rng=self._rng,
+            on_wait=log.info,
+        )
+        """Holds requests up until the rate limit has room. Its ``on_wait`` may be set, to tell the user."""
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
@@ -139,22 +161,32 @@ class Client(Services):
         key = checked_key(row, idempotency_key, self._new_id)
         request = self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
+        place = self.rate_limiter.place(row, request.query)
+        failure: HostingError | None = None
         while True:
+            place.wait(failure)
             attempts.count += 1
             sent_id = self._new_id()
             # The error is looked at, and raised, outside of the except block: its context must not grow with
             # the attempts.
             try:
-                answer = self.transport.send(request, sent_id, began + retry_policy.deadline)
+                stop_at = began + place.waited + retry_policy.deadline
+                answer = self.transport.send(request, sent_id, stop_at)
+                place.answered(answer.status, answer.headers)
                 return self._read(request, answer, sent_id, attempts.count)
             except HostingError as error:
                 failure = error
+            finally:
+                place.lost()  # unless it was answered
             failure = attempts.failed(failure, sent_id)
-            elapsed = self._clock() - began
+            if place.is_refused(row):
+                log.debug("%s %s: no room in the rate limit", row.method, request.path)
+                continue
+            elapsed = self._clock() - began - place.waited
             decision = decide(
                 row,
                 failure,
-                attempt=attempts.count,
+                attempt=attempts.count - place.refusals,
                 elapsed=elapsed,
                 retry_policy=retry_policy,
                 rng=self._rng,
@@ -221,6 +253,7 @@ class Client(Services):
     def close(self) -> None:
         """Closes the connections. The client may be used again."""
         self.transport.close()
+        self.rate_limiter.close()
 
     def __enter__(self) -> Self:
         return self

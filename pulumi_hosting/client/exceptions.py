@@ -4,6 +4,7 @@
     ├── ConfigurationError       key, base URL or option unusable; nothing was sent
     ├── InvalidInput             arguments refused before anything was sent; ``fields`` says which
     ├── WriteRefused             a write while only reading is allowed (check mode, preview); nothing was sent
+    ├── RateLimitTimeout         the rate limit left no room within ``rate_limit_timeout``; nothing was sent
     ├── WebhookRejected          a delivery whose signature, time or body cannot be trusted
     ├── CallError                of a call that was sent; ``outcome_unknown`` tells whether it may have been processed
     ├── TransportError           (a CallError) no usable answer
@@ -44,6 +45,7 @@ from pulumi_hosting.client.call_errors import ConfigurationError as Configuratio
 from pulumi_hosting.client.call_errors import HostingError as HostingError
 from pulumi_hosting.client.call_errors import InvalidInput as InvalidInput
 from pulumi_hosting.client.call_errors import InvalidResponse as InvalidResponse
+from pulumi_hosting.client.call_errors import RateLimitTimeout as RateLimitTimeout
 from pulumi_hosting.client.call_errors import RedirectRefused as RedirectRefused
 from pulumi_hosting.client.call_errors import TimedOut as TimedOut
 from pulumi_hosting.client.call_errors import TransportError as TransportError

@@ -4,7 +4,8 @@ attempts; the loop itself is in :meth:`~pulumi_hosting.client.client.Client.call
 
 A read, and a write that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504,
 ``idempotency_in_progress`` and after a failure of the connection. Nothing else is: not a 500, and never a
-write without a key.
+write without a key, unless its 429 shows that the bucket was empty. Such a request was not processed: it
+waits for the rate limit again (:mod:`~pulumi_hosting.client.rate_limit`), whatever the operation.
 """
 
 import re
@@ -25,6 +26,12 @@ from pulumi_hosting.client.exceptions import (
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_IMF_FIXDATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) "
+    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
+)
 
 
 class Rng(Protocol):
@@ -203,6 +210,13 @@ def parse_http_date(text: str) -> datetime | None:
     """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone
     is read as GMT.
     """
+    if common := _IMF_FIXDATE.fullmatch(text):
+        day, month, year, hour, minute, second = common.groups()
+        date = int(year), _MONTHS.index(month) // 3 + 1, int(day)
+        try:
+            return datetime(*date, int(hour), int(minute), int(second), tzinfo=UTC)
+        except ValueError:
+            return None
     from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
 
     try:

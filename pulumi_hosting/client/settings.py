@@ -28,13 +28,16 @@ _AGENT = re.compile(r"[ -~]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt."""
+    """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt,
+    ``rate_limit_timeout`` seconds that a call may wait for the rate limit.
+    """
 
     api_key: Secret
     is_test_key: bool
     base_url: str
     host: str
     timeout: float
+    rate_limit_timeout: float
     retry_policy: RetryPolicy
     ca_file: str | None
     user_agent: str = field(repr=False)
@@ -57,6 +60,7 @@ def settings(
     *,
     timeout: float,
     deadline: float,
+    rate_limit_timeout: float = 600.0,
     ca_file: str | os.PathLike[str] | None,
     user_agent: str | None,
     environ: Mapping[str, str] | None = None,
@@ -65,7 +69,8 @@ def settings(
     environ = os.environ if environ is None else environ
     key = _checked_key(api_key if api_key is not None else environ.get(API_KEY_VARIABLE))
     url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
-    for name, seconds in (("timeout", timeout), ("deadline", deadline)):
+    limits = {"timeout": timeout, "deadline": deadline, "rate_limit_timeout": rate_limit_timeout}
+    for name, seconds in limits.items():
         if not 0 < seconds <= 86_400:
             raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
     if ca_file is not None and not Path(ca_file).is_file():
@@ -80,6 +85,7 @@ def settings(
         base_url=url,
         host=host,
         timeout=float(timeout),
+        rate_limit_timeout=float(rate_limit_timeout),
         retry_policy=RetryPolicy(deadline=float(deadline)),
         ca_file=None if ca_file is None else os.fspath(ca_file),
         user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),

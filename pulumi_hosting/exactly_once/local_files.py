@@ -1,23 +1,12 @@
-"""Small private files that the processes of one user on this machine share: locks, and short notes under a
-lock.
+"""Locks between the processes of one user on this machine, and short notes under a lock, as files of the
+private directory (:mod:`~pulumi_hosting.client.private_files`).
 
 A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
-new CI job) a run finds less and stops earlier. The directory is the first of:
-
-1. ``HOSTING_RUNTIME_DIR``;
-2. ``pulumi-hosting`` below ``XDG_RUNTIME_DIR``, if that directory belongs to this user;
-3. ``pulumi-hosting-<uid>`` below the directory for temporary files.
-
-It belongs to this user and has mode 0700, the files have mode 0600; a symbolic link in place of either is
-refused. Names are hashes of account id, mode, base URL and purpose. No API key goes into a name or a file.
+new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
 """
 
-import errno
-import hashlib
 import json
 import os
-import stat
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.private_files import LocalFilesError as LocalFilesError
+from pulumi_hosting.client.private_files import check_platform as check_platform
+from pulumi_hosting.client.private_files import directory as directory
+from pulumi_hosting.client.private_files import name_of, refuse_unsafe, unusable
+from pulumi_hosting.client.private_files import process_runs as process_runs
 from pulumi_hosting.session.key_owner import account
 
 _POLL = 0.05  # seconds between two attempts to get a lock
-
-
-class LocalFilesError(HostingError):
-    """The private directory or a file in it cannot be used safely. Nothing was sent."""
 
 
 class LockTimeout(LocalFilesError):
@@ -41,51 +30,11 @@ class LockTimeout(LocalFilesError):
     sent."""
 
 
-def check_platform() -> None:
-    """Raise :class:`LocalFilesError` on a platform whose file locks do not end with the process that holds
-    them."""
-    try:
-        import fcntl  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise LocalFilesError(
-            f"this platform ({sys.platform}) has no POSIX file locks, without which two runs could buy the "
-            "same thing. Next: run it on Linux or macOS, on Windows in WSL 2"
-        ) from None
-
-
 def account_scope(client: Client) -> str:
     """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks
     for the account once per client; raises what that request raises."""
     me = account(client)
-    return _hash(str(me.account_id), "live" if me.livemode else "test", client.base_url)
-
-
-def directory() -> Path:
-    """The private directory, made if it is missing. Raises :class:`LocalFilesError`."""
-    check_platform()
-    path = _location()
-    try:
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700, parents=True)
-        found = path.lstat()
-    except OSError as error:
-        raise LocalFilesError(
-            f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "
-            "HOSTING_RUNTIME_DIR to a directory that only this user can write to"
-        ) from None
-    problem = None
-    if not stat.S_ISDIR(found.st_mode):
-        problem = "is not a directory"  # a symbolic link is none either
-    elif found.st_uid != os.geteuid():
-        problem = f"belongs to user {found.st_uid}, and this is user {os.geteuid()}"
-    elif found.st_mode & 0o077:
-        problem = f"can be used by others (mode {stat.S_IMODE(found.st_mode):o})"
-    if problem is not None:
-        raise LocalFilesError(
-            f"the directory {path} for lock files {problem}. Next: chmod 700 it, or set "
-            "HOSTING_RUNTIME_DIR to another one"
-        )
-    return path
+    return name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url)
 
 
 @contextmanager
@@ -106,7 +55,7 @@ def lock(
     :class:`LocalFilesError`.
     """
     path = _path(scope, purpose, "lock")
-    _refuse_unsafe(path)
+    refuse_unsafe(path)
     from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
 
     # Never a soft lock, which stays behind when its process is killed.
@@ -120,7 +69,7 @@ def lock(
         except Timeout:
             pass
         except OSError as error:
-            raise _unusable(path, error) from None
+            raise unusable(path, error) from None
         if time.monotonic() >= until:
             raise LockTimeout(
                 f"{purpose}: another process on this machine is working on it and did not finish within "
@@ -142,14 +91,14 @@ def read(scope: str, purpose: str) -> dict[str, Any]:
     """The note that was written last for ``purpose``; empty if there is none. Raises
     :class:`LocalFilesError`."""
     path = _path(scope, purpose, "json")
-    _refuse_unsafe(path)
+    refuse_unsafe(path)
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
             found = json.load(file)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise _unusable(path, error) from None
+        raise unusable(path, error) from None
     except ValueError:
         found = None
     if not isinstance(found, dict):
@@ -161,7 +110,7 @@ def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
     """Replace the note for ``purpose`` in one step, so that a crash leaves the old one or the new one. Call
     it with the lock held. No secrets. Raises :class:`LocalFilesError`."""
     path = _path(scope, purpose, "json")
-    _refuse_unsafe(path)
+    refuse_unsafe(path)
     made: str | None = None
     try:
         # mode 0600, never through a symbolic link
@@ -175,57 +124,8 @@ def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
         if made is not None:
             with suppress(OSError):
                 os.unlink(made)
-        raise _unusable(path, error) from None
-
-
-def process_runs(pid: int) -> bool:
-    """Whether a process of this machine, of any user, still runs."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def _location() -> Path:
-    if chosen := os.environ.get("HOSTING_RUNTIME_DIR"):
-        return Path(chosen).absolute()
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    # sudo and su may leave another user's directory in the variable.
-    if (
-        runtime
-        and os.path.isabs(runtime)
-        and os.path.isdir(runtime)
-        and os.stat(runtime).st_uid == os.geteuid()
-    ):
-        return Path(runtime, "pulumi-hosting")
-    return Path(tempfile.gettempdir(), f"pulumi-hosting-{os.geteuid()}")
+        raise unusable(path, error) from None
 
 
 def _path(scope: str, purpose: str, kind: str) -> Path:
-    return directory() / f"{_hash(scope, purpose)}.{kind}"
-
-
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-def _refuse_unsafe(path: Path) -> None:
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unusable(path, error) from None
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise LocalFilesError(f"{path} is not a file of this user. Next: remove it and run again")
-
-
-def _unusable(path: Path, error: OSError) -> LocalFilesError:
-    kind = "a directory that only this user can write to"
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
-        kind, reason = "a directory on a local disk", f"its file system has no locks ({reason})"
-    return LocalFilesError(f"cannot use the file {path}: {reason}. Next: set HOSTING_RUNTIME_DIR to {kind}")
+    return directory() / f"{name_of(scope, purpose)}.{kind}"

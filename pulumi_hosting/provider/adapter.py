@@ -81,6 +81,9 @@ class Adapter:
     urn: str | None = None
     """The resource's URN, where the engine tells it (plugin)."""
 
+    def __post_init__(self) -> None:
+        self.session.tells(self.info)
+
     # --- before anything is done
 
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:

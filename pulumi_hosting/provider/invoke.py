@@ -67,6 +67,7 @@ def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None =
 
     config = pulumi.Config(NAME)
     session = _session()
+    session.tells(pulumi.log.info)
     try:
         session.configure({setting: config.get(setting) for setting in SETTINGS})
         found = call(session.client, name, args)

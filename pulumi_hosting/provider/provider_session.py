@@ -1,5 +1,6 @@
 """What the resources of one provider process share: client, clock, reads, ownership, and the run's budget."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
+
+log = logging.getLogger("pulumi_hosting")
 
 NO_ORGANIZATION = "organization"
 """What Pulumi calls the organization where there is none: with a backend of one's own."""
@@ -57,6 +60,7 @@ class ProviderSession(Session):
         self._environ = environ
         self._connect = connect
         self._lock = threading.Lock()
+        self._told = threading.local()
         self.settings = Settings()
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
@@ -107,7 +111,19 @@ class ProviderSession(Session):
                         )
                 self._client = self._connect(api_key, base_url)
                 self.reads.watch(self._client)
+                limiter = self._client.rate_limiter
+                limiter.sleep, limiter.on_wait = self._sleep, self._tell
             return self._client
+
+    def _sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+
+    def tells(self, info: Callable[[str], None]) -> None:
+        """Lines about the requests of this thread go to ``info`` from now on."""
+        self._told.info = info
+
+    def _tell(self, line: str) -> None:
+        getattr(self._told, "info", log.info)(line)
 
     def unreachable(self) -> TransportError | None:
         """Why the API cannot be reached, or None if it answers anything. Tried once per process, for at most
@@ -168,6 +184,7 @@ class ProviderSession(Session):
         info: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
     ) -> Request:
+        self.tells(info)
         return Request(
             self,
             identity,

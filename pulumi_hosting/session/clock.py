@@ -3,6 +3,8 @@
 import time
 from datetime import UTC, datetime
 
+from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
+
 
 class Clock:
     """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines,
@@ -35,5 +37,7 @@ class Poller:
         return self._clock.monotonic() >= self._deadline
 
     def pause(self) -> None:
+        """Wait. The read that follows yields to other requests at the rate limit."""
         self._clock.sleep(self.next)
         self.next = min(self.next * 2, self._longest)
+        next_read_is_a_poll()

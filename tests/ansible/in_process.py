@@ -104,6 +104,7 @@ class Play:
             key,
             BASE_URL,
             transport=transport,
+            clock=self.emulated.clock.now,
             sleep=lambda seconds: self.emulated.advance(seconds),
             read_only=read_only,
         )

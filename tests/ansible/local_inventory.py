@@ -42,6 +42,10 @@ class Display:
 
     warnings: list[str] = field(default_factory=list)
     verbose: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+
+    def display(self, text: str) -> None:
+        self.shown.append(text)
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)

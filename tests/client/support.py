@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.rate_limit.state_file import Memory
 
 KEY = "vk_live_canary0123456789ABCDEF"
 BASE = "https://api.example.com/v1"
@@ -67,7 +68,9 @@ def scripted(
     script = Script(steps)
     time = time or FakeTime()
     given = {"clock": time.clock, "sleep": time.sleep, "rng": dice(), "base_url": BASE, **options}
-    return Client(key, transport=httpx.MockTransport(script), **given), script
+    client = Client(key, transport=httpx.MockTransport(script), **given)
+    client.rate_limiter.store = Memory()  # clients of one test are not about one another
+    return client, script
 
 
 def answer(status: int = 200, body: Any = None, **headers: str) -> httpx.Response:

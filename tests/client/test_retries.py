@@ -128,8 +128,7 @@ def test_retry_after_is_obeyed() -> None:
     time = FakeTime()
     client, _ = scripted(refusal(429, "rate_limited", Retry_After="17"), answer(200, SERVER), time=time)
     client.servers.get(1)
-    (slept,) = time.slept
-    assert 17 <= slept <= 17.5
+    assert 17 <= sum(time.slept) <= 17.5
 
 
 def test_a_date_to_wait_for_is_obeyed() -> None:
@@ -145,9 +144,11 @@ def test_a_date_to_wait_for_is_obeyed() -> None:
     assert 30 <= slept <= 30.5
 
 
-def test_a_wait_beyond_the_deadline_does_not_start() -> None:
+def test_a_wait_that_takes_too_long_does_not_start() -> None:
     time = FakeTime()
-    client, script = scripted(refusal(429, "rate_limited", Retry_After="61"), time=time, deadline=60)
+    client, script = scripted(
+        refusal(429, "rate_limited", Retry_After="61"), time=time, rate_limit_timeout=60
+    )
     with pytest.raises(RateLimited) as caught:
         client.servers.get(1)
     assert caught.value.retry_after == 61

@@ -40,7 +40,14 @@ def session_on(
     """The session of a provider process, whose waits move the account's clock."""
 
     def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
-        return Client(key, base_url, transport=transport, sleep=lambda seconds: None, **options)
+        return Client(
+            key,
+            base_url,
+            transport=transport,
+            clock=account.clock.now,
+            sleep=lambda seconds: None,
+            **options,
+        )
 
     session = ProviderSession(environ, connect)
     session.clock = AdvancingClock(account)

@@ -3,6 +3,7 @@
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -150,12 +151,15 @@ class ResourceHarness(AccountView):
         transport = transport or KillingTransport()
         transport.inner = self.account.transport()
         self.transports.append(transport)
-        client = more.pop("client", None) or Client(
-            key or self.account.live_key,
-            self.account.base_url,
-            transport=transport,
-            sleep=lambda seconds: None,
-        )
+        client = more.pop("client", None)
+        if client is None:
+            client = Client(
+                key or self.account.live_key,
+                self.account.base_url,
+                transport=transport,
+                sleep=lambda seconds: None,
+            )
+            client.rate_limiter.sleep = time.sleep  # requests of two processes that leave together
         shared = {name: more.pop(name) for name in SHARED if name in more}
         session = Session(client, **{"clock": EmulatorClock(self.control), **shared})
         return Request(

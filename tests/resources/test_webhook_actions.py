@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.actions import Failed
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.actions import HOOK, do, one, sent
 from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHarness
@@ -164,13 +165,29 @@ def test_a_request_that_never_arrived_is_reported(harness: ResourceHarness) -> N
     assert do(harness, "webhook_redeliver", {"id": id}).changed
 
 
+def limited(harness: ResourceHarness, key: str, **options: Any) -> tuple[Client, list[str]]:
+    """A client whose waiting moves the account's clock, and what it tells the user."""
+    account, told = harness.account, list[str]()
+    client = Client(
+        key,
+        account.base_url,
+        transport=account.transport(),
+        clock=account.clock.now,
+        sleep=account.advance,
+        **options,
+    )
+    client.rate_limiter.on_wait = told.append
+    return client, told
+
+
 def test_the_rate_limit_is_waited_for(harness: ResourceHarness) -> None:
     id, _ = dead_deliveries(harness, 3)
     slow = harness.control(
         "POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1}
     )["key"]
-    assert len(do(harness, "webhook_redeliver", {"id": id}, key=slow).result) == 3
-    assert any("waiting for the rate limit" in line for line in harness.messages)
+    client, told = limited(harness, slow)
+    assert len(do(harness, "webhook_redeliver", {"id": id}, client=client).result) == 3
+    assert told == ["waiting 57 s for the rate limit, no requests ahead"] * 2
 
 
 def test_a_rate_limit_that_does_not_end_is_reported(harness: ResourceHarness) -> None:
@@ -178,5 +195,6 @@ def test_a_rate_limit_that_does_not_end_is_reported(harness: ResourceHarness) ->
     slow = harness.control(
         "POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1}
     )["key"]
+    client, _ = limited(harness, slow, rate_limit_timeout=50)
     with pytest.raises(Failed, match=r"1 of 3 deliveries are queued again. Next: run again for the others"):
-        do(harness, "webhook_redeliver", {"id": id}, key=slow, wait_timeout=0.0)
+        do(harness, "webhook_redeliver", {"id": id}, client=client)

@@ -235,6 +235,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         name = request.tok.rpartition(":")[2]
+        self.session.tells(lambda line: self.engine.info("", line))
         found = call(self.session.client, name, unmarshal(request.args).values)
         secret = {field.wire for field in LOOKUPS[name].results if field.secret}
         answer = provider_pb2.InvokeResponse()

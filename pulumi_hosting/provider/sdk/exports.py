@@ -27,6 +27,7 @@ ERRORS = (
     "OperationInProgress",
     "OsNotAllowed",
     "PayloadTooLarge",
+    "RateLimitTimeout",
     "RateLimited",
     "RedirectRefused",
     "SandboxRefused",

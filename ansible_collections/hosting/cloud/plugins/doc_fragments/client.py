@@ -25,6 +25,14 @@ options:
       retried after temporary failures.
     type: float
     default: 30
+  rate_limit_timeout:
+    description:
+      - Seconds that one request may wait for the rate limit of the API key. The task fails if there is no
+        room by then. Nothing was sent.
+      - All tasks of a user on one machine share the limit, and are served in the order in which they ask. A
+        wait of more than three seconds is announced.
+    type: float
+    default: 600
   mode:
     description:
       - Which keys may change anything, V(live) or V(test) ones. A key of the other mode may then read, and
@@ -59,8 +67,7 @@ notes:
     installed for the interpreter of the module. If C(localhost) is in the inventory, Ansible looks for a
     separate interpreter there; set C(ansible_python_interpreter) as in the examples to use Ansible's own."
   - "The API allows 120 requests a minute for each API key, and 20 expensive ones such as orders, whatever the
-    number of forks. Requests beyond that wait and are sent again. O(ignore:throttle) helps where many hosts
-    run the same task at once."
+    number of forks. Requests beyond that wait until there is room again, at most O(rate_limit_timeout)."
   - "Every failure has the return value C(failure): RV(ignore:failure.code) is the API's code, or the reason
     why the module stopped (such as V(invalid_input), V(max_charge), V(not_found), V(wrong_mode),
     V(unchangeable), V(ambiguous_match), V(resource_conflict), V(wait_timeout), else V(refused)),

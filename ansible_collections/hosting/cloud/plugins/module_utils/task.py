@@ -51,6 +51,7 @@ def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
         params["api_key"],
         params["base_url"],
         timeout=params["timeout"],
+        rate_limit_timeout=params["rate_limit_timeout"],
         read_only=read_only,
         user_agent=f"ansible hosting.cloud/{VERSION}",
     )
@@ -65,6 +66,7 @@ class Task:
       they can.
     - ``memory``: what the tasks of the run know of each other.
     - ``open_client``: makes a client for the options; the flag says whether it only reads.
+    - ``tell``: shows a line at once, for the person who waits; None where only the result is shown.
     - ``warnings``, ``secrets``: lines to show with the result, and values to mask in it.
     """
 
@@ -75,6 +77,7 @@ class Task:
     memory: RunMemory
     refusal: str | None = None
     open_client: Callable[[Mapping[str, Any], bool], Client] = new_client
+    tell: Callable[[str], None] | None = None
     warnings: list[str] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)
 
@@ -119,6 +122,7 @@ class Task:
         from pulumi_hosting.session.key_owner import ask_through
 
         client = self.open_client(self.params, read_only)
+        client.rate_limiter.on_wait = self.tell or self.warn
         transport: Any = client.transport
         if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner

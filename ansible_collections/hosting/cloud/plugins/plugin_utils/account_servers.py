@@ -75,6 +75,7 @@ class Source:
                 read_only=True,
                 user_agent=f"ansible {self.plugin}",
             ) as client:
+                client.rate_limiter.on_wait = self.display.display
                 warn = self.display.warning
                 request = Request(Session(client), identity=f"ansible:inventory/{self.plugin}", warn=warn)
                 if not self.strict:

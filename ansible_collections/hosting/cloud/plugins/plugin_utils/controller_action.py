@@ -49,8 +49,8 @@ try:
     from pulumi_hosting.api.operations import OPERATIONS
     from pulumi_hosting.client.transport import tls_context
 
-    importlib.import_module("filelock")
     importlib.import_module("pulumi_hosting.session.snapshot_text")
+    importlib.import_module("pulumi_hosting.client.rate_limit.state_file")
     importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
 except ImportError:  # the module then reports what is missing, and where
     pass
@@ -71,7 +71,8 @@ _CLIENTS: dict[tuple[object, ...], Client] = {}
 def shared_client(params: Mapping[str, Any], read_only: bool) -> Client:
     """A client that the items of a loop share, and so its connection. A worker never uses one of the process
     it was forked from."""
-    key = (os.getpid(), read_only, params["api_key"], params["base_url"], params["timeout"])
+    times = params["timeout"], params["rate_limit_timeout"]
+    key = (os.getpid(), read_only, params["api_key"], params["base_url"], *times)
     if key not in _CLIENTS:
         _CLIENTS[key] = new_client(params, read_only)
     return _CLIENTS[key]
@@ -147,7 +148,14 @@ class ControllerAction(ActionBase):
             check_mode=check_mode,
         )
         task = Task(
-            params, frozenset(given), check_mode, bool(self._task.diff), memory, refusal, shared_client
+            params,
+            frozenset(given),
+            check_mode,
+            bool(self._task.diff),
+            memory,
+            refusal,
+            shared_client,
+            lambda line: self._display.display(f"{(task_vars or {}).get('inventory_hostname', '')}: {line}"),
         )
         task.hide({*validated._no_log_values, *private_key_lines(arguments)})
         return task

@@ -1,0 +1,244 @@
+"""Waits until a request may be sent. See :mod:`~pulumi_hosting.client.rate_limit.windows` for the rules."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.call_errors import HostingError, RateLimitTimeout
+from pulumi_hosting.client.private_files import LocalFilesError, process_runs
+from pulumi_hosting.client.rate_limit import polls
+from pulumi_hosting.client.rate_limit.window import (
+    DELETION,
+    POLL,
+    READ,
+    WRITE,
+    Count,
+    Facts,
+    Ticket,
+    Wait,
+)
+from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
+
+if TYPE_CHECKING:
+    from pulumi_hosting.client.rate_limit.state_file import Store
+
+T = TypeVar("T")
+log = logging.getLogger("pulumi_hosting")
+
+ANNOUNCE_AFTER = 3.0  # seconds of waiting after which the user is told
+LONGEST_PAUSE = 1.0  # seconds between two looks at the queue
+LOOK_FOR_DEAD = 1.0  # seconds between two looks whether processes in the queue have ended
+
+
+class RateLimiter:
+    """The rate limit of one key, shared with all processes of this user on this machine.
+
+    - ``timeout``: seconds for which one call may wait in all.
+    - ``on_wait``: told once per wait, in one line, when it takes longer than a few seconds.
+    - ``store``: where the windows are, instead of in a file.
+    """
+
+    def __init__(
+        self,
+        api_key: Secret,
+        base_url: str,
+        *,
+        timeout: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+        wall: Callable[[], float],
+        rng: Rng,
+        on_wait: Callable[[str], None],
+        store: "Store | None" = None,
+    ) -> None:
+        self.timeout, self.on_wait = timeout, on_wait
+        self.clock, self.sleep, self.wall, self.rng = clock, sleep, wall, rng
+        self._api_key, self._base_url = api_key, base_url
+        self.store = store
+
+    def place(self, operation: Operation, query: Mapping[str, str]) -> "Place":
+        """A place for one call; it is in no queue before it waits."""
+        return Place(self, operation, query)
+
+    def update(self, change: Callable[[KeyWindows], T]) -> T:
+        """Change the windows, while nobody else does."""
+        # Loaded with the first request: who sends nothing need not wait for it.
+        from pulumi_hosting.client.rate_limit.state_file import StateFile, memory, store_name
+
+        name = store_name(self._api_key, self._base_url) if self.store is None else ""
+        failure: Exception
+        try:
+            if self.store is None:
+                self.store = StateFile(name)
+            return self.store.update(change, self.clock())
+        except (OSError, LocalFilesError) as error:
+            failure = error
+        log.debug("the rate limit is not shared with other processes: %s", failure)
+        self.store = memory(name or store_name(self._api_key, self._base_url))
+        return self.store.update(change, self.clock())
+
+    def close(self) -> None:
+        """Close the file; the next request opens it again."""
+        store, self.store = self.store, None
+        if store is not None:
+            store.close()
+
+
+class Place:
+    """The place of one call in the queue of its bucket. ``waited``: seconds that it has waited in all;
+    ``refusals``: how many of its requests met an empty bucket."""
+
+    def __init__(self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str]) -> None:
+        self._limiter, self._operation = limiter, operation
+        self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
+        is_poll = polls.take() and not operation.is_write
+        write = DELETION if operation.method == "DELETE" else WRITE
+        self._priority = write if operation.is_write else POLL if is_poll else READ
+        self._ticket: Ticket | None = None
+        self._is_queued = False
+        self._looked_for_dead = 0.0
+        self.waited = 0.0
+        self.refusals = 0
+        self._is_refused = self._is_empty = False
+
+    def wait(self, failure: HostingError | None = None) -> None:
+        """Return when the request may be sent.
+
+        Raises ``failure``, or else ``RateLimitTimeout``, when that takes too long. ``KeyboardInterrupt``, and
+        what ``sleep`` raises, end the wait.
+        """
+        self._is_refused = self._is_empty = False
+        if not self._operation.auth:  # counted by address, if at all
+            return
+        limiter, waited, announced = self._limiter, 0.0, False
+        try:
+            while (wait := self.step()) is not None:
+                left = limiter.timeout - self.waited
+                if left <= 0 or wait.earliest > left:
+                    raise failure or self._timed_out(wait)
+                if waited >= ANNOUNCE_AFTER and not announced:
+                    announced = True
+                    limiter.on_wait(_line(wait))
+                pause = min(self.pause(wait, waited), left)
+                began = limiter.clock()
+                limiter.sleep(pause)
+                slept = max(limiter.clock() - began, pause)
+                waited += slept
+                self.waited += slept
+        except BaseException:
+            self.leave()
+            raise
+
+    @staticmethod
+    def pause(wait: Wait, waited: float) -> float:
+        """Seconds until the next look, after ``waited`` of them. Where responses decide, patience grows."""
+        soon = wait.seconds if wait.earliest else max(wait.seconds, min(0.25, waited / 10))
+        return min(soon, LONGEST_PAUSE)
+
+    def step(self) -> Wait | None:
+        """One look at the queue: None if the request may be sent now."""
+        return self._limiter.update(self._look)
+
+    def _look(self, windows: KeyWindows) -> Wait | None:
+        now, pid = self._limiter.clock(), os.getpid()
+        if self._ticket is None:
+            self._bucket = windows.bucket_of(self._operation, self._table_bucket)
+            self._ticket = windows.join(self._bucket, self._priority, pid, now)
+            self._is_queued, self._looked_for_dead = True, now
+        elif not self._is_queued:
+            windows.rejoin(self._bucket, self._ticket, now)
+            self._is_queued = True
+        found = windows.look(self._bucket, self._ticket.number, pid, now)
+        if found is None:  # the file was deleted, or another process took this one for dead
+            windows.rejoin(self._bucket, self._ticket, now)
+            found = windows.look(self._bucket, self._ticket.number, pid, now)
+        if isinstance(found, Ticket):
+            self._ticket = found
+            return None
+        if now - self._looked_for_dead >= LOOK_FOR_DEAD:
+            self._looked_for_dead = now
+            windows.without_dead(process_runs, now)
+        return found
+
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take over what the headers of the response say."""
+        ticket = self._ticket
+        if not self._is_queued or ticket is None:
+            return
+        self._is_queued = False
+        if not headers:  # of something in this process that stands in for the service
+            self._limiter.update(partial(self._left, ticket=ticket))
+            return
+        count = _count(headers)
+        if status == 429:
+            # With requests left in the bucket it is another limit, such as that of password resets.
+            self._is_refused = count is None or count.remaining == 0
+            self._is_empty = count is not None and count.remaining == 0
+            self.refusals += int(self._is_refused)
+        facts = Facts(count, _unix_time(headers.get("Date", "")), status == 429)
+        block = self._pause(headers) if self._is_refused else 0.0
+
+        def take_over(windows: KeyWindows) -> str:
+            now = self._limiter.clock()
+            return windows.answered(self._bucket, ticket, self._operation, facts, now, block)
+
+        self._bucket = self._limiter.update(take_over)
+
+    def _pause(self, headers: Mapping[str, str]) -> float:
+        after = parse_retry_after(headers.get("Retry-After"), self._limiter.wall())
+        return pause(after, self.refusals, self._limiter.rng)
+
+    def is_refused(self, operation: Operation) -> bool:
+        """Whether the latest request got a 429 of its bucket, and may wait for another turn: where it may be
+        repeated at all, or the response shows that it was not processed."""
+        return self._is_refused and (self._is_empty or may_repeat(operation))
+
+    def lost(self) -> None:
+        """A request was sent, and no response came. Nothing where :meth:`answered` was called."""
+        if self._is_queued and self._ticket is not None:
+            self._is_queued, number = False, self._ticket.number
+            self._limiter.update(lambda windows: windows.lost(self._bucket, number, os.getpid()))
+
+    def leave(self) -> None:
+        """Give the place back: nothing will be sent."""
+        if self._is_queued and self._ticket is not None:
+            self._is_queued = False
+            self._limiter.update(partial(self._left, ticket=self._ticket))
+
+    def _left(self, windows: KeyWindows, ticket: Ticket) -> None:
+        windows.leave(self._bucket, ticket.number, os.getpid())
+
+    def _timed_out(self, wait: Wait) -> RateLimitTimeout:
+        return RateLimitTimeout(
+            f"{self._operation.id}: the {self._bucket} rate limit of this API key left no room for it within "
+            f"{self._limiter.timeout:.0f} s: {wait.ahead} requests are ahead, about {wait.estimate:.0f} s "
+            f"more to wait; nothing was sent",
+            operation=self._operation.id,
+            bucket=self._bucket,
+            waited=self.waited,
+        )
+
+
+def _line(wait: Wait) -> str:
+    ahead = "1 request" if wait.ahead == 1 else f"{wait.ahead or 'no'} requests"
+    return f"waiting {max(1, round(wait.estimate))} s for the rate limit, {ahead} ahead"
+
+
+def _count(headers: Mapping[str, str]) -> Count | None:
+    numbers = [headers.get(f"X-RateLimit-{part}", "").strip() for part in ("Limit", "Remaining", "Reset")]
+    if not all(text.isascii() and text.isdigit() and len(text) <= 11 for text in numbers):
+        return None
+    limit, remaining, reset = map(int, numbers)
+    return Count(limit, min(limit, remaining), reset)
+
+
+@lru_cache(maxsize=4)
+def _unix_time(text: str) -> float | None:
+    """Of a Date header. Many responses of one second share it."""
+    moment = parse_http_date(text) if text else None
+    return None if moment is None else moment.timestamp()

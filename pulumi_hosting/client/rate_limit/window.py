@@ -1,0 +1,245 @@
+"""One window of one bucket, and the tickets for it. No clock, no file: time is handed in.
+
+At any moment the service has counted at most what the latest response shows, plus what is on its way; a
+ticket is granted while that sum is below the limit. Requests of other machines are seen in the responses:
+they make this machine send fewer at once, so that it gets at most one 429 in a window.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi_hosting.api.operations import WINDOW_SECONDS
+
+DELETION, WRITE, READ, POLL = range(4)
+"""Priorities, in the order in which they are served."""
+
+AGE_SECONDS = 2 * WINDOW_SECONDS
+LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
+PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
+ON_THE_WAY = 2.0  # seconds after which a request has been counted by the service
+GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
+SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One request. ``number`` gives its place in the queue. ``granted``: when it could be sent, None while it
+    waits; ``taken``: whether its process knows. ``alone``: whether no other request was on its way while this
+    one was."""
+
+    number: int
+    pid: int
+    priority: int
+    joined: float
+    granted: float | None = None
+    taken: bool = False
+    alone: bool = False
+
+    def rank(self, now: float) -> tuple[int, int]:
+        """Sorts the queue. Every two windows of waiting raise the priority by one, up to that of a write:
+        nobody waits for ever."""
+        if self.priority <= WRITE:
+            return self.priority, self.number
+        return max(WRITE, self.priority - int((now - self.joined) / AGE_SECONDS)), self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The bucket's limit, the requests left in it, and the unix time of its reset, as a response shows
+    them."""
+
+    limit: int
+    remaining: int
+    reset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the headers of a response say. ``count``: None where it is not complete; ``date``: its Date header
+    as unix time; ``refused``: a 429."""
+
+    count: Count | None = None
+    date: float | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet. Look again after ``seconds``; ``ahead`` requests are served before; it takes about
+    ``estimate`` seconds, and at least ``earliest``."""
+
+    seconds: float
+    ahead: int
+    estimate: float
+    earliest: float
+
+
+@dataclass(slots=True)
+class Window:
+    """The current window of a bucket, and the tickets for it.
+
+    - ``reset``: when it ends, in the service's time; None while nothing is known.
+    - ``confirmed``: whether a response has shown this window; ``rolled``: else when it was taken to begin.
+    - ``counted``: requests that the service is known to have counted; ``own``: those granted here;
+      ``foreign``: those of others. ``last_own``, ``last_foreign``: of the window before.
+    - ``seen``: when the latest request was granted whose response is known: what was granted well before it
+      is in ``counted``.
+    - ``parallel``: how many may be on their way at once. ``blocked``: until when nothing is sent.
+    - ``silent``: whether the responses say nothing of a limit: then only a 429 holds requests up.
+    - ``kept``: how many requests of each window are kept for deletions.
+    """
+
+    limit: int
+    kept: int = 0
+    reset: float | None = None
+    confirmed: bool = False
+    rolled: float = 0.0
+    counted: int = 0
+    own: int = 0
+    foreign: int = 0
+    last_own: int = 0
+    last_foreign: int = 0
+    seen: float = 0.0
+    parallel: int = 1
+    blocked: float = 0.0
+    silent: bool = False
+    sent: list[Ticket] = field(default_factory=list)
+    waiting: list[Ticket] = field(default_factory=list)
+
+    def roll(self, service_now: float, now: float) -> None:
+        """Begin the next window where this one is over."""
+        if self.reset is None or service_now < self.reset:
+            return
+        passed = int((service_now - self.reset) / WINDOW_SECONDS) + 1
+        self.reset = self.reset + passed * WINDOW_SECONDS
+        self.last_own, self.last_foreign = (self.own, self.foreign) if passed == 1 else (0, 0)
+        self.counted = self.own = self.foreign = 0
+        self.confirmed, self.rolled = False, now
+        if passed > 1:
+            self.parallel = 1
+
+    def is_open(self, ticket: Ticket, now: float, service_now: float) -> bool:
+        """Whether the ticket's request may be sent now."""
+        if now < self.blocked:
+            return False
+        if self.silent:
+            return True
+        if self.reset is not None and self.free(ticket, service_now) < 1:
+            return False
+        # What was sent before the window began tells nothing about it.
+        since = now - PROBE_SECONDS if self.confirmed else max(self.rolled, now - PROBE_SECONDS)
+        young = sum(1 for other in self.sent if (other.granted or 0.0) >= since)
+        return young < (self.at_once if self.confirmed else 1)
+
+    def free(self, ticket: Ticket, service_now: float) -> int:
+        """How many more requests the service will accept, as far as is known. One is kept for deletions."""
+        is_last_moment = self.reset is not None and service_now > self.reset - LAST_MOMENT
+        kept = 0 if ticket.priority == DELETION or is_last_moment else self.kept_now
+        return self.limit - self.counted - self.pending - kept
+
+    @property
+    def pending(self) -> int:
+        """How many requests are on their way that the service may not have counted yet."""
+        return sum(1 for other in self.sent if (other.granted or 0.0) > self.seen - ON_THE_WAY)
+
+    @property
+    def kept_now(self) -> int:
+        """How many requests of this window are kept for deletions."""
+        return self.kept if self.limit > self.kept else 0
+
+    @property
+    def at_once(self) -> int:
+        """How many requests may be on their way at once. Where others use the key too, the last requests of a
+        window go out one by one, since another machine may send the same ones."""
+        foreign = self.foreign + self.last_foreign
+        if not foreign:
+            return self.parallel
+        own = self.own + self.last_own + 1
+        share = own / (own + foreign)
+        return min(self.parallel, max(1, int(share * (self.limit - self.counted) / SPARE)))
+
+    def grant(self, now: float, service_now: float) -> None:
+        """Grant tickets in the order of the queue, as many as may be sent."""
+        self.roll(service_now, now)
+        while self.waiting:
+            ticket = min(self.waiting, key=lambda item: item.rank(now))
+            if not self.is_open(ticket, now, service_now):
+                return
+            self.waiting.remove(ticket)
+            for other in self.sent:
+                other.alone = False
+            ticket.granted, ticket.taken, ticket.alone = now, False, not self.sent
+            self.own += 1
+            self.sent.append(ticket)
+
+    def forget(self, ticket: Ticket, *, may_be_counted: bool) -> None:
+        """Drop a granted ticket that brought no response."""
+        self.sent.remove(ticket)
+        if not may_be_counted:
+            self.own -= 1
+        elif ticket.granted is not None and ticket.granted > self.seen - ON_THE_WAY:
+            self.counted += 1
+
+    def learn(self, count: Count, ticket: Ticket | None, *, refused: bool) -> float | None:
+        """Take over what the response to ``ticket`` says. The result is None, or how much later than
+        expected, in seconds, the service ends its windows."""
+        self.silent, self.limit = False, count.limit
+        counted, reset = count.limit - count.remaining, count.reset
+        granted = 0.0 if ticket is None or ticket.granted is None else ticket.granted
+        alone, late = ticket is not None and ticket.alone, None
+        if self.reset is None or (self.confirmed and reset > self.reset):
+            self._begin(reset, counted)
+        elif self.confirmed and reset == self.reset:
+            self.counted = counted if alone else max(self.counted, counted)
+        elif self.confirmed:  # an earlier window: a late response, or the service was set back
+            if not alone:
+                return None
+            self._begin(reset, counted)
+        elif reset > self.reset - WINDOW_SECONDS:  # the window that was taken to begin
+            self.reset, self.confirmed = reset, True
+            self.counted = max(self.counted, counted)
+        elif granted >= self.rolled:  # the window before was not over
+            late = granted - self.rolled
+            self._begin(reset, counted)
+        else:
+            return None
+        self.seen = max(self.seen, granted)
+        self.foreign = max(self.foreign, self.counted - self.own)
+        if not refused:
+            self.parallel = min(self.parallel + GROWTH, max(1, self.limit))
+        return late
+
+    def _begin(self, reset: float, counted: int) -> None:
+        self.reset, self.confirmed, self.counted = reset, True, counted
+        self.own, self.foreign = len(self.sent) + 1, 0
+
+
+def values_of(window: Window) -> list[Any]:
+    tickets = [
+        [[t.number, t.pid, t.priority, t.joined, t.granted, t.taken, t.alone] for t in some]
+        for some in (window.sent, window.waiting)
+    ]
+    return [
+        window.limit,
+        window.reset,
+        window.confirmed,
+        window.rolled,
+        window.counted,
+        window.own,
+        window.foreign,
+        window.last_own,
+        window.last_foreign,
+        window.seen,
+        window.parallel,
+        window.blocked,
+        window.silent,
+        *tickets,
+    ]
+
+
+def window_of(values: list[Any], kept: int) -> Window:
+    limit, *facts, sent, waiting = values
+    window = Window(limit, kept, *facts)
+    window.sent = [Ticket(*one) for one in sent]
+    window.waiting = [Ticket(*one) for one in waiting]
+    return window

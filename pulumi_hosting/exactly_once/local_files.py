@@ -1,5 +1,5 @@
 """Locks between the processes of one user on this machine, and short notes under a lock, as files of the
-private directory (:mod:`~pulumi_hosting.client.private_files`).
+private directory (:mod:`~pulumi_hosting.client.private_directory`).
 
 A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
 new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.private_files import LocalFilesError as LocalFilesError
-from pulumi_hosting.client.private_files import check_platform as check_platform
-from pulumi_hosting.client.private_files import directory as directory
-from pulumi_hosting.client.private_files import name_of, refuse_unsafe, unusable
-from pulumi_hosting.client.private_files import process_runs as process_runs
+from pulumi_hosting.client.private_directory import LocalFilesError as LocalFilesError
+from pulumi_hosting.client.private_directory import check_platform as check_platform
+from pulumi_hosting.client.private_directory import directory as directory
+from pulumi_hosting.client.private_directory import name_of, refuse_unsafe, unusable
+from pulumi_hosting.client.private_directory import process_runs as process_runs
 from pulumi_hosting.session.key_owner import account
 
 _POLL = 0.05  # seconds between two attempts to get a lock

@@ -40,7 +40,7 @@ def headers(
 
 
 class Machine:
-    """Callers of one machine; time moves when somebody waits."""
+    """Callers of one machine; time moves when a caller waits."""
 
     def __init__(self, **options: Any) -> None:
         self.time = FakeTime()
@@ -152,7 +152,7 @@ def test_a_429_holds_everybody_up_and_keeps_the_place(machine: Machine) -> None:
     assert machine.time.now - 1000.0 >= END
 
 
-def test_a_429_of_another_limit_holds_nobody_up(machine: Machine) -> None:
+def test_a_429_of_another_limit_does_not_hold_others_up(machine: Machine) -> None:
     place, other = machine.place("reset_server_password"), machine.place()
     place.wait()
     place.answered(429, headers(100) | {"Retry-After": "300"})
@@ -319,7 +319,7 @@ def test_a_machine_without_locks_limits_each_process(monkeypatch: pytest.MonkeyP
     assert machine.place().step() is not None
 
 
-def test_a_process_that_was_killed_holds_nobody_up() -> None:
+def test_a_process_that_was_killed_does_not_hold_others_up() -> None:
     machine = Machine(store=None)
     machine.use(2)
     program = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pulumi_hosting.client import private_files
+from pulumi_hosting.client import private_directory
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning import apply
 from pulumi_hosting.resources.server_ip import ServerIpState
@@ -36,7 +36,9 @@ from tests.support.account import Account
 def separate_machines(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[None]:
     """Each thread is a machine of its own: it sees no other thread's local files."""
     with monkeypatch.context() as patch:
-        patch.setattr(private_files, "_location", lambda: home / f"machine-{threading.current_thread().name}")
+        patch.setattr(
+            private_directory, "_location", lambda: home / f"machine-{threading.current_thread().name}"
+        )
         yield
 
 

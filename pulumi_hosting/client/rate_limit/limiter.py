@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.call_errors import HostingError, RateLimitTimeout
-from pulumi_hosting.client.private_files import LocalFilesError, process_runs
+from pulumi_hosting.client.private_directory import LocalFilesError, process_runs
 from pulumi_hosting.client.rate_limit import polls
 from pulumi_hosting.client.rate_limit.window import (
     DELETION,
@@ -66,7 +66,7 @@ class RateLimiter:
         return Place(self, operation, query)
 
     def update(self, change: Callable[[KeyWindows], T]) -> T:
-        """Change the windows, while nobody else does."""
+        """Change the windows, while no one else does."""
         # Loaded with the first request: who sends nothing need not wait for it.
         from pulumi_hosting.client.rate_limit.state_file import StateFile, memory, store_name
 
@@ -136,7 +136,7 @@ class Place:
 
     @staticmethod
     def pause(wait: Wait, waited: float) -> float:
-        """Seconds until the next look, after ``waited`` of them. Where responses decide, patience grows."""
+        """Seconds until the next look, after ``waited`` of them. Where responses decide, the pauses grow."""
         soon = wait.seconds if wait.earliest else max(wait.seconds, min(0.25, waited / 10))
         return min(soon, LONGEST_PAUSE)
 

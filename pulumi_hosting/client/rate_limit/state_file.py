@@ -15,14 +15,14 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from filelock import lock_descriptor, unlock_descriptor
 from pydantic_core import from_json, to_json
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.private_files import directory, refuse_unsafe
+from pulumi_hosting.client.private_directory import directory, refuse_unsafe
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
 
 T = TypeVar("T")
@@ -55,6 +55,10 @@ class StateFile:
 
     def __init__(self, name: str) -> None:
         self._path: Path = directory() / f"{name}.rate"
+        # On a platform that can: it warns on others.
+        from filelock import lock_descriptor, unlock_descriptor
+
+        self._lock, self._unlock = partial(lock_descriptor, blocking=False), unlock_descriptor
         self._threads = threading.Lock()
         self._pid = 0
         self._file = -1
@@ -78,7 +82,7 @@ class StateFile:
                         os.ftruncate(file, len(after))
                 return result
             finally:
-                unlock_descriptor(file)
+                self._unlock(file)
 
     def close(self) -> None:
         with self._threads:
@@ -88,7 +92,7 @@ class StateFile:
         if self._pid != os.getpid() or self._file < 0 or not os.fstat(self._file).st_nlink:
             self._open()
         until, pause = time.monotonic() + LOCKED_SECONDS, 0.0002
-        while not lock_descriptor(self._file, blocking=False):
+        while not self._lock(self._file):
             if time.monotonic() > until:
                 raise TimeoutError("another process holds the file of the rate limit")
             time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  # a pause, not a secret

@@ -65,7 +65,7 @@ class KeyWindows:
         return self.moved.get(f"{operation.id} {bucket}", bucket)
 
     def join(self, bucket: str, priority: int, pid: int, now: float) -> Ticket:
-        """A ticket at the end of the queue, granted at once where nobody waits and there is room."""
+        """A ticket at the end of the queue, granted at once where no one else waits and there is room."""
         self.last_number += 1
         ticket = Ticket(self.last_number, pid, priority, now)
         self.rejoin(bucket, ticket, now)

@@ -50,6 +50,7 @@ try:
     from pulumi_hosting.client.transport import tls_context
 
     importlib.import_module("pulumi_hosting.session.snapshot_text")
+    importlib.import_module("filelock")
     importlib.import_module("pulumi_hosting.client.rate_limit.state_file")
     importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
 except ImportError:  # the module then reports what is missing, and where

@@ -51,7 +51,7 @@ def ratios() -> Iterator[Ratio]:
             )
 
 
-def run(code: str) -> Callable[[], object]:
-    """Runs this code in a fresh Python."""
-    command = [sys.executable, "-c", f"import sys; sys.modules['rich'] = None; {code}"]
-    return partial(subprocess.run, command, check=True)
+def run(code: str, *, has_rich: bool = False) -> Callable[[], object]:
+    """Runs this code in a fresh Python; without ``has_rich`` httpx does not load its own command line."""
+    begin = "" if has_rich else "import sys; sys.modules['rich'] = None; "
+    return partial(subprocess.run, [sys.executable, "-c", begin + code], check=True)

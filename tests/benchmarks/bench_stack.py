@@ -50,7 +50,8 @@ class Pair:
 
 
 def ratios(rounds: Mapping[int, int] = ROUNDS) -> Iterator[Ratio]:
-    libraries = compare("", run(LIBRARIES), "", run("pass"), 7)
+    # As the provider's process loads them, which is not kept from httpx's own command line.
+    libraries = compare("", run(LIBRARIES, has_rich=True), "", run("pass"), 7)
     for engine in engines.available():
         for servers, count in rounds.items():
             for form in FORMS:

@@ -112,5 +112,6 @@ def test_the_price_names_what_is_bought(processes: Start) -> None:
     (warning,) = [line for line in process.lines if "may be taken for another name" in line]
     assert "xn--pple-43d.com" in warning
     assert any(
-        "charges" in line and "xn--pple-43d.com (\u0430pple.com), 1 year" in line for line in process.lines
+        "will charge" in line and "xn--pple-43d.com (\u0430pple.com), 1 year" in line
+        for line in process.lines
     )

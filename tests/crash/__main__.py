@@ -31,23 +31,29 @@ def main() -> int:
     cells = [cell for cell in (*defaults, *more) if options.only in str(cell)]
     cells.sort(key=lambda cell: (cell.case, cell.variant))  # one process keeps what it knows of a case
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        verdicts = list(pool.map(run, cells, chunksize=25))
+        verdicts = [show(verdict) for verdict in pool.map(run, cells, chunksize=10)]
     return report(verdicts, time.monotonic() - began)
 
 
+def show(verdict: Verdict) -> Verdict:
+    """Print what is worth a line, as soon as it is known."""
+    if verdict.problems:
+        print(f"BROKEN {verdict.cell}", *verdict.problems, sep="\n    ", flush=True)
+    if verdict.stop is not None:
+        lines = (f"stop: {verdict.cell}", verdict.stop, f"resolved by: {verdict.resolved_by}")
+        print(*lines, sep="\n    ", flush=True)
+    return verdict
+
+
 def report(verdicts: list[Verdict], seconds: float) -> int:
-    broken = [verdict for verdict in verdicts if verdict.problems]
-    stops = [verdict for verdict in verdicts if verdict.stop is not None]
-    for verdict in broken:
-        print(f"BROKEN {verdict.cell}", *verdict.problems, sep="\n    ")
-    for verdict in stops:
-        print(f"stop: {verdict.cell}\n    {verdict.stop}\n    resolved by: {verdict.resolved_by}")
+    broken = sum(1 for verdict in verdicts if verdict.problems)
+    stops = sum(1 for verdict in verdicts if verdict.stop is not None)
     reruns = Counter(verdict.reruns for verdict in verdicts if verdict.stop is None)
     print(
-        f"{len(verdicts)} cells in {seconds:.0f} s: {len(broken)} broken, {len(stops)} stopped for a person, "
+        f"{len(verdicts)} cells in {seconds:.0f} s: {broken} broken, {stops} stopped for a person, "
         f"{reruns[1]} ended in one further run, {reruns[2]} in two"
     )
-    return 1 if broken or len(stops) > MOST_STOPS * len(verdicts) else 0
+    return 1 if broken or stops > MOST_STOPS * len(verdicts) else 0
 
 
 if __name__ == "__main__":

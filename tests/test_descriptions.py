@@ -25,6 +25,7 @@ EMPTY_WORDS = {
     *("amount", "code", "currency", "decimal", "field", "id", "iso", "name", "number", "object", "rfc"),
     *("text", "time", "utc", "value"),
 }
+RULE = 'a description says more than the field\'s name (CONTRIBUTING.md, "Add an operation"). It says only'
 SAME_EVERYWHERE = {
     *("auto_renew", "balance_after", "currency", "gateway", "message", "min_years", "mode", "netmask"),
     *("privacy", "scopes"),
@@ -52,12 +53,17 @@ def content_words(text: str) -> set[str]:
     return {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower()) if word not in EMPTY_WORDS}
 
 
+def source(model: type[BaseModel]) -> str:
+    """The file that declares a model."""
+    return f"{model.__module__.replace('.', '/')}.py"
+
+
 @pytest.mark.parametrize("model", shown_models(), ids=lambda model: model.__name__)
 def test_every_description_says_more_than_the_names(model: type[BaseModel]) -> None:
     names = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", model.__name__))
     for field in fields(model):
         said = content_words(field.description) - content_words(f"{names} {field.name.replace('_', ' ')}")
-        assert said, f"{model.__name__}.{field.name}: {field.description!r}"
+        assert said, f"{source(model)}: {model.__name__}.{field.name}: {RULE} {field.description!r}"
 
 
 def returned(entries: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
@@ -71,7 +77,9 @@ def returned(entries: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]
 def test_no_entry_of_a_return_section_restates_its_name(module: Module) -> None:
     for path, description in returned(module.returns, module.name):
         name = path.rpartition(".")[2].replace("_", " ")
-        assert content_words(description) - content_words(name), f"{path}: {description!r}"
+        said = content_words(description) - content_words(name)
+        where = f"RETURN of {module.name}, written from its models and generate/modules/*.yml"
+        assert said, f"{where}: {path}: {RULE} {description!r}"
 
 
 def test_fields_of_different_meaning_have_different_descriptions() -> None:

@@ -206,7 +206,7 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     try:
         return action.Inputs.model_validate(dict(raw))
     except ValidationError as error:
-        failures = reasons(error)
+        failures = reasons(error, action.Inputs)
     raise InvalidInput(failures, action.title)
 
 

@@ -252,6 +252,8 @@ def check_webhook_url(value: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("must be an https:// URL with a possible host and port") from None
+    if parts.scheme == "http":
+        raise ValueError("must be an https:// URL, and begins with http://")
     if (
         parts.scheme != "https"
         or parts.username is not None

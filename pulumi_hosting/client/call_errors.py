@@ -2,7 +2,7 @@
 all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -39,20 +39,27 @@ class ConfigurationError(HostingError):
     """An API key, base URL or option that cannot be used. Nothing was sent."""
 
 
+def with_next_step(text: str, fields: Iterable[str]) -> str:
+    """What is wrong with the ``fields``, and what to do next where the ``text`` does not say it already.
+
+    >>> with_next_step("os: is required", ["os"])
+    'os: is required. Next: correct os'
+    """
+    names = [name for name in fields if name.isidentifier()]
+    return text if "Next: " in text or not names else f"{text.rstrip('.')}. Next: correct {', '.join(names)}"
+
+
 class InvalidInput(HostingError):
     """Arguments that the API document does not allow, refused before anything was sent.
 
-    ``fields`` maps the field's name to what is wrong with it; no value is repeated, so a secret cannot leak
-    through it.
+    ``fields`` maps the field's name to what is wrong with it; no value that may be a secret is repeated.
     """
 
     def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
         self.fields = dict(fields)
         self.subject = subject
-        super().__init__(
-            f"{subject} is not valid: "
-            + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())
-        )
+        wrong = "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())
+        super().__init__(with_next_step(f"{subject} is not valid: {wrong}", self.fields))
 
 
 class WriteRefused(HostingError):

@@ -97,14 +97,6 @@ class ApiError(CallError):
         parts = [self._what(row), *(f"{name}: {reason}" for name, reason in self.fields.items())]
         super().__init__((f"{operation}: " if operation else "") + "; ".join(part for part in parts if part))
 
-    def no_api_at(self, base_url: str) -> None:
-        """Say that the address is wrong, not the object. For the client."""
-        self.args = (f"{self.operation}: no API answers at the base URL {base_url}",)
-        self._remedy = (
-            "correct the base URL, which ends in the version segment, such as /v1 (HOSTING_BASE_URL; "
-            "hosting:baseUrl in Pulumi; base_url in Ansible and Python)"
-        )
-
     def _status(self) -> str:
         return f"{self.status} {self.code}"
 
@@ -119,6 +111,15 @@ class ApiError(CallError):
             "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()),
         }
         return row.meaning if not self.message or self.message in known else f"{row.meaning} — {self.message}"
+
+
+def no_api_at(base_url: str, error: ApiError) -> None:
+    """Make ``error`` say that the address is wrong, not the object."""
+    error.args = (f"{error.operation}: no API answers at the base URL {base_url}",)
+    error._remedy = (
+        "correct the base URL, which ends in the version segment, such as /v1 (HOSTING_BASE_URL; "
+        "hosting:baseUrl in Pulumi; base_url in Ansible and Python)"
+    )
 
 
 def _fields(raw: object) -> dict[str, str]:

@@ -23,7 +23,13 @@ from pulumi_hosting.api.metadata import Bucket, Meta, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Redactor, clean_text
-from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, RedirectRefused, error_class
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    InvalidResponse,
+    RedirectRefused,
+    error_class,
+    no_api_at,
+)
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import Damaged, Document, Done, File
 from pulumi_hosting.client.retry import parse_retry_after
@@ -56,7 +62,7 @@ def read(
     if not 200 <= answer.status < 300:
         error = refusal(operation, answer, meta.request_id, redact, now)
         if base_url and _is_no_api(operation, error):
-            error.no_api_at(base_url)
+            no_api_at(base_url, error)
         raise error
     return with_meta(_result(operation, answer, meta, redact), meta)
 

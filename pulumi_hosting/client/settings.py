@@ -96,21 +96,22 @@ def _checked_key(given: str | Secret | None) -> Secret:
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""
     if not key:
-        raise ConfigurationError(f"no API key: set {API_KEY_VARIABLE} or pass api_key")
+        raise ConfigurationError(f"no API key. Next: set {API_KEY_VARIABLE} or pass api_key")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
-            f"the API key has characters or a length that no key has (it is not shown here): check "
-            f"{API_KEY_VARIABLE} or api_key"
+            f"the API key has characters or a length that no key has (it is not shown here). "
+            f"Next: correct {API_KEY_VARIABLE} or api_key"
         )
     return Secret(key)
 
 
 def _checked_url(given: str | None) -> tuple[str, str]:
     """The base URL without a slash at its end, and its host and port for messages."""
-    where = f"check {BASE_URL_VARIABLE} or base_url"
+    where = f"Next: correct {BASE_URL_VARIABLE} or base_url"
     if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(
-            f"no base URL: set {BASE_URL_VARIABLE} or pass base_url, for example https://api.example.com/v1"
+            f"no base URL. Next: set {BASE_URL_VARIABLE} or pass base_url, for example "
+            "https://api.example.com/v1"
         )
     try:
         parts = urlsplit(given.strip())
@@ -119,20 +120,21 @@ def _checked_url(given: str | None) -> tuple[str, str]:
     except ValueError:
         parts, port, host = None, None, ""
     if parts is None or not _HOST.fullmatch(host):
-        raise ConfigurationError(f"the base URL is not a URL with a host: {where}")
+        raise ConfigurationError(f"the base URL is not a URL with a host. {where}")
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(
-            f"the base URL must not hold a user name or password (it is not shown here): {where}"
+            f"the base URL must not hold a user name or password (it is not shown here). {where}"
         )
     if parts.query or parts.fragment or "?" in given or "#" in given:
-        raise ConfigurationError(f"the base URL must not hold a query or fragment: {where}")
+        raise ConfigurationError(f"the base URL must not hold a query or fragment. {where}")
     path = parts.path.rstrip("/")
     if not _PATH.fullmatch(path) or any(segment in (".", "..") for segment in path.split("/")):
-        raise ConfigurationError(f"the path of the base URL has characters that are not allowed: {where}")
+        raise ConfigurationError(f"the path of the base URL has characters that are not allowed. {where}")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
+        given_scheme = "http://" if parts.scheme == "http" else "something else"
         raise ConfigurationError(
-            f"the base URL must be https; plain http is only allowed for localhost, because it would expose "
-            f"the API key: {where}"
+            f"the base URL must be https and begins with {given_scheme}; plain http is only allowed "
+            f"for localhost, because it would expose the API key. {where}"
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority

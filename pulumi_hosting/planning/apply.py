@@ -243,7 +243,7 @@ def ensure(
     for warning in planned.warnings:
         request.warn(warning)
     if planned.refusals:
-        raise InvalidInput(dict(planned.refusals), resource.title)
+        raise InvalidInput(dict(planned.refusals), resource.called(inputs.given()))
     cost, taken = planned.cost, planned.takeover
     before = shown(resource, taken.state) if taken else None
     if isinstance(resource, Priced) and options.priced and taken is None:
@@ -356,7 +356,8 @@ def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = No
     }
     checked = check(resource, {**kept, **inputs.given()})
     if checked.failures:
-        raise InvalidInput(checked.failures, f"there is no such {resource.title} yet, and a new one")
+        what = resource.called(inputs.given())
+        raise InvalidInput(checked.failures, f"{what} does not exist yet, and as a new one it")
     return checked.inputs
 
 

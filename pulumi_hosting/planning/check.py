@@ -4,10 +4,11 @@ asked.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError, create_model
+from pydantic import BaseModel, ValidationError, create_model
 
 from pulumi_hosting.resources.base import Inputs, Resource
 
@@ -46,15 +47,13 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
     """
     later = frozenset(unknown)
     known = {name: value for name, value in raw.items() if name not in later}
-    failures = {
-        name: "is not an input of this resource" for name in later if name not in resource.Inputs.model_fields
-    }
-    open_fields = later & frozenset(resource.Inputs.model_fields)
     model: type[Inputs] = resource.Inputs
+    failures = {name: _no_input(name, model) for name in later if name not in model.model_fields}
+    open_fields = later & frozenset(resource.Inputs.model_fields)
     try:
         inputs = _partial(model, open_fields).model_validate(known)
     except ValidationError as error:
-        return Checked(None, {**failures, **reasons(error)}, None, later, known)
+        return Checked(None, {**failures, **reasons(error, model)}, None, later, known)
     return Checked(None if open_fields else inputs, failures, inputs, later)
 
 
@@ -69,7 +68,7 @@ def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
     try:
         inputs = _partial(model, absent).model_validate(dict(raw))
     except ValidationError as error:
-        return Checked(None, reasons(error), raw=raw)
+        return Checked(None, reasons(error, model), raw=raw)
     return Checked(inputs, {}, inputs)
 
 
@@ -85,17 +84,41 @@ def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
     return made
 
 
-def reasons(error: ValidationError) -> dict[str, str]:
-    """Field → reason, without the refused value: it may be a secret."""
+def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
+    """Field of ``model`` → reason. Of refused values only numbers in fields for numbers are repeated: a text
+    may be a secret.
+    """
     found: dict[str, str] = {}
-    for item in error.errors(include_url=False, include_input=False, include_context=False):
+    for item in error.errors(include_url=False, include_context=False):
         name = str(item["loc"][0]) if item["loc"] else ""
         reason = item["msg"].removeprefix("Value error, ")
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
-        reason = {"missing": "is required", "extra_forbidden": "is not an input of this resource"}.get(
-            item["type"], reason
-        )
+        if item["type"] == "extra_forbidden":
+            reason = _no_input(name, model)
+        elif item["type"] == "missing":
+            reason = "is required"
+        elif given := _number(item["input"], name, model):
+            reason = f"{reason}, and is {given}"
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
         found.setdefault(name, f"[{path}] {reason}" if path else reason)
     return found
+
+
+def _number(value: object, name: str, model: type[BaseModel]) -> str:
+    """A number given for a field that holds numbers, as it was written; else nothing."""
+    info = model.model_fields.get(name)
+    if info is None or not _holds_numbers(info.annotation) or not isinstance(value, int | float):
+        return ""
+    if not abs(value) < 2**63:
+        return ""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _holds_numbers(hint: object) -> bool:
+    return hint is int or any(map(_holds_numbers, get_args(hint)))
+
+
+def _no_input(name: str, model: type[BaseModel]) -> str:
+    like = get_close_matches(name, model.model_fields, 1)
+    return f"is not an input of this resource{f'; did you mean {like[0]}?' if like else ''}"

@@ -4,7 +4,7 @@ Takes and returns property values, whether they came through the dynamic provide
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -52,7 +52,7 @@ from pulumi_hosting.provider.stack_state import (
     recorded_values,
 )
 from pulumi_hosting.resources.base import Resource, plain
-from pulumi_hosting.resources.powers import Remarked, Sandboxed, is_provisional, recorded_mode
+from pulumi_hosting.resources.powers import Remarked, Sandboxed, Validated, is_provisional, recorded_mode
 from pulumi_hosting.session.errors import ResourceError, TakenOver
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
@@ -102,6 +102,8 @@ class Adapter:
         self.session.entries.checked(str(beside.get(IDENTITY) or ""))
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **beside}))
+        elif not olds:
+            failures = {**self._refused_beside(failures, raw, unknown, {**news, **beside}), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
         inputs = checked.known
         values = (
@@ -115,6 +117,25 @@ class Adapter:
             if value is not None
         }
         return {**shown, **later, **beside}, failures
+
+    def _refused_beside(
+        self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues
+    ) -> dict[str, str]:
+        """Field → reason, for what the account tells of a new declaration's fields that are not wrong
+        already, so that one run names all. Nothing where the account cannot be asked.
+        """
+        wrong = self.resource.Inputs.model_fields.keys() & failures
+        others = check(
+            self.resource, {name: raw[name] for name in raw if name not in failures}, {*unknown, *wrong}
+        )
+        if others.known is None or not isinstance(self.resource, Validated):
+            return {}
+        if others.unknown & self.resource.Inputs.deciding("order"):
+            return {}
+        with suppress(HostingError):
+            if self.session.unreachable() is None:
+                return self.resource.validate(self._request(props), others.values, frozenset(others.values))
+        return {}
 
     def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""

@@ -26,7 +26,7 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.names import camel, class_of
+from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
 if TYPE_CHECKING:
@@ -59,16 +59,12 @@ class _Provider(ResourceProvider):
         provider_session.SESSION.budget.run = engine_address(sys.argv[1:]) or None
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        from pulumi_hosting.provider.failures import check_failure
+
         with self._adapter() as adapter:
             inputs, failures = adapter.check(_olds, news)
-        # A failure that names its property is printed with the property's value, secret or not: so the name
-        # goes into the reason.
         return CheckResult(
-            inputs,
-            [
-                CheckFailure("", f"{camel(name)}: {reason}" if name else reason)
-                for name, reason in failures.items()
-            ],
+            inputs, [CheckFailure("", check_failure(name, reason)) for name, reason in failures.items()]
         )
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:

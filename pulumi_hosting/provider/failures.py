@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from pulumi_hosting.api.casing import camel
+from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
 
 
@@ -32,6 +34,13 @@ def as_user_error(*passing: type[Exception]) -> Iterator[None]:
             f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, "
             f"with what led here"
         )
+
+
+def check_failure(name: str, reason: str) -> str:
+    """What a person reads of an input that is refused. The property's name goes into the reason: a failure
+    that names its property is printed with the property's value, secret or not.
+    """
+    return with_next_step(f"{camel(name)}: {reason}", [camel(name)]) if name else reason
 
 
 def fail(message: str) -> NoReturn:

@@ -7,6 +7,7 @@ one form fits the other.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Self, get_origin
 
@@ -176,10 +177,13 @@ class Declaration:
             inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
             raise WrongArguments(
                 f"{self._called(resource_name)}: {_quoted('unknown argument', unknown)}. "
-                f"Valid arguments: {', '.join(inputs)}"
+                f"Valid arguments: {', '.join(inputs)}. Next: {_correction(unknown, inputs)}"
             )
         if missing := [name for name in self._needed if name not in given]:
-            raise WrongArguments(f"{self._called(resource_name)}: {_quoted('missing argument', missing)}")
+            raise WrongArguments(
+                f"{self._called(resource_name)}: {_quoted('missing argument', missing)}. "
+                f"Next: give {', '.join(sorted(missing))}"
+            )
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop
@@ -285,6 +289,17 @@ def _quoted(what: str, names: Iterable[str]) -> str:
     """``missing argument 'os'``; ``missing arguments 'os', 'tariff_id'``."""
     quoted = [repr(name) for name in sorted(names)]
     return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
+
+
+def _correction(unknown: Iterable[str], inputs: Iterable[str]) -> str:
+    """``write notes in place of note`` for every argument that is like a valid one."""
+    valid = list(inputs)
+    return ", ".join(
+        f"write {like[0]} in place of {name}"
+        if (like := get_close_matches(name, valid, 1))
+        else f"remove {name}"
+        for name in sorted(unknown)
+    )
 
 
 def _organization() -> dict[str, str]:

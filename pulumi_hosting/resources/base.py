@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -300,6 +300,11 @@ class Resource(ABC, Generic[I, S]):
     """What a person should know when a deletion was refused or failed: of what an engine forgot before it
     asked for it.
     """
+
+    def called(self, values: Mapping[str, Any]) -> str:
+        """What a message calls the declared object: ``server 'web'``."""
+        name = values.get("name")
+        return f"{self.title} {clean_text(name, 100)!r}" if isinstance(name, str) and name else self.title
 
     @abstractmethod
     def read(self, request: Request, id: str, last: S | None = None) -> S | None:

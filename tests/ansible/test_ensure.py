@@ -55,7 +55,7 @@ def test_an_incomplete_declaration_is_validated() -> None:
         "hours"
     }
     assert declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {
-        "nmae": "is not an input of this resource"
+        "nmae": "is not an input of this resource; did you mean name?"
     }
     assert declared(RESOURCES["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
 

@@ -226,7 +226,8 @@ def test_texts_of_results_say_more_than_the_name() -> None:
         if shown["description"].rstrip(".").lower().replace("the ", "")
         == path.rpartition(".")[2].replace("_", " ")
     ]
-    assert len(empty) <= EMPTY_TEXTS, empty
+    rule = "descriptions in RETURN of plugins/modules/ that only repeat the field's name (CONTRIBUTING.md)"
+    assert len(empty) <= EMPTY_TEXTS, f"{rule}: {empty}"
 
 
 def described(shown: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

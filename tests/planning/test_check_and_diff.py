@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, with_tag
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
@@ -220,3 +221,30 @@ def test_notes_survive_the_tag(notes: str) -> None:
 def test_notes_without_a_tag_are_as_they_are() -> None:
     assert split_tag("mine") == ("mine", None)
     assert split_tag(None) == ("", None)
+
+
+def test_an_unknown_input_is_named_with_the_one_that_is_like_it() -> None:
+    assert failures({**GOOD, "note": "x"})["note"] == (
+        "is not an input of this resource; did you mean notes?"
+    )
+    assert failures({**GOOD, "colour": "red"})["colour"] == "is not an input of this resource"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"months": 2}, "and is 2"), ({"months": 2.0}, "and is 2"), ({"hours": 721.5}, "and is 721.5")],
+)
+def test_a_refused_number_is_repeated(change: dict[str, Any], said: str) -> None:
+    assert next(iter(failures({**GOOD, **change}).values())).endswith(said)
+
+
+@pytest.mark.parametrize("change", [{"password": 12345678}, {"notes": 12345678}, {"custom_fields": 12345678}])
+def test_a_number_in_a_field_for_text_is_not_repeated(change: dict[str, Any]) -> None:
+    assert "12345678" not in str(failures({**GOOD, **change}))
+
+
+def test_a_refusal_says_what_to_do_next() -> None:
+    assert str(InvalidInput({"os": "is required"}, SERVER.called({"name": "web"}))) == (
+        "server 'web' is not valid: os: is required. Next: correct os"
+    )
+    assert str(InvalidInput({"id": "is gone. Next: wait"})).count("Next:") == 1

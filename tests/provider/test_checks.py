@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.conversion import camel, snake
+from pulumi_hosting.provider.failures import check_failure
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from tests.provider.processes import provider_process
@@ -82,9 +83,8 @@ def test_a_check_asks_the_account_where_only_it_can_tell(
         {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
     )
     field, _, reason = message.partition(": ")
-    (name,) = failures
-    assert camel(name) == field
-    assert failures[name].startswith(reason)
+    assert {camel(name): why for name, why in failures.items()}[field].startswith(reason)
+    assert failures.keys() <= {snake(field), "server_id"}  # there is no server 1 either
     assert CANARY not in f"{failures} {process.lines}"
 
 
@@ -94,3 +94,11 @@ def test_a_service_that_cannot_answer_is_not_reported_as_a_user_error(account: A
     _, failures = process.of("server").check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
     assert failures == {}
     assert any("prices and limits were not checked" in line for line in process.lines)
+
+
+def test_one_check_names_every_wrong_field(account: Account) -> None:
+    wrong = {"tariff_id": 1.0, "os": "templeos", "months": 2.0, "name": "web"}
+    _, failures = provider_process(account).of("server").check({}, wire(wrong))
+    assert failures.keys() == {"os", "months"}
+    assert failures["months"] == "must be one of 1, 3, 6, 12, and is 2"
+    assert check_failure("os", failures["os"]).endswith(". Next: correct os")

@@ -39,7 +39,7 @@ from tests.webhooks.support import SECRET
             {"subscription": 1, "api_key": "vk_test_abcdefghijkl", "base_url": "https://api.example.com/v1"},
             "needs a live API key",
         ),
-        ({"subscription": 1}, "no API key: set HOSTING_API_KEY"),
+        ({"subscription": 1}, "no API key. Next: set HOSTING_API_KEY"),
     ],
 )
 def test_options_that_cannot_be_used(options: dict[str, Any], message: str, state_file: Path) -> None:

@@ -20,8 +20,8 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, camel
-from pulumi_hosting.provider.failures import fail
+from pulumi_hosting.provider.conversion import IDENTITY, MANAGED
+from pulumi_hosting.provider.failures import check_failure, fail
 from pulumi_hosting.provider.names import NAME
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
@@ -255,12 +255,7 @@ def _is_default(name: str) -> bool:
 
 
 def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
-    # A failure that names its property is printed with the property's value, secret or not: so the name goes
-    # into the reason.
-    return [
-        provider_pb2.CheckFailure(reason=f"{camel(name)}: {why}" if name else why)
-        for name, why in failures.items()
-    ]
+    return [provider_pb2.CheckFailure(reason=check_failure(name, why)) for name, why in failures.items()]
 
 
 # --- the process

@@ -62,7 +62,7 @@ class ResourceModule(HostingModule):
             return result
         checked = declared(resource, desired)
         if checked.failures:
-            raise InvalidInput(checked.failures, resource.title)
+            raise InvalidInput(checked.failures, resource.called(desired))
 
         def save(made: State) -> None:
             created = apply.Outcome("created", None, apply.shown(resource, made), made)

@@ -27,7 +27,6 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
-from pulumi_hosting.client.rate_limit.limiter import RateLimiter
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
@@ -99,6 +98,8 @@ class Client(Services):
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
+        from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
+
         self.rate_limiter = RateLimiter(
             self._settings.api_key,
             self._settings.base_url,

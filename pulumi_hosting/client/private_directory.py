@@ -14,7 +14,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,4 +113,6 @@ def _location() -> Path:
         and os.stat(runtime).st_uid == os.geteuid()
     ):
         return Path(runtime, "pulumi-hosting")
+    import tempfile  # slow to load, and rarely needed
+
     return Path(tempfile.gettempdir(), f"pulumi-hosting-{os.geteuid()}")

@@ -6,7 +6,7 @@ they make this machine send fewer at once, so that it gets at most one 429 in a 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulumi_hosting.api.operations import WINDOW_SECONDS
 
@@ -21,7 +21,7 @@ GROWTH = 1  # how many more requests may be on their way after each response: tw
 SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
 
 
-@dataclass(slots=True)
+@dataclass(repr=False, eq=False)
 class Ticket:
     """One request. ``number`` gives its place in the queue. ``granted``: when it could be sent, None while it
     waits; ``taken``: whether its process knows. ``alone``: whether no other request was on its way while this
@@ -43,8 +43,7 @@ class Ticket:
         return max(WRITE, self.priority - int((now - self.joined) / AGE_SECONDS)), self.number
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """The bucket's limit, the requests left in it, and the unix time of its reset, as a response shows
     them."""
 
@@ -53,7 +52,7 @@ class Count:
     reset: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What the headers of a response say. ``count``: None where it is not complete; ``date``: its Date header
     as unix time; ``refused``: a 429."""
@@ -63,8 +62,7 @@ class Facts:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Not yet. Look again after ``seconds``; ``ahead`` requests are served before; it takes about
     ``estimate`` seconds, and at least ``earliest``."""
 
@@ -74,7 +72,7 @@ class Wait:
     earliest: float
 
 
-@dataclass(slots=True)
+@dataclass(repr=False, eq=False)
 class Window:
     """The current window of a bucket, and the tickets for it.
 

@@ -35,7 +35,7 @@ LONGEST_BLOCK = 3600.0
 _SOON, _SOON_EACH = 0.02, 0.002  # seconds until a waiter looks again, and more for each before it
 
 
-@dataclass(slots=True)
+@dataclass(repr=False, eq=False)
 class KeyWindows:
     """Everything that the processes of a machine share about one key.
 

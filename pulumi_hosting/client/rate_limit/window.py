@@ -16,7 +16,7 @@ DELETION, WRITE, READ, POLL = range(4)
 AGE_SECONDS = 2 * WINDOW_SECONDS
 LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
 PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
-ON_THE_WAY = 2.0  # seconds after which a request has been counted by the service
+ON_THE_WAY = 10.0  # seconds after which a request has been counted by the service
 GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
 SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
 

@@ -135,7 +135,7 @@ class Declaration:
         name, server = self._called(resource_name), given.pop("server", None)
         if server is None:
             if "server_id" not in given:
-                raise WrongArguments(f"{name}: missing argument 'server', or 'server_id'")
+                raise WrongArguments(f"{name}: missing argument 'server', or 'server_id'. Next: give server")
             # An id that is written out is no server of this program, so no order of deletions follows from
             # it.
             lock = isinstance(given["server_id"], pulumi.Output) and (

@@ -272,13 +272,21 @@ def ansible(emulator: Any, warm_python: WarmPython, tmp_path: Path) -> Iterator[
 def kill_all(process: "subprocess.Popen[str]") -> None:
     """SIGKILL to the process and all its descendants: Ansible's workers lead sessions of their own, so no
     group holds them all."""
-    family = [process.pid]
+    _kill([process.pid])
+    process.communicate()
+
+
+def kill_workers(process: "subprocess.Popen[str]") -> None:
+    """SIGKILL to all descendants of the process, and not to itself."""
+    _kill(_children(process.pid))
+
+
+def _kill(family: list[int]) -> None:
     for pid in family:  # grows while it is walked; stopped first, so that none is born meanwhile
         os.kill(pid, signal.SIGSTOP)
         family += _children(pid)
     for pid in family:
         os.kill(pid, signal.SIGKILL)
-    process.communicate()
 
 
 def _children(pid: int) -> list[int]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.conftest import Ansible, kill_all
+from tests.ansible.conftest import Ansible, kill_all, kill_workers
 from tests.ansible.test_money import CONNECTIONS
 from tests.ansible.test_playbooks import SERVER, server
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 
 def orders_of(ansible: Ansible) -> int:
@@ -51,6 +51,20 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     assert reported == [True, False]
     assert played["server"]["server"]["notes"] == "kept"
     assert orders_of(ansible) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.emulator(own=True)
+def test_only_the_workers_killed(ansible: Ansible) -> None:
+    """ansible-playbook lives, and reports it."""
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
+    process = ansible.start(server(**SERVER), cold=True)
+    wait_until(lambda: len(ansible.server_charges()) == 1)
+    kill_workers(process)
+    process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode != 0
+    ansible.control("DELETE", "/faults")
+    bought_once(ansible, ansible.play(server(**SERVER)))
 
 
 def test_charges_of_killed_runs_are_reported_for_every_way_of_running_a_task(ansible: Ansible) -> None:

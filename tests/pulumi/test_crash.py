@@ -15,7 +15,7 @@ import pytest
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import OFFLINE
 from tests.support.programs import PUBLIC_KEY, Program
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"
 SERVER = f"""
@@ -138,6 +138,26 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
         assert [server["name"] for server in program.living] == ["base"]
     finally:
         kill(below)
+
+
+@pytest.mark.slow
+@pytest.mark.both_providers
+@pytest.mark.emulator(own=True)
+def test_only_the_provider_killed(program: Program) -> None:
+    """Program and provider die while the order is answered; the engine lives, and reports it."""
+    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
+    program.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
+    running = program.start_cold()
+    wait_until(charged(program, 1), running)
+    kill(descendants(running.pid))
+    assert running.wait(HANG_SECONDS) != 0
+    program.stack.cancel()
+    program.run(program.stack.up())
+    (server,) = program.living
+    assert program.resources()["web"]["id"] == str(server["id"])
+    assert program.charges == 1
+    program.run(program.stack.destroy())
+    assert program.living == []
 
 
 def wait_for_the_end_of(processes: list[int]) -> None:

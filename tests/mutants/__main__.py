@@ -1,0 +1,45 @@
+"""Switch every safety step off and run the test that must notice: ``python -m tests.mutants``. Each test runs
+in a process of its own, once with the step and once without.
+"""
+
+import contextlib
+import io
+import os
+import sys
+
+import pytest
+
+from tests.mutants.table import MUTANTS, Mutant
+
+PASSED, FAILED = 0, 1
+OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+
+
+def result(mutant: Mutant, *, switched_off: bool) -> int:
+    """How the named test ends, as pytest's exit code."""
+    if (child := os.fork()) == 0:
+        code = 70
+        try:
+            step = mutant.switched_off() if switched_off else contextlib.nullcontext()
+            with contextlib.redirect_stdout(io.StringIO()), step:
+                code = int(pytest.main([mutant.caught_by, *OPTIONS]))
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> int:
+    """Exit 1 where a test does not pass with its step, or does not fail without it."""
+    only, wrong = sys.argv[1:], 0
+    chosen = [mutant for mutant in MUTANTS if not only or any(part in mutant.step for part in only)]
+    for mutant in chosen:
+        results = (result(mutant, switched_off=False), result(mutant, switched_off=True))
+        is_caught = results == (PASSED, FAILED)
+        wrong += not is_caught
+        print(f"{'caught' if is_caught else f'NOT CAUGHT {results}'}: {mutant.step}: {mutant.caught_by}")
+    print(f"{len(chosen)} safety steps, {wrong} not caught")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -18,6 +18,8 @@ from tests.support.programs import PUBLIC_KEY
 
 DELAYS = (0, 60, 3600, 6.9 * 86400, 7.1 * 86400, 20 * 86400)
 """Seconds between two commands: short, and on both sides of the seven days for which keys are remembered."""
+LATEST = 3600
+"""Seconds after which no request is processed any more that was sent before."""
 VARIANTS: dict[str, tuple[Any, ...]] = {
     "refusals_stored": (True, False),
     "transient_refusals_stored": (True, False),
@@ -132,7 +134,10 @@ class Scenario:
                     {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": action}},
                 )
             self._command(rng.choice(("up", "up", "up", "play", "play", "refresh", "edit", "outside")))
-            network.sleep(rng.choice(DELAYS[:4]) if rng.random() < 0.8 else rng.choice(DELAYS))
+            delay = rng.choice(DELAYS[:4]) if rng.random() < 0.8 else rng.choice(DELAYS)
+            if delay > LATEST:
+                network.process_late()
+            network.sleep(delay)
         network.fault_rate = 0.0
 
     def _command(self, command: str) -> str | None:

@@ -242,18 +242,22 @@ class ServerOrder:
 
     def _quiesce(self) -> None:
         wait = self.request.poller(self.request.wait_timeout)
+        is_seen_now = False  # else the snapshot, some seconds old, says so
         while pending := [order for order in world(self.request)[0] if self._may_become_ours(order)]:
             known = ", ".join(str(order.invoice_id) for order in pending)
-            if wait.over:
-                raise WaitTimeout(
-                    f"order {known} for a server named {self.name!r} is still {pending[0].status} after "
-                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run "
-                    "again, it will be waited for",
-                    id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
-                )
-            self.request.info(f"waiting for order {known} ({pending[0].status})")
-            wait.pause()
-            under_way = pending_orders(self.request, wait.next * 0.9)  # one list for all that wait
+            if is_seen_now:
+                if wait.over:
+                    raise WaitTimeout(
+                        f"order {known} for a server named {self.name!r} is still {pending[0].status} after "
+                        f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run "
+                        "again, it will be waited for",
+                        id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
+                    )
+                self.request.info(f"waiting for order {known} ({pending[0].status})")
+                wait.pause()
+            # one list for all that wait
+            under_way = pending_orders(self.request, wait.next * 0.9 if is_seen_now else 0.0)
+            is_seen_now = True
             if any(order.invoice_id not in under_way for order in pending):
                 self.request.reads.forget(WORLD)
 

@@ -338,7 +338,7 @@ class RunMemory:
         """Whose key the task's client has; asked once per run and key."""
         from pulumi_hosting.session.account_snapshot import AccountSnapshot
 
-        if self.key_is_revoked:
+        if self._charges == PREDICTED and self.key_is_revoked:
             return client.me()
         kept = AccountSnapshot(self._storage.snapshot(lambda: self._key))
         me: Me = kept.get("me", lambda: {"get_me": [client.me()]}, monotonic, RUN_SECONDS)["get_me"][0]

@@ -4,13 +4,14 @@
 each part, in the run's own directory.
 
 One process at a time asks the service; the others wait for the file and read it. Nothing in it is a secret.
+Where the directory's file system has no locks, each process asks for itself.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils.private_files import
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.session.account_snapshot import Box, Kept
+    from pulumi_hosting.session.account_snapshot import Box, InMemory, Kept
 
 SNAPSHOT = "hosting.cloud.snapshot-"
 
@@ -36,11 +37,14 @@ class SnapshotFiles:
 
     def __init__(self, folder: Path, scope: Callable[[], str]) -> None:
         self._folder, self._scope = folder, scope
+        self._unshared: InMemory | None = None
 
     def load(self, part: str) -> Kept:
         from pulumi_hosting.session.account_snapshot import Kept
         from pulumi_hosting.session.snapshot_text import from_text
 
+        if self._unshared is not None:
+            return self._unshared.load(part)
         path = self._path(part)
         text = read_private(path)
         if not text:
@@ -63,7 +67,11 @@ class SnapshotFiles:
         from pulumi_hosting.session.snapshot_text import to_text
 
         path = self._path(part)
-        with locked(path):
+        with self._hold(path):
+            if self._unshared is not None:
+                with self._unshared.changing(part) as box:
+                    yield box
+                return
             box = Box(self.load(part))
             before = box.kept
             yield box
@@ -75,7 +83,20 @@ class SnapshotFiles:
 
     @contextmanager
     def asking(self, part: str) -> Iterator[None]:
-        with locked(self._path(part).with_suffix(".asking")):
+        with self._hold(self._path(part).with_suffix(".asking")):
+            yield
+
+    @contextmanager
+    def _hold(self, path: Path) -> Iterator[None]:
+        """Hold the lock of a file, where the file system has locks."""
+        from pulumi_hosting.session.account_snapshot import InMemory
+
+        with ExitStack() as held:
+            if self._unshared is None:
+                try:
+                    held.enter_context(locked(path))
+                except OSError:
+                    self._unshared = InMemory()
             yield
 
     def _path(self, part: str) -> Path:

@@ -9,7 +9,7 @@ EVERY = 12
 def test_a_damaged_answer_is_an_error_of_ours_or_tells_no_lie() -> None:
     tried, wrong = problems(EVERY)
     assert wrong == []
-    assert tried > 1000
+    assert tried > 500
 
 
 def test_every_operation_with_a_shape_is_damaged() -> None:

@@ -113,6 +113,8 @@ class ProviderSession(Session):
                 self.reads.watch(self._client)
                 limiter = self._client.rate_limiter
                 limiter.sleep, limiter.on_wait = self._sleep, self._tell
+                if self.settings.rate_limit_timeout is not None:
+                    limiter.timeout = self.settings.rate_limit_timeout
             return self._client
 
     def _sleep(self, seconds: float) -> None:

@@ -238,6 +238,7 @@ class Provider(pulumi.ProviderResource):
     :param scope: A part of the identity of every resource, for stacks of one name on one account.
     :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
     without a scope.
+    :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key; default 600.
     """
 
     def __init__(
@@ -250,6 +251,7 @@ class Provider(pulumi.ProviderResource):
         max_charge: pulumi.Input[str | int | float] | None = None,
         scope: pulumi.Input[str] | None = None,
         strict: pulumi.Input[bool] | None = None,
+        rate_limit_timeout: pulumi.Input[float] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         props: dict[str, Any] = {
@@ -259,6 +261,7 @@ class Provider(pulumi.ProviderResource):
             "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
             "scope": scope,
             "strict": strict,
+            "rateLimitTimeout": rate_limit_timeout,
         }
         super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
 

@@ -20,6 +20,7 @@ SETTINGS: Mapping[str, str] = {
     "maxCharge": "HOSTING_MAX_CHARGE",
     "scope": "HOSTING_SCOPE",
     "strict": "HOSTING_STRICT",
+    "rateLimitTimeout": "HOSTING_RATE_LIMIT_TIMEOUT",
 }
 """Setting of the stack or the provider → the variable of the environment that comes first."""
 
@@ -35,7 +36,7 @@ _NOT_EMPTY = frozenset({"maxCharge", "scope"})
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only
-    warned of.
+    warned of; ``rate_limit_timeout``: seconds that a request may wait for the rate limit.
     """
 
     api_key: Secret | None = None
@@ -44,6 +45,7 @@ class Settings:
     max_charge: Decimal | None = None
     scope: str | None = None
     strict: bool = False
+    rate_limit_timeout: float | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "Settings":
@@ -68,6 +70,7 @@ class Settings:
             None if limit is None else money_limit(limit),
             given.get("scope"),
             _boolean(given.get("strict")) or False,
+            _seconds(given.get("rateLimitTimeout")),
         )
 
 
@@ -87,8 +90,20 @@ def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
         failures["scope"] = "must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
     if isinstance(strict, str | int | float) and strict != "" and _boolean(strict) is None:
         failures["strict"] = "must be true or false"
+    seconds = config.get("rateLimitTimeout")
+    if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
+        failures["rateLimitTimeout"] = "must be seconds: 0 or more, at most 86400"
     return failures
 
 
 def _boolean(value: Any) -> bool | None:
     return _BOOLEANS.get(str(value).lower())
+
+
+def _seconds(value: Any) -> float | None:
+    """A number of seconds within a day; None where it is none."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 <= seconds <= 86400 else None

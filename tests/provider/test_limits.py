@@ -11,6 +11,7 @@ import pytest
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.partial_failure import PartialFailure
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Process, provider_process
@@ -36,6 +37,20 @@ def test_a_limit_is_plain_decimals(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
 def test_amounts_of_money_are_limits(limit: Any) -> None:
     assert str(Settings.of({"maxCharge": limit}, {}).max_charge) == str(limit)
+
+
+@pytest.mark.parametrize(("seconds", "meant"), [("0", 0.0), ("90.5", 90.5), (86400, 86400.0)])
+def test_the_wait_for_the_rate_limit_is_in_seconds(seconds: Any, meant: float) -> None:
+    environ = {"HOSTING_API_KEY": f"vk_live_{'a' * 30}", "HOSTING_BASE_URL": "http://127.0.0.1:1/v1"}
+    session = ProviderSession(environ)
+    session.configure({"rateLimitTimeout": seconds})
+    assert session.client.rate_limiter.timeout == meant
+
+
+@pytest.mark.parametrize("seconds", ["-1", "86401", "ten", "nan", "inf"])
+def test_other_waits_for_the_rate_limit_are_refused(seconds: str) -> None:
+    with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT"):
+        Settings.of({}, {"HOSTING_RATE_LIMIT_TIMEOUT": seconds})
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,10 @@ _SETTINGS: Mapping[str, Spec] = {
             "takeover without a scope."
         ),
     },
+    "rateLimitTimeout": {
+        "type": "number",
+        "description": "Seconds that a request may wait for the rate limit of the key. Default 600.",
+    },
 }
 
 

@@ -11,7 +11,8 @@ import signal
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import grpc
@@ -35,6 +36,7 @@ from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 SECRET_SETTINGS = frozenset({"apiKey"})
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
+_LOOK_FOR_SIGNALS = 1.0  # seconds
 _GRACE = 4.0  # seconds; the engine waits five before it kills
 # as the engine's own
 _MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
@@ -292,7 +294,11 @@ def main() -> None:
     print(port, flush=True)  # the one line the engine reads
     sys.stdout = sys.stderr
     plugin.engine.watch(lambda: ended.put(None))
-    ended.get()
+    while True:
+        # A signal that comes just before the wait does not end it: its handler runs after the time-out.
+        with suppress(Empty):
+            ended.get(timeout=_LOOK_FOR_SIGNALS)
+            break
     plugin.end()
     server.stop(_GRACE).wait()
     # The connection to the engine ends with the process: its own thread would log an error if it were closed.

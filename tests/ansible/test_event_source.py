@@ -150,7 +150,7 @@ class Program:
         command = [
             "ansible-rulebook",
             "--rulebook",
-            "subscriber.yml",
+            "account.yml",
             "--inventory",
             "inventory.yml",
             "--vars",
@@ -220,7 +220,7 @@ def test_rules_fire_under_ansible_rulebook(subscriber: Subscriber, tmp_path: Pat
         kill_all(running)
 
     # This time an event is marked when the rule engine confirms it.
-    rulebook = program.folder / "subscriber.yml"
+    rulebook = program.folder / "account.yml"
     rulebook.write_text(
         rulebook.read_text().replace("path: /hosting\n", "path: /hosting\n        feedback: true\n")
     )

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -66,6 +67,8 @@ class ApiHarness(AccountView):
         self.dialect = dialect
         self.receiver = receiver
         self._transport = emulator.transport() if isinstance(emulator, Account) else None
+        self._clock = emulator.clock.now if isinstance(emulator, Account) else self._real_time
+        self._ahead = 0.0
         self.control = emulator.control if isinstance(emulator, Account) else Control(emulator.control_url)
         self.begin()
 
@@ -95,11 +98,15 @@ class ApiHarness(AccountView):
     def client(self, key: str, **options: Any) -> Client:
         """A client that waits by moving the emulator's clock."""
         rng = random.Random(3)  # noqa: S311  # nothing secret is drawn
-        return Client(
-            key,
-            self.base_url,
-            **{"transport": self._transport, "sleep": self.advance, "rng": rng, **options},
-        )
+        waiting = {"sleep": self._wait, "clock": self._clock, "rng": rng}
+        return Client(key, self.base_url, **{"transport": self._transport, **waiting, **options})
+
+    def _wait(self, seconds: float) -> None:
+        self._ahead += seconds
+        self.advance(seconds)
+
+    def _real_time(self) -> float:
+        return time.monotonic() + self._ahead
 
     def fault(self, method: str, path: str, **action: Any) -> None:
         self.control("POST", "/faults", {"method": method, "path": path, "action": action})

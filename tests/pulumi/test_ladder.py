@@ -205,7 +205,7 @@ def test_a_failing_read_never_drops_a_server(dynamic: Program) -> None:
         "/faults",
         {
             "method": "GET",
-            "path": "^/servers/",
+            "path": "^/servers",
             "times": 50,
             "action": {"status": 500, "code": "server_error"},
         },

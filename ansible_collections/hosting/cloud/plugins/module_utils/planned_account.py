@@ -52,7 +52,7 @@ def _kind_of_list(operation: str) -> str | None:
 
 def _kind_of_item(operation: str) -> str | None:
     """The kind of object of which an operation reads one."""
-    verb, _, name = operation.partition("_")
+    verb, _separator, name = operation.partition("_")
     return _kinds().get(name) if verb == "get" else None
 
 

@@ -81,13 +81,11 @@ class Source:
                 if not self.strict:
                     request.skip_damaged = lambda error: warn(f"one server is left out: {error}")
                 yield request
-                return
         except InvalidInput as error:
             fields = "; ".join(f"{name}: {reason}" for name, reason in error.fields.items())
-            problem = f"api_filters: {fields}. Next: correct it"
+            raise AnsibleParserError(f"api_filters: {fields}. Next: correct it") from None
         except HostingError as error:
-            problem = str(error)
-        raise AnsibleParserError(problem)
+            raise AnsibleParserError(str(error)) from None
 
 
 @dataclass

@@ -22,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils.private_files import
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.session.account_snapshot import Box, InMemory, Kept
+    from pulumi_hosting.session.account_snapshot import Box, Kept
 
 SNAPSHOT = "hosting.cloud.snapshot-"
 
@@ -37,15 +37,16 @@ class SnapshotFiles:
 
     def __init__(self, folder: Path, scope: Callable[[], str]) -> None:
         self._folder, self._scope = folder, scope
-        self._unshared: InMemory | None = None
+        self._unshared: dict[Path, Kept] | None = None
+        """What this process knows, where nothing can be shared."""
 
     def load(self, part: str) -> Kept:
         from pulumi_hosting.session.account_snapshot import Kept
         from pulumi_hosting.session.snapshot_text import from_text
 
-        if self._unshared is not None:
-            return self._unshared.load(part)
         path = self._path(part)
+        if self._unshared is not None:
+            return self._unshared.get(path) or Kept()
         text = read_private(path)
         if not text:
             return Kept()
@@ -68,14 +69,12 @@ class SnapshotFiles:
 
         path = self._path(part)
         with self._hold(path):
-            if self._unshared is not None:
-                with self._unshared.changing(part) as box:
-                    yield box
-                return
             box = Box(self.load(part))
             before = box.kept
             yield box
-            if box.kept is not before:
+            if self._unshared is not None:
+                self._unshared[path] = box.kept
+            elif box.kept is not before:
                 texts = self._read[path][2] if path in self._read else {}
                 text = to_text(box.kept, texts)
                 write_private(path, text)
@@ -89,14 +88,12 @@ class SnapshotFiles:
     @contextmanager
     def _hold(self, path: Path) -> Iterator[None]:
         """Hold the lock of a file, where the file system has locks."""
-        from pulumi_hosting.session.account_snapshot import InMemory
-
         with ExitStack() as held:
             if self._unshared is None:
                 try:
                     held.enter_context(locked(path))
                 except OSError:
-                    self._unshared = InMemory()
+                    self._unshared = {}
             yield
 
     def _path(self, part: str) -> Path:

@@ -99,6 +99,9 @@ class Task:
     replayed: bool = False
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
 
+    own_reads: list[Reads] = field(default_factory=list)
+    """The reads of its requests that share none with other tasks. They follow the task's writes too."""
+
     def __post_init__(self) -> None:
         self.given = {
             name: value for name, value in self.params.items() if name in self.written and value is not None
@@ -137,6 +140,8 @@ class Task:
         bought something."""
         operation = request.operation
         self.memory.observe(request, response)
+        for reads in self.own_reads:
+            reads.observe(request, response)
         if operation.id in PURCHASES:
             self._purchased(request, response)
         elif response is not None and response.status < 300 and operation.id in PAYMENTS:
@@ -163,15 +168,21 @@ class Task:
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.session.request import Request
         from pulumi_hosting.session.session import Session
+        from pulumi_hosting.session.shared_reads import Reads
 
         params = self.params
         if (params.get("wait_timeout") or 0) < 0:
             raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
         client = self.client(self.check_mode if read_only is None else read_only)
+        if shared:
+            reads = self._shared_reads(client.transport)
+        else:
+            reads = Reads()
+            self.own_reads.append(reads)
         return Request(
             Session(
                 client,
-                reads=self._shared_reads(client.transport) if shared else None,
+                reads=reads,
                 declared_mode=params.get("mode"),
             ),
             identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",

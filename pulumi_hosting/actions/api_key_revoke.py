@@ -20,7 +20,6 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.errors import Failed, ResourceError
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -54,7 +53,7 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
     scopes: ClassVar = ()
 
     def plan(self, request: Request, inputs: ApiKeyRevokeInputs) -> Plan:
-        own = account(request.client).key
+        own = request.client.me().key  # asked now: a key that is refused by now has nothing to revoke
         if inputs.key_id != str(own.id):
             raise ResourceError(
                 f"key_id is {inputs.key_id}, and the key that makes the call is {own.id}: a key can revoke "

@@ -35,10 +35,11 @@ def changes_of(request: HttpRequest, response: HttpResponse | None) -> Iterator[
         yield from _of_key(operation.id, _id(request.path), found)
     elif operation.path.startswith("/domains"):
         yield from _of_domain(operation.id, _id(request.path), found)
-    elif (
-        operation.id == "pay_invoice" or operation.id == "revoke_api_key"
-    ):  # what was suspended may run again
+    elif operation.id == "pay_invoice":  # what was suspended may run again
         yield Change("forget", WORLD)
+    elif operation.id == "revoke_api_key":  # the key sees nothing any more
+        for part in (WORLD, "ssh_keys", "domains"):
+            yield Change("forget", part)
 
 
 def _ordered(request: HttpRequest, found: HttpResponse | None) -> Iterator[Change]:

@@ -27,10 +27,10 @@ def zones(request: Request) -> Mapping[str, m.Zone]:
     return {zone.ending: zone for zone in _listed(request, "list_zones", request.client.catalog.zones)}
 
 
-def ssh_keys(request: Request) -> list[m.SshKey]:
-    """The account's keys, as of a minute ago at most."""
+def ssh_keys(request: Request, max_age: float = 60.0) -> list[m.SshKey]:
+    """The account's keys, as of ``max_age`` seconds ago at most."""
     ask = request.client.ssh_keys.list
-    return request.session.snapshot("ssh_keys", lambda: {"list_ssh_keys": ask()}, 60.0)["list_ssh_keys"]
+    return request.session.snapshot("ssh_keys", lambda: {"list_ssh_keys": ask()}, max_age)["list_ssh_keys"]
 
 
 def _listed(request: Request, operation: str, ask: Callable[[], Iterable[Any]]) -> list[Any]:

@@ -374,9 +374,9 @@ def ensure_absent(
     options: ApplyOptions = ApplyOptions(),
 ) -> Outcome:
     """Bring the account to not having the object. An order of it that is still under way is waited for:
-    it may become a server.
+    it may become a server. That there is nothing to delete is never concluded from what was seen earlier.
     """
-    current = _lookup(request, resource, inputs, id, must_exist=False)
+    current = _lookup(replace(request, fresh=True), resource, inputs, id, must_exist=False)
     if current is None:
         return Outcome("unchanged", None, None, None)
     if id is not None:

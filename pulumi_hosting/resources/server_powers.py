@@ -74,8 +74,8 @@ class ServerResource(
 
     def find(self, request: Request, inputs: ServerInputs) -> ServerState | None:
         """The living server of that name; one still being ordered counts too. That there is none is
-        concluded from what an order may depend on."""
-        for max_age in (REPORT_AGE, SNAPSHOT_AGE):
+        concluded from what an order may depend on, or from what is asked for now."""
+        for max_age in (REPORT_AGE, 0.0 if request.fresh else SNAPSHOT_AGE):
             orders, servers = world(request, max_age)
             living = matching(servers, lambda server: server.name == inputs.name and not server.is_gone)
             if len(living) > 1:

@@ -9,7 +9,7 @@ a key tells who added it, so only the run that got the answer to its creation co
 declaration takes the key over and never deletes it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -95,6 +95,14 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
     )
 
 
+def _picked(request: Request, pick: Callable[[list[m.SshKey]], m.SshKey | None]) -> m.SshKey | None:
+    """The key that ``pick`` chooses; None only where a list shows it that is as new as the request wants."""
+    found = pick(catalog_reads.ssh_keys(request))
+    if found is None and request.fresh:
+        found = pick(catalog_reads.ssh_keys(request, 0.0))
+    return found
+
+
 class SshKeyResource(
     base.Resource[SshKeyInputs, SshKeyState],
     Findable[SshKeyInputs, SshKeyState],
@@ -117,25 +125,29 @@ class SshKeyResource(
 
     def find(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
         """By fingerprint, else by name."""
-        keys = catalog_reads.ssh_keys(request)
-        same = self._same_material(keys, inputs.name, inputs.public_key)
-        if same is None:
+
+        def pick(keys: list[m.SshKey]) -> m.SshKey | None:
+            same = self._same_material(keys, inputs.name, inputs.public_key)
+            if same is not None:
+                return same
             named = [key for key in keys if key.name == inputs.name]
             if len(named) > 1:
                 raise AmbiguousMatch(f"SSH key name {inputs.name!r}", [str(key.id) for key in named])
-            same = named[0] if named else None
-        return _from_api(same, inputs.public_key) if same else None
+            return named[0] if named else None
+
+        found = _picked(request, pick)
+        return _from_api(found, inputs.public_key) if found else None
 
     def read(self, request: Request, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        for key in catalog_reads.ssh_keys(request):
-            if str(key.id) == id:
-                known = last.taken_over if last else None
-                return _from_api(
-                    key,
-                    last.public_key if last else None,
-                    self._is_taken_over(request) if known is None else known,
-                )
-        return None
+        key = _picked(request, lambda keys: next((key for key in keys if str(key.id) == id), None))
+        if key is None:
+            return None
+        known = last.taken_over if last else None
+        return _from_api(
+            key,
+            last.public_key if last else None,
+            self._is_taken_over(request) if known is None else known,
+        )
 
     @staticmethod
     def _is_taken_over(request: Request) -> bool | None:

@@ -145,16 +145,19 @@ class AccountSnapshot:
         max_age: float,
         ask_again: Callable[[str, str], Any] = lambda operation, key: None,
     ) -> dict[str, list[Any]]:
-        """The objects of a part, by list. At most ``max_age`` seconds old; else all of it is asked for.
+        """The objects of a part, by list. At most ``max_age`` seconds old, or asked for after this call by
+        whoever held the right to ask; else all of it is asked for.
 
         ``ask_again``: reads one doubted object, given its list and key; None where it is gone.
         """
+        called = now()
         kept = self._storage.load(part)
-        if kept.is_fresh(now(), max_age) and not kept.doubted:
+        if kept.is_fresh(called, max_age) and not kept.doubted:
             return _lists(kept)
         with self._storage.asking(part):
             kept = self._storage.load(part)
-            if not kept.is_fresh(now(), max_age):
+            is_new = kept.at is not None and kept.at > called
+            if not is_new and not kept.is_fresh(now(), max_age):
                 return _lists(self._asked(part, ask, now))
             for operation, key in sorted(kept.doubted):
                 row = ask_again(operation, key)

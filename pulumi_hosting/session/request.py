@@ -33,6 +33,8 @@ class Request:
       the one meant.
     - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by the frontend.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
+    - ``fresh``: whether an object is taken for absent only where an answer shows it that was asked for after
+      the question; what is found may be as old as what is reported.
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
     - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
@@ -52,6 +54,7 @@ class Request:
     name_is_identity: bool = False
     keeps_secrets: bool = True
     owned: frozenset[str] = frozenset()
+    fresh: bool = False
     wait_timeout: float = 600.0
     taken_over: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)

@@ -167,6 +167,26 @@ def test_sixteen_askers_wait_for_one_answer(make: Make) -> None:
     assert count == [1]
 
 
+def test_an_answer_that_was_asked_for_after_the_call_is_new_enough(make: Make) -> None:
+    """Of those who want to know what is there now, one asks and those who wait share the answer."""
+    one, other = Asked(make(), server(1)), Asked(make(), server(1), server(2))
+    one()
+    times = iter([5.0, 7.0])
+
+    def now() -> float:
+        called = next(times)
+        if called == 5.0:  # another process asks while this one waits for it
+            other.now = 6.0
+            other(0.0)
+        return called
+
+    assert [row.id for row in one.snapshot.get(WORLD, one.ask, now, 0.0)["list_servers"]] == [1, 2]
+    assert (one.count, other.count) == (1, 1)
+    one.now = 8.0
+    one(0.0)
+    assert one.count == 2
+
+
 # --- files
 
 

@@ -1,0 +1,59 @@
+"""What a task must not conclude from answers that earlier tasks of the run were given."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.client.client import Client
+from tests.ansible.in_process import Play, account_problems, ahead
+from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
+from tests.support.account import Account
+
+ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+
+
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_what_was_made_elsewhere_since_is_deleted(by: str) -> None:
+    """Earlier tasks have seen the account without it: it is there all the same, and costs money."""
+    emulated = Account()
+    play = Play(emulated)
+    play("server", name="a", **ORDER)
+    play("ssh_key", name="first", public_key=KEY_LINE)
+    server = emulated.control("POST", "/servers", {"name": "b"})
+    with Client(emulated.live_key, emulated.base_url, transport=emulated.transport()) as elsewhere:
+        key = elsewhere.ssh_keys.create(name="second", public_key=OTHER_LINE)
+    named = {
+        "server": {"name": "b"} if by == "name" else {"id": str(server["id"])},
+        "ssh_key": {"name": "second"} if by == "name" else {"id": str(key.id)},
+    }
+    for check_mode in (True, False):
+        play.check_mode = check_mode
+        assert [play(kind, state="absent", **what)["changed"] for kind, what in named.items()] == [True, True]
+    assert [play(kind, state="absent", **what)["changed"] for kind, what in named.items()] == [False, False]
+    objects = emulated.control("GET", "/objects")
+    assert [key["name"] for key in objects["ssh_keys"]] == ["first"]
+    assert [row["name"] for row in objects["servers"] if row["status"] == "active"] == ["a"]
+    assert account_problems(emulated, play) == []
+
+
+def test_a_renewed_domain_is_shown_with_its_new_date() -> None:
+    emulated = Account()
+    play = Play(emulated)
+    play("domain", name="shop-1.com")
+    renewed, again = (play("domain_renew", name="shop-1.com", until=ahead(400)) for _ in range(2))
+    assert (renewed["changed"], again["changed"]) == (True, False)
+    assert renewed["domain"]["expires_at"] == again["domain"]["expires_at"] >= ahead(400)
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_revoked_key_is_refused_from_then_on(check_mode: bool) -> None:
+    emulated = Account()
+    play = Play(emulated, check_mode=check_mode)
+    play("ssh_key", name="first", public_key=KEY_LINE)
+    assert play("api_key_revoke", key_id="501")["changed"]
+    for name, options in {
+        "api_key_revoke": {"key_id": "501"},
+        "server": {"name": "a", **ORDER},
+        "ssh_key": {"name": "first", "public_key": KEY_LINE},
+    }.items():
+        assert play(name, **options)["failure"]["code"] == "invalid_token", name

@@ -260,16 +260,21 @@ def test_the_items_of_a_loop_share_a_client_in_the_controller(
         assert played["loop"]["results"]
         return sum(request["path"] == "/me" for request in ansible.control("GET", f"/requests?since={since}"))
 
-    loop: Task = {
-        "name": "loop",
-        "hosting.cloud.api_key_revoke": {"key_id": "{{ item }}"},
-        "loop": ["1", "2", "3"],
-        "ignore_errors": True,
-    }
+    def loop(run: str) -> Task:
+        return {
+            "name": "loop",
+            "hosting.cloud.server": {"name": "{{ item }}", "tariff_id": 1, "os": "debian-12"},
+            "loop": [f"{run}-{number}" for number in (1, 2, 3)],
+        }
+
     counts = []
-    for variables in ({}, {"ansible_connection": "elsewhere"}):
+    for run, variables in (("here", {}), ("there", {"ansible_connection": "elsewhere"})):
         since = ansible.control("GET", "/requests?since=0")[-1]["seq"]
         counts.append(
-            asked(ansible.finish(ansible.start(loop, environ=elsewhere(ansible), variables=variables)), since)
+            asked(
+                ansible.finish(ansible.start(loop(run), environ=elsewhere(ansible), variables=variables)),
+                since,
+            )
         )
-    assert counts == [1, 3]
+    assert counts == [1, 4]  # there, each module asks, and the controller before them
+    assert len(ansible.charges()) == len(ansible.servers()) == 6

@@ -277,4 +277,4 @@ def test_the_items_of_a_loop_share_a_client_in_the_controller(
             )
         )
     assert counts == [1, 4]  # there, each module asks, and the controller before them
-    assert len(ansible.charges()) == len(ansible.servers()) == 6
+    assert ansible.charges == len(ansible.living) == 6

@@ -277,6 +277,4 @@ def test_the_items_of_a_loop_share_a_client_in_the_controller(
             )
         )
     assert counts == [1, 4]  # there, each module asks, and the controller before them
-    assert ansible.server_charges() and {server["name"] for server in ansible.living} >= {
-        f"{run}-{number}" for run in ("here", "there") for number in (1, 2, 3)
-    }
+    assert len(ansible.server_charges()) == len(ansible.living)

@@ -44,7 +44,8 @@ class Display:
     verbose: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
 
-    def display(self, text: str) -> None:
+    def display(self, text: str, *, stderr: bool = False) -> None:
+        assert stderr  # what ansible-inventory prints is JSON
         self.shown.append(text)
 
     def warning(self, text: str) -> None:

@@ -435,6 +435,19 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
     assert str(caught.value).startswith(start)
 
 
+def test_rate_limit_timeout_bounds_the_wait(
+    inventory: LocalInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = inventory.emulator.new_key(scopes="full", rate_per_minute=1)
+    inventory.client(key).me()
+    monkeypatch.setenv("HOSTING_API_KEY", key)
+    with pytest.raises(
+        AnsibleParserError, match=r"^list_servers: the normal rate limit .* within 7 s.* Next: "
+    ):
+        inventory.listed({"rate_limit_timeout": 7})
+    assert inventory.requests() == ["/me "]
+
+
 # --- documentation
 
 

@@ -2,6 +2,7 @@
 ansible-doc."""
 
 import json
+import signal
 import site
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import yaml
 from ansible_collections.hosting.cloud.plugins.inventory import servers as plugin
 from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE
 from tests.ansible.conftest import BIN, ROOT, Ansible
+from tests.support.waiting import HANG_SECONDS, interruptible, wait_until
 
 PLUGIN = "hosting.cloud.servers"
 
@@ -94,6 +96,31 @@ def test_a_cached_inventory_sends_no_request_and_imports_no_http(ansible: Ansibl
     assert imported(second) & heavy == set()
     assert hosts(first) == ["web-1"]
     assert json.loads(second.stdout) == json.loads(first.stdout)
+
+
+def test_a_wait_for_the_rate_limit_is_announced_and_ends_at_ctrl_c(ansible: Ansible) -> None:
+    for name in ("web-1", "web-2", "web-3"):
+        order(ansible, name)
+    key = ansible.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 1})["key"]
+    path, printed, told = (ansible.home / name for name in ("hosting.yml", "printed", "told"))
+    write(ansible, {"addresses": True})
+    with printed.open("w") as output, told.open("w") as errors, interruptible():
+        process = subprocess.Popen(
+            [str(BIN / "ansible-inventory"), "-i", str(path), "--list"],
+            env={**ansible.environ, "HOSTING_API_KEY": key},
+            cwd=ansible.home,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+        )
+        # Each of its four requests but the first waits for a window of its own.
+        wait_until(lambda: "s for the rate limit, " in told.read_text(), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(HANG_SECONDS) == 99  # Ansible's code for it
+    assert printed.read_text() == ""
+    assert "Traceback" not in told.read_text()
+    requests = ansible.control("GET", "/requests?since=0")
+    assert {request["status"] for request in requests if request["method"] == "GET"} == {200}
 
 
 def test_a_refusal_is_one_line(ansible: Ansible) -> None:

@@ -73,6 +73,14 @@ options:
     description: Seconds to wait for one response of the API. Temporary failures are retried.
     type: float
     default: 30
+  rate_limit_timeout:
+    description:
+      - Seconds that one request may wait for the rate limit of the API key. The source cannot be read if
+        there is no room by then.
+      - All programs of a user on one machine share the limit, and are served in the order in which they ask.
+        A wait of more than three seconds is announced.
+    type: float
+    default: 600
   api_filters:
     description:
       - Filters that the API applies, so that fewer servers are transferred. Values may be templates.
@@ -343,6 +351,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             base_url,
             self.NAME,
             self.get_option("timeout"),
+            self.get_option("rate_limit_timeout"),
             self.get_option("strict"),
             self.display,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleParserError
@@ -24,7 +25,8 @@ GONE = ("cancelled", "terminated")
 class Source:
     """Where an inventory reads.
 
-    - ``plugin``: the plugin's name, for the user agent. ``timeout``: seconds to wait for one response.
+    - ``plugin``: the plugin's name, for the user agent. ``timeout``: seconds to wait for one response;
+      ``rate_limit_timeout``: for the rate limit, with one request.
     - ``strict``: raise for a server that cannot be read; else leave it out with a warning on ``display``.
     """
 
@@ -32,6 +34,7 @@ class Source:
     base_url: str | None
     plugin: str
     timeout: float
+    rate_limit_timeout: float
     strict: bool
     display: Any
 
@@ -72,10 +75,12 @@ class Source:
                 self.api_key,
                 self.base_url,
                 timeout=self.timeout,
+                rate_limit_timeout=self.rate_limit_timeout,
                 read_only=True,
                 user_agent=f"ansible {self.plugin}",
             ) as client:
-                client.rate_limiter.on_wait = self.display.display
+                # Not with the inventory that ansible-inventory prints.
+                client.rate_limiter.on_wait = partial(self.display.display, stderr=True)
                 warn = self.display.warning
                 request = Request(Session(client), identity=f"ansible:inventory/{self.plugin}", warn=warn)
                 if not self.strict:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
@@ -107,9 +107,25 @@ def test_one_request_of_a_window_is_kept_for_deletions(machine: Machine) -> None
 
 def test_what_is_kept_is_everybodys_in_the_last_moment(machine: Machine) -> None:
     machine.use(1)
-    place = machine.place()
+    place, other = machine.place(), machine.place()
+    assert other.step() is not None
+    place.step()
+    machine.time.now += END - 6
+    assert other.step() is not None
+    machine.time.now += 3
+    assert other.step() is None
+
+
+def test_what_is_kept_is_the_only_waiters_on_an_idle_machine(machine: Machine) -> None:
+    machine.use(2)
+    on_the_way, place = machine.place(), machine.place()
+    assert on_the_way.step() is None
+    assert place.step() is not None
+    machine.time.now += 1
+    assert place.step() is not None  # another request is on its way
+    on_the_way.answered(200, headers(1, time=machine.time))
     place.wait()
-    assert 55 <= machine.time.now - 1000.0 < END
+    assert 1 <= machine.time.now - 1000.0 < 2
 
 
 def test_deletions_come_before_writes_reads_and_polls_and_each_in_its_order(machine: Machine) -> None:
@@ -345,12 +361,14 @@ def test_a_process_that_was_killed_does_not_hold_others_up() -> None:
 
 @pytest.mark.parametrize("phase", [EPOCH + 970.4, None], ids=["any moment", "first request"])
 @pytest.mark.parametrize("callers", [1, 5, 20])
+@pytest.mark.parametrize(("operation", "requests"), [(ORDER, 90), (READ, 100)], ids=["orders", "reads"])
 def test_callers_of_one_machine_use_the_whole_limit_and_meet_no_429(
-    callers: int, phase: float | None
+    operation: Operation, requests: int, callers: int, phase: float | None
 ) -> None:
+    """The reads are five windows exactly: what is kept for deletions must not cost a sixth."""
     found, ideal = (
         Simulation(
-            Service(20, phase), callers=callers, requests=90, operation=ORDER, scheduler=scheduler
+            Service(20, phase), callers=callers, requests=requests, operation=operation, scheduler=scheduler
         ).run()
         for scheduler in ("limiter", "ideal")
     )

@@ -15,6 +15,7 @@ DELETION, WRITE, READ, POLL = range(4)
 
 AGE_SECONDS = 2 * WINDOW_SECONDS
 LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
+LONE_SECONDS = 0.5  # after that long without any other request, the slot is the only waiter's
 PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
 ON_THE_WAY = 10.0  # seconds after which a request has been counted by the service
 GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
@@ -122,18 +123,30 @@ class Window:
             return False
         if self.silent:
             return True
-        if self.reset is not None and self.free(ticket, service_now) < 1:
+        if self.reset is not None and self.free(ticket, now, service_now) < 1:
             return False
         # What was sent before the window began tells nothing about it.
         since = now - PROBE_SECONDS if self.confirmed else max(self.rolled, now - PROBE_SECONDS)
         young = sum(1 for other in self.sent if (other.granted or 0.0) >= since)
         return young < (self.at_once if self.confirmed else 1)
 
-    def free(self, ticket: Ticket, service_now: float) -> int:
-        """How many more requests the service will accept, as far as is known. One is kept for deletions."""
-        is_last_moment = self.reset is not None and service_now > self.reset - LAST_MOMENT
-        kept = 0 if ticket.priority == DELETION or is_last_moment else self.kept_now
-        return self.limit - self.counted - self.pending - kept
+    def free(self, ticket: Ticket, now: float, service_now: float) -> int:
+        """How many more requests the service will accept, as far as is known, without what is kept."""
+        return self.limit - self.counted - self.pending - self._kept_from(ticket, now, service_now)
+
+    def _kept_from(self, ticket: Ticket, now: float, service_now: float) -> int:
+        """How many requests are kept from this one, for deletions.
+
+        None in the last moment of a window, or the slot would stay unused. None from the only waiter of an
+        idle machine: there the slot would only make the last request of a run, and a caller that sends one
+        request after the other, wait for most of a window.
+        """
+        if ticket.priority == DELETION or self.reset is None or service_now > self.reset - LAST_MOMENT:
+            return 0
+        is_only_one = self.waiting == [ticket] and not self.pending
+        if is_only_one and now - max(self.seen, ticket.joined) >= LONE_SECONDS:
+            return 0
+        return self.kept_now
 
     @property
     def pending(self) -> int:

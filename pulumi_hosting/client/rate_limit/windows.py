@@ -16,6 +16,7 @@ from pulumi_hosting.api.metadata import Bucket
 from pulumi_hosting.api.operations import EXPENSIVE_PER_WINDOW, NORMAL_PER_WINDOW, WINDOW_SECONDS, Operation
 from pulumi_hosting.client.rate_limit.window import (
     LAST_MOMENT,
+    LONE_SECONDS,
     Facts,
     Ticket,
     Wait,
@@ -98,13 +99,13 @@ class KeyWindows:
         if window.reset is None:
             return Wait(max(_SOON, blocked), ahead, blocked, blocked)
         left = max(0.0, window.reset - service_now)
-        room, usable = window.free(ticket, service_now), max(1, window.limit - window.kept_now)
+        room, usable = window.free(ticket, now, service_now), max(1, window.limit - window.kept_now)
         estimate = 0.0 if ahead < room else left + (ahead - max(0, room)) // usable * WINDOW_SECONDS
         soon = _SOON + _SOON_EACH * ahead
         if window.counted >= window.limit:
             blocked = max(blocked, left)
-        elif room < 1 and not window.pending:  # the kept slot is everybody's in the last moment
-            soon = max(soon, left - LAST_MOMENT)
+        elif room < 1 and not window.pending:  # what is kept is this one's if it stays alone, or at the end
+            soon = max(soon, LONE_SECONDS if window.waiting == [ticket] else left - LAST_MOMENT)
         return Wait(max(soon if not blocked else 0.001, blocked), ahead, max(estimate, blocked), blocked)
 
     def leave(self, bucket: str, number: int, pid: int) -> None:

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import product
 
-from pulumi_hosting.api.operations import BY_ID, Operation
+from pulumi_hosting.api.operations import BY_ID, WINDOW_SECONDS, Operation
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.benchmarks.measure import Ratio
@@ -15,10 +17,17 @@ from tests.support.rate_limit_simulation import EPOCH, Outcome, Service, Simulat
 
 CALLERS = (1, 5, 20, 50, 100)
 HOSTS = (2, 3, 5)
-PROCESSES = (5, 20)
+PROCESSES = (1, 5, 20, 50, 100)
+WORK = (
+    ("reads", BY_ID["get_server"], 120, (1150, 1200)),
+    ("orders", BY_ID["create_server"], 20, (90, 100)),
+)
+"""What the simulated callers send: limits, and how many requests in all. The second number is a multiple of the
+limit, where one request more in a window would save a whole one."""
 LIMIT, REQUESTS = 120, 1150
-"""Not a multiple of the limit: one request of each window is kept for deletions until its last seconds."""
-ORDERS_LIMIT, ORDERS = 20, 100
+AT_MOST = 1.02
+WINDOWS, READS, READS_PER_WINDOW = 2, 25, 10
+"""Of each real process: it sends its reads in so many full windows and a half."""
 PHASE = EPOCH + 970.4
 _PROGRAM = """
 import sys
@@ -30,11 +39,8 @@ with Client(sys.argv[1], sys.argv[2]) as client:
 
 
 def ratios() -> Iterator[Ratio]:
-    for name, operation, limit, requests in (
-        ("reads", BY_ID["get_server"], LIMIT, REQUESTS),
-        ("orders", BY_ID["create_server"], ORDERS_LIMIT, ORDERS),
-    ):
-        for callers in CALLERS:
+    for name, operation, limit, sizes in WORK:
+        for requests, callers in product(sizes, CALLERS):
             for scheduler in ("limiter", "retry"):
                 yield _simulated(name, operation, limit, requests, callers, scheduler)
     for hosts in HOSTS:
@@ -51,6 +57,7 @@ def ratios() -> Iterator[Ratio]:
         yield _real(processes)
 
 
+@cache
 def _run(
     operation: Operation, limit: int, requests: int, callers: int, scheduler: str, hosts: int = 1
 ) -> Outcome:
@@ -65,14 +72,16 @@ def _simulated(
 ) -> Ratio:
     found = _run(operation, limit, requests, callers, scheduler)
     ideal = _run(operation, limit, requests, callers, "ideal")
-    what = "with the limiter" if scheduler == "limiter" else "without it"
+    has_limiter = scheduler == "limiter"
     return Ratio(
-        f"{callers} callers, {requests} {name}, {what} (virtual clock)",
+        f"{callers} callers, {requests} {name}, {'with the limiter' if has_limiter else 'without it'} "
+        f"(virtual clock)",
         found.finish,
         "the ideal",
         ideal.finish,
-        f"{found.refused} answers 429, windows used to {found.utilisation / ideal.utilisation:.1%} of the ideal, "
+        f"{found.refused} answers 429, windows used to {found.utilisation:.1%}, "
         f"latest {found.overdue(ideal):.0f} s after its turn",
+        AT_MOST if has_limiter else None,
     )
 
 
@@ -81,19 +90,23 @@ def _real(processes: int) -> Ratio:
     sends the last requests when the third window begins: two minutes after the first one."""
     with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, running() as emulator:
         control = Control(emulator.control_url)
-        limit = 10 * processes
+        limit = READS_PER_WINDOW * processes
         key = control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": limit})["key"]
         environ = {**os.environ, "HOSTING_RUNTIME_DIR": f"{folder}/run"}
-        command = [sys.executable, "-c", _PROGRAM, key, emulator.base_url, "25"]
+        command = [sys.executable, "-c", _PROGRAM, key, emulator.base_url, str(READS)]
         started = [subprocess.Popen(command, env=environ) for _ in range(processes)]
         failed = sum(process.wait() != 0 for process in started)
         rows = control("GET", "/requests")
         refused = sum(row["status"] == 429 for row in rows)
-        moments = [datetime.fromisoformat(row["at"]) for row in rows]
+        moments = sorted(datetime.fromisoformat(row["at"]) for row in rows)
+        ideal = timedelta(seconds=WINDOWS * WINDOW_SECONDS)
+        over = moments[0].replace(microsecond=0) + ideal  # the emulator's windows begin with a full second
+        used = (sum(at < over for at in moments) - refused) / (WINDOWS * limit)
         return Ratio(
-            f"{processes} processes, {25 * processes} reads, {limit} a minute (real time)",
-            (max(moments) - min(moments)).total_seconds(),
+            f"{processes} processes, {len(rows) - refused} reads, {limit} a minute (real time)",
+            (moments[-1] - moments[0]).total_seconds(),
             "the ideal",
-            120.0,
-            f"{refused} answers 429, {failed} processes failed",
+            ideal.total_seconds(),
+            f"{refused} answers 429, windows used to {used:.1%}, {failed} processes failed",
+            AT_MOST,
         )

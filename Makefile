@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix test-crash sanity lint fmt bench simulate generate generate-check collection-docs lock clean
+.PHONY: help demo test test-all test-matrix test-crash mutation sanity lint fmt bench simulate generate generate-check collection-docs lock clean
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -38,6 +38,9 @@ test-matrix: $(READY)  ## run the collection under every supported ansible-core 
 test-crash: $(READY)  ## kill commands at every request and run them again; damage every answer (ARGS="--jobs 4")
 	@$(BIN)/python -m tests.client.fuzz
 	@$(BIN)/python -m tests.crash $(ARGS)
+
+mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in pyproject.toml) and name what no test notices
+	@nice -n 10 $(BIN)/python -m tests.mutants.automatic $(ARGS)
 
 sanity: $(READY)  ## run ansible-test over the collection: sanity and units, under the ansible-core of this environment
 	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py

@@ -1,0 +1,141 @@
+"""Mutate the code of one area and run the tests that belong to it: ``make mutation ARGS=keys``.
+
+mutmut makes the mutants and runs them. The areas stand in ``pyproject.toml``. The survivors that no test can
+notice, or should, stand in ``explained.toml`` beside this file, each with its reason; the percentage counts
+the others only. Everything mutmut makes is in ``build/mutation/<area>``; a second run goes on where the first
+was, and tries the survivors again. Delete the folder to begin anew.
+"""
+
+import fnmatch
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.named_tests import ROOT
+
+LINKS = ("pulumi_hosting", "tests", "ansible_collections", "examples")
+KILLED = (1, 3, 36, 24, -24, 152, 255)
+"""What mutmut notes for a mutant: a test failed, or ran on without end."""
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that no test noticed: its name, and the lines it takes away and puts in."""
+
+    name: str
+    before: str
+    after: str
+
+    def is_wording(self) -> bool:
+        """Whether only letters of a text with spaces differ: tests compare what messages tell, not each
+        word."""
+        plain = self.after.replace("XX", "")
+        return plain.casefold() == self.before.replace("XX", "").casefold() and any(
+            " " in text for text in re.findall(r'"([^"]*)"', self.before)
+        )
+
+
+def areas() -> dict[str, dict[str, list[str]]]:
+    """Area → ``files`` and ``tests``."""
+    found: dict[str, dict[str, list[str]]] = _toml(ROOT / "pyproject.toml")["tool"]["mutation"]
+    return found
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def prepare(area: str) -> Path:
+    """The folder in which mutmut works: links to the code, and its settings."""
+    folder = ROOT / "build" / "mutation" / area
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*LINKS, "pyproject.toml"):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(ROOT / name)
+    chosen = areas()[area]
+    settings = {
+        "source_paths": ["pulumi_hosting"],
+        "only_mutate": chosen["files"],
+        "also_copy": [name for name in LINKS if name != "pulumi_hosting"],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider"],
+        "pytest_add_cli_args_test_selection": chosen["tests"],
+        "use_git_change_detection": ["false"],
+        "track_dependencies": ["false"],
+        "on_dependency_change": ["ignore"],
+    }
+    lines = [f"{name} =\n  " + "\n  ".join(values) for name, values in settings.items() if len(values) > 1]
+    lines += [f"{name} = {values[0]}" for name, values in settings.items() if len(values) == 1]
+    (folder / "setup.cfg").write_text("[mutmut]\n" + "\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+def verdicts(folder: Path) -> dict[str, int | None]:
+    """Mutant → what mutmut noted."""
+    return {
+        name: code
+        for path in sorted(folder.glob("mutants/**/*.meta"))
+        for name, code in json.loads(path.read_text("utf-8"))["exit_code_by_key"].items()
+    }
+
+
+def survived(found: dict[str, int | None]) -> set[str]:
+    return {name for name, code in found.items() if code is not None and code not in KILLED}
+
+
+def _mutmut(folder: Path, *arguments: str, **how: Any) -> str:
+    program = Path(sys.executable).with_name("mutmut")
+    run = subprocess.run([program, *arguments], cwd=folder, check=True, text=True, **how)
+    return str(run.stdout)
+
+
+def survivors(folder: Path, names: set[str]) -> Iterator[Survivor]:
+    for name in sorted(names):
+        shown = _mutmut(folder, "show", name, stdout=subprocess.PIPE)
+        lines = [line for line in shown.splitlines() if not line.startswith(("+++", "---"))]
+        before, after = (
+            " ".join(" ".join(line[1:].split()) for line in lines if line.startswith(sign)) for sign in "-+"
+        )
+        yield Survivor(name.rpartition("__mutmut_")[0], before, after)
+
+
+def main() -> int:
+    """Exit 1 where less than 95 % of the mutants that are not explained are killed."""
+    area, *names = sys.argv[1:]
+    folder = prepare(area)
+    shutil.rmtree(folder / "mutants" / "tests", ignore_errors=True)
+    before = survived(verdicts(folder))
+    _mutmut(folder, "run", "--max-children", "1", *names)
+    if again := before & verdicts(folder).keys() - {*names}:
+        _mutmut(folder, "run", "--max-children", "1", *again)
+    found = verdicts(folder)
+    alive = survived(found)
+    explained, unexplained = 0, []
+    reasons = _toml(Path(__file__).with_name("explained.toml")).get("survivor", [])
+    for survivor in survivors(folder, alive):
+        if survivor.is_wording() or any(
+            fnmatch.fnmatchcase(survivor.name, reason["in"]) and reason["after"] == survivor.after
+            for reason in reasons
+        ):
+            explained += 1
+        else:
+            unexplained.append(survivor)
+    for survivor in unexplained:
+        print(f"{survivor.name}\n  - {survivor.before}\n  + {survivor.after}")
+    killed, counted = len(found) - len(alive), len(found) - explained
+    percent = 100 * killed / counted
+    print(
+        f"{area}: {len(found)} mutants, {killed} killed, {explained} explained, {len(unexplained)} survived: "
+        f"{percent:.1f} % of {counted} killed"
+    )
+    return 0 if percent >= 95 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

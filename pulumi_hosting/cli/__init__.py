@@ -12,6 +12,9 @@ except ImportError:  # pragma: no cover - the base installation is the client al
 from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
 
 COMMANDS = {
+    "audit": Command(
+        "pulumi_hosting.cli.audit", "audit", "List what is on the account and in no stack and no playbook."
+    ),
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),

@@ -85,7 +85,7 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
         if isinstance(played["key"]["diff"], dict)
         else played["key"]["diff"]
     )
-    assert report["failures"] == []
+    assert (report["failures"], report["objects"]) == ([], [])
     assert report["totals"] == {
         "hosts": 1,
         "ok": 1,
@@ -109,6 +109,8 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     assert (played.code, report["drift"], report["check_mode"], len(report["changes"])) == (0, True, False, 1)
     played, report = run(ansible, KEY)
     assert (played.code, report["drift"], report["changes"], report["totals"]["ok"]) == (0, False, [], 1)
+    (key,) = ansible.objects("ssh_keys")
+    assert report["objects"] == [{"kind": "ssh_key", "id": str(key["id"]), "name": "laptop", "mode": "live"}]
 
 
 @pytest.mark.slow

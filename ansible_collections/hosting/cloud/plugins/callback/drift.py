@@ -24,6 +24,9 @@ description:
     C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
     C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff); a failure has C(message),
     C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
+  - C(objects) are the objects of the account that the playbook manages, by kind, id, name and mode. The
+    command C(pulumi-hosting audit --results drift.json) lists what else is on the account. A task with
+    C(no_log) adds none.
 requirements:
   - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
   - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the
@@ -71,6 +74,7 @@ import json
 import os
 import platform
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -99,6 +103,7 @@ class CallbackModule(CallbackBase):
         self._play = ""
         self._changes: list[dict[str, Any]] = []
         self._failures: list[dict[str, Any]] = []
+        self._results: list[Mapping[str, Any]] = []
         # Loops whose items were reported one by one: the result of the whole loop, which follows, adds
         # nothing.
         self._loops: set[tuple[str, str]] = set()
@@ -158,6 +163,7 @@ class CallbackModule(CallbackBase):
                 "hosts": recap,
                 "changes": self._changes,
                 "failures": self._failures,
+                "objects": self._objects(),
             }
         )
         code = self._exit_code()
@@ -175,6 +181,7 @@ class CallbackModule(CallbackBase):
 
     def _add_change(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
+        self._keep(outcome)
         if outcome.get("changed"):
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
@@ -182,11 +189,26 @@ class CallbackModule(CallbackBase):
 
     def _add_failure(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
+        self._keep(outcome | {"failed": True})
         message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
         facts = {"failure": outcome["failure"]} if isinstance(outcome.get("failure"), dict) else {}
         self._failures.append(
             {**self._where(result), "message": str(message), "unreachable": False, **more, **facts}
         )
+
+    def _keep(self, outcome: Mapping[str, Any]) -> None:
+        if "_ansible_no_log" not in outcome or not outcome["_ansible_no_log"]:
+            self._results.append(outcome)
+
+    def _objects(self) -> list[dict[str, str]]:
+        """What the playbook manages. Empty where the Python package is not installed here: then no task of
+        the collection ran on the controller."""
+        try:
+            from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+        except ImportError:
+            return []
+        found = ManagedObjects.of_results(self._results)
+        return [{"kind": item.kind, "id": item.id, "name": item.name, "mode": item.mode} for item in found]
 
     def _where(self, result: Any) -> dict[str, Any]:
         task = _of(result, "task")

@@ -1,0 +1,85 @@
+"""`pulumi-hosting audit`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pulumi_hosting.cli.connection import account, files
+from pulumi_hosting.cli.output import json_option, json_text, money, print_warning, table, totals
+
+if TYPE_CHECKING:
+    from pulumi_hosting.reports.audit import Audit
+
+FOUND = 7
+"""Exit code when something is unmanaged, as of ``pulumi preview --expect-no-changes``."""
+
+
+@click.command()
+@click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="EXPORT",
+    help="A file that `pulumi stack export` wrote; may be repeated.",
+)
+@click.option(
+    "--results",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The report that the callback hosting.cloud.drift wrote in a run or check run, or the output of the "
+    "callback ansible.posix.json; may be repeated.",
+)
+@json_option
+def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], as_json: bool) -> None:
+    """List what is on the account, or paid for, and in no given stack and no given playbook run.
+
+    It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
+    everything is managed, 7 when something is not, 1 when the account could not be read completely.
+
+    Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
+    """
+    from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+    from pulumi_hosting.reports import audit as report
+    from pulumi_hosting.reports.account_objects import read_account, reading
+    from pulumi_hosting.reports.run_results import run_results, stack_export
+
+    with files():
+        managed = ManagedObjects.of_stack(*(stack_export(path) for path in stacks))
+        for path in results:
+            managed += run_results(path)
+    with account() as client:
+        found = report.audit(read_account(reading(client, warn=print_warning)), managed)
+    click.echo(json_text(found.facts()) if as_json else _text(found))
+    for kind, reason in found.unread.items():
+        print_warning(f"{kind.replace('_', ' ')}s were not checked: {reason}")
+    sys.exit(FOUND if found.unmanaged else 1 if found.unread else 0)
+
+
+def _text(found: "Audit") -> str:
+    lines = []
+    for item in found.missing:
+        lines.append(
+            f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
+        )
+    if not found.unmanaged:
+        return "\n".join([*lines, "Everything on the account is managed."])
+    rows = [
+        (
+            row.object.kind,
+            row.object.id,
+            row.object.name,
+            money(row.object.price_monthly, row.object.currency),
+            row.object.tag or "",
+            row.object.note,
+        )
+        for row in found.unmanaged
+    ]
+    lines.append(table(("KIND", "ID", "NAME", "PER MONTH", "TAG", "NOTE"), rows))
+    lines.append(f"\n{len(rows)} unmanaged, {totals(found.monthly())} per month\n")
+    for row in found.unmanaged:
+        lines += [f"{row.object.kind} {row.object.id}", f"  adopt:  {row.adopt}", f"  remove: {row.remove}"]
+    return "\n".join(lines)

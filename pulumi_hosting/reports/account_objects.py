@@ -1,0 +1,147 @@
+"""Everything that is on the account: what can be declared as a resource, with its price."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import Forbidden
+from pulumi_hosting.client.results import Damaged
+from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.ownership_tag import split_tag
+from pulumi_hosting.exactly_once.webhook_search import tag_of
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Resource, State
+from pulumi_hosting.resources.powers import listed
+from pulumi_hosting.resources.server_fields import from_api, provisional
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.session import Session
+
+_GONE = ("cancelled", "terminated", "transferred_out")
+"""States of objects that the account still lists and that are not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountObject:
+    """One object of the account.
+
+    - ``price_monthly``: what it costs per month, in ``currency``; 0 where it is free, None where the API does
+      not say. A domain's price per year is divided by twelve.
+    - ``tag``: the ownership tag of the resource that made it, or took it over last; None without one. Only
+      servers and webhook subscriptions carry one.
+    - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
+    """
+
+    resource: Resource[Any, Any]
+    state: State
+    price_monthly: Decimal | None
+    currency: str | None
+    tag: str | None
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.resource.kind
+
+    @property
+    def id(self) -> str:
+        return self.state.id
+
+    @property
+    def name(self) -> str:
+        """What people call it: its name, its URL, or its address."""
+        values = self.state.values()
+        found = next((values[key] for key in ("name", "url", "domain", "address") if values.get(key)), "")
+        return str(found)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountObjects:
+    """What the account holds, as far as the key may read it.
+
+    ``unread``: kind → why its objects could not be listed.
+    """
+
+    objects: tuple[AccountObject, ...]
+    unread: dict[str, str]
+
+    def __iter__(self) -> Iterator[AccountObject]:
+        return iter(self.objects)
+
+
+def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:
+    """A request for reports, which only read. ``warn``: called with each object that cannot be read."""
+    request = Request(Session(client), "report")
+    if warn is not None:
+        request.warn = warn
+        request.skip_damaged = lambda error: warn(str(error))
+    return request
+
+
+def read_account(request: Request, kinds: Iterable[str] = RESOURCES) -> AccountObjects:
+    """Every object of these kinds, servers first. What the key has no scope for is in ``unread``; another
+    error is raised.
+    """
+    found: list[AccountObject] = []
+    unread: dict[str, str] = {}
+    for kind in kinds:
+        try:
+            found += _objects(request, RESOURCES[kind])
+        except Forbidden as error:
+            unread[kind] = str(error)
+    return AccountObjects(tuple(found), unread)
+
+
+def _objects(request: Request, resource: Resource[Any, Any]) -> Iterator[AccountObject]:
+    if resource.kind == "server":
+        yield from _servers(request, resource)
+        return
+    tags = {}
+    if resource.kind == "webhook_subscription":
+        tags = {str(found.id): tag_of(found) for found in request.client.webhooks.list()}
+    for state in listed(request, resource):
+        if getattr(state, "status", None) not in _GONE:
+            price, currency = _price(request, state)
+            yield AccountObject(resource, state, price, currency, tags.get(state.id), _note(state))
+
+
+def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[AccountObject]:
+    for order in request.client.orders.list():
+        if isinstance(order, Damaged):
+            request.warn(str(order.error()))
+        elif order.is_pending:
+            note = f"ordered, {order.amount} {order.currency or ''} paid".rstrip()
+            yield AccountObject(resource, provisional(order), None, order.currency, None, note)
+    for server in request.client.servers.list():
+        if isinstance(server, Damaged):
+            request.warn(str(server.error()))
+        elif not server.is_gone:
+            state = from_api(server)
+            price, currency = _price(request, state)
+            tag = split_tag(server.notes)[1]
+            yield AccountObject(resource, state, price, currency, tag, _note(state))
+
+
+def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
+    values = state.values()
+    currency = values.get("currency")
+    if "price_monthly" in type(state).model_fields:
+        price = values.get("price_monthly")
+        return (None if price is None else Decimal(price)), currency
+    if "price_renew" in type(state).model_fields:
+        yearly = values.get("price_renew")
+        if yearly is None and (zone := catalog_reads.zone_of(request, values["name"])) is not None:
+            yearly, currency = zone.price_renew, zone.currency or currency
+        return (None if yearly is None else Decimal(yearly) / 12), currency
+    return Decimal(0), None
+
+
+def _note(state: State) -> str:
+    values = state.values()
+    if values.get("status") not in (None, "active", "running"):
+        return str(values["status"])
+    if values.get("auto_renew") is False:
+        until = values.get("expires_at") or values.get("next_due_at")
+        return f"paid until {until[:10]}, does not renew itself" if until else "does not renew itself"
+    return ""

@@ -1,0 +1,113 @@
+"""What is on the account and managed by nothing that was given: no Pulumi stack, no Ansible run."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+
+
+@dataclass(frozen=True, slots=True)
+class Unmanaged:
+    """One object that nothing manages.
+
+    - ``adopt``: what declares it without buying or changing it; ``remove``: what deletes it. Each one command
+      or edit.
+    """
+
+    object: AccountObject
+    adopt: str
+    remove: str
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        found = self.object
+        return {
+            "kind": found.kind,
+            "id": found.id,
+            "name": found.name,
+            "price_monthly": None if found.price_monthly is None else f"{found.price_monthly:.2f}",
+            "currency": found.currency,
+            "ownership_tag": found.tag,
+            "note": found.note,
+            "adopt": self.adopt,
+            "remove": self.remove,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """``missing``: what is managed, and is not on the account."""
+
+    unmanaged: tuple[Unmanaged, ...]
+    missing: tuple[ManagedObject, ...]
+    unread: Mapping[str, str]
+
+    def monthly(self) -> list[tuple[Decimal | None, str | None]]:
+        """What the unmanaged objects cost per month: amount and currency of each."""
+        return [(row.object.price_monthly, row.object.currency) for row in self.unmanaged]
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "unmanaged": [row.facts() for row in self.unmanaged],
+            "missing": [{"kind": item.kind, "id": item.id, "name": item.name} for item in self.missing],
+            "not_checked": dict(self.unread),
+        }
+
+
+def audit(account: AccountObjects, managed: ManagedObjects) -> Audit:
+    """Compares the account with what is ``managed``. A primary address goes with its server, so only bought
+    addresses and reverse DNS are objects of their own.
+    """
+    held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
+    extra = [found for found in account if not _is_held(found, held)]
+    lonely = {found.id for found in extra if found.kind == "server"}
+    rows = [found for found in extra if not _goes_with(found, lonely)]
+    return Audit(
+        tuple(Unmanaged(found, adopt_command(found), remove_command(found)) for found in rows),
+        tuple(_missing(account, managed)),
+        account.unread,
+    )
+
+
+def adopt_command(found: AccountObject) -> str:
+    """What brings the object under management, in Pulumi; in a playbook a task with its name is enough."""
+    if found.id.startswith("order:"):
+        return "wait until the order is delivered, then run audit again"
+    token = "".join(part.capitalize() for part in found.kind.split("_"))
+    return f"pulumi import hosting:index:{token} NAME {found.id}"
+
+
+def remove_command(found: AccountObject) -> str:
+    """A task of the Ansible collection that deletes the object; nothing deletes a domain."""
+    if found.id.startswith("order:"):
+        return "wait until the order is delivered"
+    if found.kind == "domain":
+        return f"ansible localhost -m hosting.cloud.domain -a 'name={found.name} auto_renew=false'"
+    if found.kind in ("server_ip", "ptr"):
+        server, _, address = found.id.partition("/")
+        address = found.state.values().get("address") or address
+        arguments = f"server_id={server} address={address}"
+    else:
+        arguments = f"id={found.id}"
+    return f"ansible localhost -m hosting.cloud.{found.kind} -a '{arguments} state=absent'"
+
+
+def _is_held(found: AccountObject, held: Iterable[tuple[str, str]]) -> bool:
+    return (found.kind, found.id) in held or (found.kind == "domain" and (found.kind, found.name) in held)
+
+
+def _goes_with(found: AccountObject, servers: Iterable[str]) -> bool:
+    """Reverse DNS of a server that is listed itself: it goes with the server and costs nothing."""
+    return found.kind == "ptr" and found.id.partition("/")[0] in servers
+
+
+def _missing(account: AccountObjects, managed: ManagedObjects) -> Iterator[ManagedObject]:
+    known = {(found.kind, found.id) for found in account} | {(found.kind, found.name) for found in account}
+    for item in managed:
+        is_settled = item.mode == "live" and not item.is_leaving and item.id[:1].isdigit()
+        if is_settled and item.kind not in account.unread and (item.kind, item.id) not in known:
+            yield item

@@ -1,0 +1,61 @@
+"""Files that other tools wrote: exports of Pulumi stacks, results of Ansible runs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+
+
+class UnreadableFile(ValueError):
+    """A file that is not what it should be: one line with its name and what to do."""
+
+
+def stack_export(path: Path) -> Mapping[str, Any]:
+    """What ``pulumi stack export`` wrote."""
+    found = _json(path, "pulumi stack export")
+    if not isinstance(found.get("deployment"), Mapping):
+        raise UnreadableFile(f"{path} is no export of a stack. Next: pulumi stack export > {path}")
+    return found
+
+
+def run_results(path: Path) -> ManagedObjects:
+    """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
+    the output of the callback ``ansible.posix.json``.
+    """
+    found = _json(path, "the report of the callback hosting.cloud.drift")
+    if isinstance(objects := found.get("objects"), list):
+        rows = [row for row in objects if isinstance(row, Mapping)]
+        return ManagedObjects(
+            tuple(
+                ManagedObject(
+                    str(row["kind"]), str(row["id"]), str(row.get("name", "")), str(row.get("mode") or "live")
+                )
+                for row in rows
+                if row.get("kind") and row.get("id")
+            )
+        )
+    if isinstance(found.get("plays"), list):
+        return ManagedObjects.of_results(_results_of_plays(found))
+    raise UnreadableFile(
+        f"{path} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
+        f"HOSTING_DRIFT_REPORT={path} ansible-playbook --check site.yml"
+    )
+
+
+def _json(path: Path, what: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not JSON"
+        raise UnreadableFile(f"{path} cannot be read: {reason}. Next: give {what}") from None
+    if not isinstance(found, Mapping):
+        raise UnreadableFile(f"{path} holds no JSON object. Next: give {what}")
+    return found
+
+
+def _results_of_plays(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for play in found["plays"]:
+        for task in play.get("tasks") or ():
+            yield from (task.get("hosts") or {}).values()

@@ -1,0 +1,84 @@
+"""``pulumi-hosting audit``: what the account holds and nothing manages."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tests.reports.conftest import Command, Owner
+
+
+def export(path: Path, **servers: str) -> Path:
+    """A stack's export that holds these servers, by name."""
+    resources = [
+        {
+            "urn": f"urn:pulumi:dev::shop::hosting:index:Server::{name}",
+            "type": "hosting:index:Server",
+            "id": id,
+            "outputs": {"mode": "live"},
+        }
+        for name, id in servers.items()
+    ]
+    path.write_text(json.dumps({"version": 3, "deployment": {"resources": resources}}))
+    return path
+
+
+def found(answer: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(answer.stdout)
+    return facts
+
+
+def test_nothing_on_the_account_is_nothing_to_report(command: Command, owner: Owner) -> None:
+    answer = command("audit")
+    assert (answer.exit_code, answer.stdout) == (0, "Everything on the account is managed.\n")
+    assert owner.living == []
+
+
+def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner, tmp_path: Path) -> None:
+    web, forgotten, key = owner.order("web"), owner.order("forgotten"), owner.add_key()
+    answer = command("audit", "--stack", export(tmp_path / "prod.json", web=web), "--json")
+    assert answer.exit_code == 7, answer.output
+    rows = {row["id"]: row for row in found(answer)["unmanaged"]}
+    assert rows.keys() == {forgotten, key}
+    assert set(rows) | {web} == {*owner.living_ids, *(str(key["id"]) for key in owner.objects("ssh_keys"))}
+    assert rows[forgotten]["name"] == "forgotten"
+    assert Decimal(rows[forgotten]["price_monthly"]) == Decimal(owner.ledger()[-1]["amount"])
+    assert rows[key]["price_monthly"] == "0.00"
+    assert rows[forgotten]["adopt"] == f"pulumi import hosting:index:Server NAME {forgotten}"
+    shown = command("audit", "--stack", tmp_path / "prod.json")
+    assert shown.exit_code == 7
+    assert f"server   {forgotten}  forgotten" in shown.stdout
+    assert "2 unmanaged" in shown.stdout
+    assert "web" not in shown.stdout
+
+
+def test_what_an_ansible_run_reported_is_managed(command: Command, owner: Owner, tmp_path: Path) -> None:
+    web, key = owner.order("web"), owner.add_key()
+    drift = tmp_path / "drift.json"
+    drift.write_text(json.dumps({"objects": [{"kind": "server", "id": web, "name": "web", "mode": "live"}]}))
+    play = tmp_path / "play.json"
+    result = {"ssh_key": {"id": key, "name": "laptop"}, "changed": False}
+    play.write_text(json.dumps({"plays": [{"tasks": [{"hosts": {"localhost": result}}]}]}))
+    assert command("audit", "--results", drift).exit_code == 7
+    assert command("audit", "--results", drift, "--results", play).exit_code == 0
+
+
+def test_what_is_managed_and_gone_is_told(command: Command, owner: Owner, tmp_path: Path) -> None:
+    answer = command("audit", "--stack", export(tmp_path / "prod.json", web="20099"))
+    assert answer.exit_code == 0
+    assert "server 20099 (web) is managed and not on the account. Next: pulumi up --refresh" in answer.stdout
+
+
+def test_a_kind_that_the_key_may_not_list_is_no_clean_report(command: Command, owner: Owner) -> None:
+    narrow = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "invoices:read"]})
+    answer = command("audit", key=narrow["key"])
+    assert answer.exit_code == 1, answer.output
+    assert "domains were not checked: " in answer.stderr
+    assert "domains:read" in answer.stderr
+
+
+def test_a_file_that_is_no_export_is_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[1]")
+    answer = command("audit", "--stack", tmp_path / "x.json")
+    assert answer.exit_code == 2
+    assert "Next: give pulumi stack export" in answer.stderr

@@ -201,6 +201,16 @@ def test_an_operation_that_the_service_counts_elsewhere_is_moved(machine: Machin
     assert machine.place("create_server").step() is not None
 
 
+def test_what_waits_is_moved_with_its_operation(machine: Machine) -> None:
+    machine.use(119)
+    first, *others = (machine.place("list_server_ips") for _ in range(50))
+    assert first.step() is None
+    waiting = [place for place in others if place.step() is not None]
+    first.answered(200, headers(0, limit=20, time=machine.time))
+    machine.use(118)  # there is room in the bucket that they leave
+    assert [place for place in waiting if place.step() is None] == []
+
+
 def test_without_headers_nothing_is_held_up(machine: Machine) -> None:
     for _ in range(200):
         place = machine.place()
@@ -361,14 +371,20 @@ def test_a_process_that_was_killed_does_not_hold_others_up() -> None:
 
 @pytest.mark.parametrize("phase", [EPOCH + 970.4, None], ids=["any moment", "first request"])
 @pytest.mark.parametrize("callers", [1, 5, 20])
-@pytest.mark.parametrize(("operation", "requests"), [(ORDER, 90), (READ, 100)], ids=["orders", "reads"])
+@pytest.mark.parametrize(
+    ("operation", "limit", "requests"), [(ORDER, 20, 90), (READ, 30, 150)], ids=["orders", "reads"]
+)
 def test_callers_of_one_machine_use_the_whole_limit_and_meet_no_429(
-    operation: Operation, requests: int, callers: int, phase: float | None
+    operation: Operation, limit: int, requests: int, callers: int, phase: float | None
 ) -> None:
     """The reads are five windows exactly: what is kept for deletions must not cost a sixth."""
     found, ideal = (
         Simulation(
-            Service(20, phase), callers=callers, requests=requests, operation=operation, scheduler=scheduler
+            Service(limit, phase),
+            callers=callers,
+            requests=requests,
+            operation=operation,
+            scheduler=scheduler,
         ).run()
         for scheduler in ("limiter", "ideal")
     )

@@ -146,8 +146,12 @@ class Place:
 
     def _look(self, windows: KeyWindows) -> Wait | None:
         now, pid = self._limiter.clock(), os.getpid()
+        before, self._bucket = self._bucket, windows.bucket_of(self._operation, self._table_bucket)
+        if self._ticket is not None and self._is_queued and before != self._bucket:
+            # A response to another request has shown that the service counts it there.
+            windows.leave(before, self._ticket.number, pid)
+            self._is_queued = False
         if self._ticket is None:
-            self._bucket = windows.bucket_of(self._operation, self._table_bucket)
             self._ticket = windows.join(self._bucket, self._priority, pid, now)
             self._is_queued, self._looked_for_dead = True, now
         elif not self._is_queued:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.client.results import matching
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
@@ -33,13 +34,28 @@ def plain_url(url: str) -> str:
     return urlunsplit((parts.scheme.lower(), host + port, parts.path or "/", parts.query, ""))
 
 
+def subscriptions(request: Request, max_age: float = 60.0) -> list[m.Subscription]:
+    """The subscriptions of the account, as of ``max_age`` seconds ago at most."""
+    ask = request.client.webhooks.list
+    return request.session.snapshot("webhooks", lambda: {"list_webhooks": ask()}, max_age)["list_webhooks"]
+
+
 def tag_of(found: m.Subscription) -> str | None:
     return split_tag(found.description)[1]
 
 
-def new_tag(request: Request) -> str:
+def of_url(listed: Iterable[m.Subscription], url: str) -> list[m.Subscription]:
+    """Those that deliver to the address, the lowest id first. Raises ``InvalidResponse`` where one that could
+    not be read may be one."""
+    wanted = plain_url(url)
+    return sorted(matching(listed, lambda one: plain_url(one.url) == wanted), key=lambda one: one.id)
+
+
+def new_tag(request: Request, listed: Iterable[m.Subscription]) -> str:
     """For a new subscription: another tag than that of one which is about to be replaced."""
-    tags = map(tag_of, request.client.webhooks.list())
+    if request.name_is_identity:  # it has the url alone, and is changed in place
+        return ownership_tag(request.identity)
+    tags = map(tag_of, listed)
     old = [tag for tag in tags if tag and is_tag_of(tag, request.identity)]
     return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
 
@@ -72,33 +88,85 @@ def find_tagged(request: Request, url: str) -> list[m.Subscription]:
     )
 
 
-def doubles(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Subscription]:
-    """What requests of interrupted runs made after ``found``: the same tag to its count, the same address,
-    and a higher id.
+def doubles(
+    request: Request, listed: Iterable[m.Subscription], found: m.Subscription
+) -> list[m.Subscription]:
+    """What requests of interrupted runs made after ``found``, for certain: this resource's tag to its count,
+    the same address, a higher id, made within seven days of ``found``, and no receiver has accepted a
+    delivery, so that nothing has its secret.
+
+    None under ``strict`` without a scope, where the tag may be another backend's.
     """
-    tag = tag_of(found)
-    if tag is None:
+    if not is_tag_of(tag_of(found), request.identity) or (request.strict and request.scope is None):
         return []
     return [
         other
-        for other in listed
-        if other.id > found.id and tag_of(other) == tag and plain_url(other.url) == plain_url(found.url)
+        for other in alike(listed, found)
+        if _came_later(found, other) and not _is_in_use(request, other)
     ]
+
+
+def remark_on_doubles(request: Request, listed: Iterable[m.Subscription], found: m.Subscription) -> None:
+    """Warn of subscriptions that have the tag and the address of ``found``."""
+    others = alike(listed, found)
+    certain = {double.id for double in doubles(request, others, found)}
+    for other in others:
+        if other.id in certain:
+            request.warn(
+                f"{second_one(other.id)} beside {found.id}: a request of an interrupted run was processed "
+                "late. Next: run pulumi up, which deletes it"
+            )
+        else:
+            request.warn(
+                f"webhook subscriptions {found.id} and {other.id} carry the same ownership tag and deliver "
+                "to the same url, so that every event comes twice; another state may have the second one, "
+                f"so it stays. Next: delete {other.id} in the control panel if no other stack uses it"
+            )
+
+
+def second_one(id: object) -> str:
+    return f"webhook subscription {id} is a second one of this resource"
+
+
+def alike(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Subscription]:
+    """Others with the same tag, to its count, and the same address."""
+    tag, url = tag_of(found), plain_url(found.url)
+    return [
+        other
+        for other in listed
+        if tag is not None and other.id != found.id and tag_of(other) == tag and plain_url(other.url) == url
+    ]
+
+
+def _came_later(found: m.Subscription, other: m.Subscription) -> bool:
+    if found.created_at is None or other.created_at is None:
+        return False
+    return other.id > found.id and timedelta() <= other.created_at - found.created_at <= _TAKEOVER_AGE
+
+
+def _is_in_use(request: Request, other: m.Subscription) -> bool:
+    """Whether a receiver accepted what it delivered. The service keeps such deliveries for 14 days."""
+    return any(request.client.webhooks.deliveries.list(other.id, status="delivered", limit=1))
 
 
 def delete_doubles(request: Request, found: Iterable[m.Subscription]) -> None:
     for double in found:
-        try:
-            request.client.webhooks.delete(double.id)
-        except NotFound:
-            continue
-        except HostingError as error:
-            request.warn(
-                f"webhook subscription {double.id} is a second one of this resource and "
-                f"could not be deleted: {error}"
-            )
-        else:
-            request.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
+        what = second_one(double.id)
+        if _is_deleted(request, double, what):
+            request.info(f"{what}; it is deleted")
+
+
+def _is_deleted(request: Request, surplus: m.Subscription, what: str) -> bool:
+    """Delete one that is not needed, unless it is gone. ``what``: the beginning of the warning where that
+    fails."""
+    try:
+        request.client.webhooks.delete(surplus.id)
+    except NotFound:
+        pass
+    except HostingError as error:
+        request.warn(f"{what} and could not be deleted: {error}")
+        return False
+    return True
 
 
 def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscription | None:
@@ -109,29 +177,18 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
     """
     is_own = _is_own(request)
     try:
-        same = [
-            one
-            for one in request.client.webhooks.list()
-            if plain_url(one.url) == plain_url(url) and (request.name_is_identity or is_own(one))
-        ]
+        listed = of_url(request.client.webhooks.list(), url)
+        same = [one for one in listed if request.name_is_identity or is_own(one)]
     except HostingError as error:  # it was made, and its secret is not shown again
         request.warn(
             f"webhook subscription {made.id} was made, and whether another run made one "
             f"too is not known: {error}"
         )
         return None
-    first = min(same, key=lambda one: one.id, default=None)
-    if first is None or first.id >= made.id:
+    first = next(iter(same), made)
+    if first.id >= made.id:
         return None
-    try:
-        request.client.webhooks.delete(made.id)
-    except NotFound:
-        pass
-    except HostingError as error:
-        request.warn(
-            f"webhook subscription {made.id} is a second one beside {first.id} and "
-            f"could not be deleted: {error}"
-        )
+    if not _is_deleted(request, made, f"webhook subscription {made.id} is a second one beside {first.id}"):
         return None
     at_once = (
         f"another run made webhook subscription {first.id} at the same moment, and only "
@@ -147,14 +204,22 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
     )
 
 
-def remark_on_others(request: Request, url: str) -> None:
-    """Warn of subscriptions of unknown origin that deliver to the same address."""
-    for found in request.client.webhooks.list():
-        if plain_url(found.url) == plain_url(url) and tag_of(found) is None:
-            request.warn(
-                f"subscription {found.id} delivers to its url already; every event that both want comes "
-                f"twice. Next: set adopt_id to {found.id} to take it over, or delete it"
-            )
+def remark_on_others(request: Request, listed: Iterable[m.Subscription], url: str) -> None:
+    """Warn of subscriptions that deliver to the same address and are no resource's of this run."""
+    known = request.owned | request.ownership.of_others(request.identity)
+    for found in of_url(listed, url):
+        tag = tag_of(found)
+        if is_tag_of(tag, request.identity) or str(found.id) in known:
+            continue
+        next_step = (
+            f"set adopt_id to {found.id} to take it over, or delete it"
+            if tag is None
+            else "declare it in one place only, unless both are meant: another resource's tag is on it"
+        )
+        request.warn(
+            f"subscription {found.id} delivers to its url already; every event that both want comes "
+            f"twice. Next: {next_step}"
+        )
 
 
 def _is_own(request: Request) -> Callable[[m.Subscription], bool]:

@@ -13,7 +13,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
-from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, plan, predict
+from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.resources.base import Resource, State, Takeover
 from pulumi_hosting.resources.powers import (
     Findable,
@@ -288,6 +288,8 @@ def _ensure_existing(
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         request.warn(warning)
+    for double in planned.doubles:
+        request.warn(deletes_double(resource, double))
     if planned.action != "unchanged":
         return _ensure_change(request, resource, inputs, current, planned, before, id, options)
     after = shown(resource, current)

@@ -5,6 +5,7 @@ applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from pulumi_hosting.resources.powers import (
     Priced,
     Rebuildable,
     Registered,
+    Repeatable,
     Validated,
     mode_of,
     natural_key,
@@ -63,6 +65,8 @@ class Plan:
       forbids.
     - ``predicted``: what can be shown of the object afterwards, as far as it is known.
     - ``unchecked``: why the account could not be asked, with ``PlanOptions.unreachable`` ``warn``.
+    - ``doubles``: ids of second objects of the declaration that an update deletes. It is planned for them
+      alone, too.
     """
 
     action: Action
@@ -74,6 +78,7 @@ class Plan:
     refusals: Mapping[str, str] = field(default_factory=dict)
     predicted: Mapping[str, Any] | None = None
     unchecked: HostingError | None = None
+    doubles: tuple[str, ...] = ()
 
 
 def plan(
@@ -170,8 +175,9 @@ def _plan_change(
 ) -> Plan:
     """What differs from the object as it is, and what a person must know before it is changed."""
     found = diff(resource, recorded, desired.values, desired.unknown, same_as(request, resource))
+    doubles = () if found.replaces else _doubles(request, resource, current, options)
     if not found:
-        return Plan("unchanged", found, remarks=found.remarks)
+        return Plan("updated" if doubles else "unchanged", found, remarks=found.remarks, doubles=doubles)
     if isinstance(resource, Registered) and (why := resource.why_unchangeable(current)):
         named, waiting = getattr(current, "name", current.id), ", ".join(sorted(found.fields))
         warning = f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later"
@@ -186,6 +192,25 @@ def _plan_change(
         predicted=predict(resource, desired.known, None if found.replaces else current)
         if options.predicted and desired.known
         else None,
+        doubles=doubles,
+    )
+
+
+def _doubles(
+    request: Request, resource: Resource[Any, Any], current: State, options: PlanOptions
+) -> tuple[str, ...]:
+    """Where the account cannot be read there is nothing to say."""
+    if isinstance(resource, Repeatable) and options.reach() is None:
+        with suppress(HostingError):
+            return tuple(resource.doubles(request, current))
+    return ()
+
+
+def deletes_double(resource: Resource[Any, Any], id: str) -> str:
+    """What is to be done about a second object, in words."""
+    return (
+        f"{resource.title} {id} is a second one of this resource: a request of an interrupted run was "
+        "processed late. It is deleted with this update"
     )
 
 

@@ -24,7 +24,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
+from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
@@ -52,7 +52,14 @@ from pulumi_hosting.provider.stack_state import (
     recorded_values,
 )
 from pulumi_hosting.resources.base import Resource, plain
-from pulumi_hosting.resources.powers import Remarked, Sandboxed, Validated, is_provisional, recorded_mode
+from pulumi_hosting.resources.powers import (
+    Remarked,
+    Repeatable,
+    Sandboxed,
+    Validated,
+    is_provisional,
+    recorded_mode,
+)
 from pulumi_hosting.session.errors import ResourceError, TakenOver
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
@@ -186,7 +193,8 @@ class Adapter:
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         checked = check(self.resource, raw, unknown)
-        planned = plan(self._request(news), self.resource, checked, state, recorded=values)
+        options = PlanOptions(reach=self.session.unreachable)
+        planned = plan(self._request(news), self.resource, checked, state, recorded=values, options=options)
         found = planned.changes
         identity = str(news.get(IDENTITY) or "")
         self.session.entries.compared(
@@ -194,13 +202,18 @@ class Adapter:
         )
         for remark in planned.remarks:
             self.info(f"{self._name(news)}: {remark}")
+        for double in planned.doubles:
+            self._warn(news, deletes_double(self.resource, double))
         self._remark(state, news)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces)
             for change in found.changes
         }
         return WireDiff(
-            bool(found), tuple(map(camel, found.replaces)), self.resource.replacement == "free", properties
+            planned.action != "unchanged" or bool(found),
+            tuple(map(camel, found.replaces)),
+            self.resource.replacement == "free",
+            properties,
         )
 
     def _service_now(self, props: PropertyValues) -> datetime:
@@ -346,7 +359,7 @@ class Adapter:
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
-        if found.fields:
+        if found.fields or isinstance(self.resource, Repeatable):
             done: list[Any] = []
             request.save = done.append
             try:

@@ -12,6 +12,7 @@
     Registered    why_unchangeable, is_released                 held by a registry: not changeable at times, never deleted
     Remarked      remarks                                       the account shows facts that a user should know
     Predicted     adjust_prediction                             a change has effects on other fields of the state
+    Repeatable    doubles                                       a late request may make a second object
 
 Every method that takes a ``Request`` only reads, but ``settle``.
 """
@@ -156,6 +157,16 @@ class Predicted(ABC, Generic[S]):
 
         ``state``: the object before the change; None where it is made.
         """
+
+
+class Repeatable(ABC, Generic[S]):
+    """Creation has no idempotency key and no unique name: a request of an interrupted run that is processed
+    late makes a second object."""
+
+    @abstractmethod
+    def doubles(self, request: Request, state: S) -> list[str]:
+        """The ids of second objects of the same declaration that ``update`` deletes, whatever fields it is
+        given. Only what is certainly this declaration's. Raises what a read raises."""
 
 
 # --- what holds of any resource, also of one that lacks the power ------------------------------------------

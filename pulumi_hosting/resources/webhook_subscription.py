@@ -6,6 +6,7 @@ made at the same moment the one with the lowest id stays. What the service disab
 enabled again.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -24,13 +25,17 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     with_tag,
 )
 from pulumi_hosting.exactly_once.webhook_search import (
+    alike,
     delete_doubles,
     doubles,
     find_tagged,
     keep_first,
     new_tag,
+    of_url,
     plain_url,
+    remark_on_doubles,
     remark_on_others,
+    subscriptions,
     tag_of,
 )
 from pulumi_hosting.resources import base
@@ -182,8 +187,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         self, request: Request, id: str, last: WebhookSubscriptionState | None = None
     ) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
-        listed = list(request.shared(("webhooks",), request.client.webhooks.list))
+        listed = subscriptions(request)
         found = next((found for found in listed if str(found.id) == id), None)
+        if found is None and request.name_is_identity:  # another task's list proves no absence
+            listed = subscriptions(request, 0.0)
+            found = next((found for found in listed if str(found.id) == id), None)
         if found is None:
             return None
         recorded = last.ownership_tag if last else None
@@ -197,13 +205,25 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
-        for double in doubles(listed, found):
-            request.warn(
-                f"webhook subscription {double.id} is a second one of this resource: a request of an "
-                "interrupted run was processed late. It is deleted when this resource is "
-                "changed or destroyed next"
-            )
+        remark_on_doubles(request, listed, found)
         return state.model_copy(update={"ownership_tag": tag_of(found)})
+
+    @staticmethod
+    def _certain_doubles(
+        request: Request, state: WebhookSubscriptionState, listed: Sequence[m.Subscription]
+    ) -> list[m.Subscription]:
+        """Second ones of this resource among ``listed``. None where another run took this one over."""
+        found = next((one for one in listed if str(one.id) == state.id), None)
+        if found is None or not (request.name_is_identity or tag_of(found) == state.ownership_tag):
+            return []
+        return doubles(request, listed, found)
+
+    def _doubles_of_name(self, request: Request, state: WebhookSubscriptionState) -> list[m.Subscription]:
+        """Second ones to be deleted now, where the url is the identity: looked for in what the run knows, and
+        then in a new list."""
+        if not self._certain_doubles(request, state, subscriptions(request)):
+            return []
+        return self._certain_doubles(request, state, request.client.webhooks.list())
 
     # --- making
 
@@ -215,8 +235,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         with request.ownership.lock("webhook subscriptions"):
             if tagged := find_tagged(request, inputs.url):
                 return self._take_over(request, inputs, tagged)
-            remark_on_others(request, inputs.url)
-            tag = None if request.name_is_identity else new_tag(request)
+            listed = request.client.webhooks.list()
+            if request.name_is_identity and (same := of_url(listed, inputs.url)):
+                return _from_api(same[0], inputs.url)  # another run made it since this one looked
+            remark_on_others(request, listed, inputs.url)
+            tag = new_tag(request, listed)
             body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
             if description := with_tag(inputs.description, tag):
                 body["description"] = description
@@ -229,11 +252,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 if tagged := find_tagged(request, inputs.url):
                     return self._take_over(request, inputs, tagged)
                 raise
-            finally:
-                request.reads.forget("webhooks")
             if first := keep_first(request, inputs.url, made):
                 return _from_api(first, inputs.url)
-            return _from_api(made, inputs.url, made.secret, tag)
+            return _from_api(made, inputs.url, made.secret, None if request.name_is_identity else tag)
 
     def _take_over(
         self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]
@@ -245,11 +266,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         delete_doubles(request, [one for one in others if plain_url(one.url) == plain_url(first.url)])
         tag = next_tag(tag_of(first), request.identity)
         text = split_tag(first.description)[0] if inputs.description is None else inputs.description
-        try:
-            after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
-            return _from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
-        finally:
-            request.reads.forget("webhooks")
+        after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
+        return _from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
 
     def _adopt(self, request: Request, id: str) -> m.Subscription:
         found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
@@ -309,13 +327,14 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         inputs: WebhookSubscriptionInputs,
         fields: frozenset[str],
     ) -> WebhookSubscriptionState:
-        if not request.name_is_identity and state.ownership_tag is not None:
+        if request.name_is_identity:
+            delete_doubles(request, self._doubles_of_name(request, state))
+        elif state.ownership_tag is not None:
             listed = request.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
             if found is not None and was_taken_over(state.ownership_tag, tag_of(found)) == "by a later run":
                 raise TakenOver(self.title, state.id, tag_of(found), "nothing was changed")
-            if found is not None and tag_of(found) == state.ownership_tag:
-                delete_doubles(request, doubles(listed, found))
+            delete_doubles(request, self._certain_doubles(request, state, listed))
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
         if "rotation" in fields:
@@ -345,11 +364,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             body["description"] = with_tag(text, tag)
         if not body:
             return state
-        try:
-            after = request.client.webhooks.update(int(state.id), **body)
-        finally:
-            request.reads.forget("webhooks")
-        is_own = tag is not None and is_tag_of(tag, request.identity)
+        after = request.client.webhooks.update(int(state.id), **body)
+        is_own = not request.name_is_identity and tag is not None and is_tag_of(tag, request.identity)
         return _from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
 
     @staticmethod
@@ -357,7 +373,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         """The tag that stays behind the description: the one that is there if another run or resource
         wrote it, else the own one.
         """
-        listed = request.shared(("webhooks",), request.client.webhooks.list)
+        listed = subscriptions(request)
         there = next((tag_of(found) for found in listed if str(found.id) == state.id), None)
         if request.name_is_identity or was_taken_over(state.ownership_tag, there):
             return there
@@ -384,7 +400,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                     "its description carries that one's tag. It costs nothing"
                 )
                 return
-            late = doubles(listed, found) if tag_of(found) == state.ownership_tag else []
+            if tag_of(found) == state.ownership_tag:
+                late = [other for other in alike(listed, found) if other.id > found.id]
+        elif request.name_is_identity:
+            late = self._doubles_of_name(request, state)
         try:
             request.client.webhooks.delete(int(state.id))
         except NotFound:
@@ -392,6 +411,4 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         except (TransportError, InvalidResponse):
             if any(str(found.id) == state.id for found in request.client.webhooks.list()):
                 raise
-        finally:
-            request.reads.forget("webhooks")
         delete_doubles(request, late)

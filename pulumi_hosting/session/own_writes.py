@@ -35,10 +35,12 @@ def changes_of(request: HttpRequest, response: HttpResponse | None) -> Iterator[
         yield from _of_key(operation.id, _id(request.path), found)
     elif operation.path.startswith("/domains"):
         yield from _of_domain(operation.id, _id(request.path), found)
+    elif operation.path.startswith("/webhooks"):
+        yield from _of_webhook(operation.id, _id(request.path), found)
     elif operation.id == "pay_invoice":  # what was suspended may run again
         yield Change("forget", WORLD)
     elif operation.id == "revoke_api_key":  # the key sees nothing any more
-        for part in (WORLD, "ssh_keys", "domains"):
+        for part in (WORLD, "ssh_keys", "domains", "webhooks"):
             yield Change("forget", part)
 
 
@@ -93,6 +95,21 @@ def _of_key(operation: str, id: str, found: HttpResponse | None) -> Iterator[Cha
         yield Change("forget", "ssh_keys")
     else:
         yield Change("set", "ssh_keys", "list_ssh_keys", str(key.id), key)
+
+
+def _of_webhook(operation: str, id: str, found: HttpResponse | None) -> Iterator[Change]:
+    if operation not in ("create_webhook", "update_webhook", "delete_webhook"):
+        return  # a secret, a test or a delivery is not part of the list
+    if found is not None and found.status >= 300 and (found.status != 404 or operation == "create_webhook"):
+        return  # refused
+    if found is not None and (operation == "delete_webhook" or found.status == 404):
+        yield Change("delete", "webhooks", "list_webhooks", id)
+        return
+    made = None if found is None else _row(m.Subscription, {**_body(found), "secret": None})
+    if made is None:
+        yield Change("forget", "webhooks")
+    else:
+        yield Change("set", "webhooks", "list_webhooks", str(made.id), made)
 
 
 def _of_domain(operation: str, id: str, found: HttpResponse | None) -> Iterator[Change]:

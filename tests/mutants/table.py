@@ -17,6 +17,7 @@ from pulumi_hosting.exactly_once import (
     domain_order,
     idempotency_keys,
     server_search,
+    webhook_search,
 )
 from pulumi_hosting.exactly_once.address_facts import read_addresses
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
@@ -30,6 +31,7 @@ from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.resources import server_reads, webhook_subscription
 from pulumi_hosting.resources.powers import is_provisional
 from pulumi_hosting.resources.ssh_key import SshKeyResource
+from pulumi_hosting.resources.webhook_subscription_powers import WebhookSubscriptionResource
 from pulumi_hosting.webhooks import signature
 
 
@@ -250,6 +252,18 @@ MUTANTS = (
         ((webhook_subscription, "doubles"),),
         always([]),
         "tests/resources/test_webhook_subscription.py::test_a_request_that_is_processed_after_the_creation_goes_with_the_next_change",
+    ),
+    Mutant(
+        "a second subscription that a receiver accepts stays",
+        ((webhook_search, "_is_in_use"),),
+        always(False),
+        "tests/provider/test_late_requests.py::test_one_that_a_receiver_accepts_stays_and_is_named",
+    ),
+    Mutant(
+        "a second subscription is deleted without another change",
+        ((WebhookSubscriptionResource, "doubles"),),
+        always([]),
+        "tests/ansible/test_late_webhooks.py::test_the_next_task_deletes_it",
     ),
     Mutant(
         "an SSH key is found by its material",

@@ -55,11 +55,11 @@ def _is_lost(error: CallError) -> bool:
     """Whether the request may have been carried out without a word: lost itself, or refused after an attempt
     of the same call was lost.
 
-    A 500, 502 or 504 of the service is an outcome with facts of its own, and is looked into as such.
+    A 502 or 504 of the service is an outcome with facts of its own, and is looked into as such.
     """
     if isinstance(error, InvalidResponse):
         return True
-    return error.outcome_unknown and not (isinstance(error, ApiError) and error.status in (500, 502, 504))
+    return error.outcome_unknown and not (isinstance(error, ApiError) and error.status in (502, 504))
 
 
 @dataclass

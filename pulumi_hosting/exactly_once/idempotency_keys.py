@@ -18,14 +18,12 @@ SCHEME = "iac2"
 
 def canonical(value: Any) -> bytes:
     """One byte string per value: JSON with sorted keys, no spaces, ASCII only."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode("ascii")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def digest(data: bytes) -> str:
     """SHA-256 as 52 characters of a-z and 2-7."""
-    return base64.b32encode(hashlib.sha256(data).digest()).decode("ascii").lower().rstrip("=")
+    return base64.b32encode(hashlib.sha256(data).digest()).decode().lower().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +52,4 @@ class KeyRing:
             "livemode": self.livemode,
             "operation": self.operation,
         }
-        return f"{SCHEME}-{digest(canonical(facts))[:52]}"
+        return f"{SCHEME}-{digest(canonical(facts))}"

@@ -120,7 +120,7 @@ def main() -> int:
     reasons = _toml(Path(__file__).with_name("explained.toml")).get("survivor", [])
     for survivor in survivors(folder, alive):
         if survivor.is_wording() or any(
-            fnmatch.fnmatchcase(survivor.name, reason["in"]) and reason["after"] == survivor.after
+            fnmatch.fnmatchcase(survivor.name, reason["in"]) and survivor.after in reason["after"]
             for reason in reasons
         ):
             explained += 1

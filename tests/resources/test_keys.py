@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from pulumi_hosting.api.operations import KEY_LENGTH
 from pulumi_hosting.exactly_once import server_order
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
-from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
+from pulumi_hosting.exactly_once.ownership_tag import (
+    is_tag,
+    is_tag_of,
+    next_tag,
+    ownership_tag,
+    split_tag,
+    was_taken_over,
+    with_tag,
+)
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.resources.server_fields import ServerInputs
 
@@ -97,6 +105,34 @@ def test_a_tag_of_the_first_scheme_is_split_off_and_unowned() -> None:
     assert with_tag("the shop [iac:wns2mcxo]", "[iac2:abcdefgh]") == "the shop [iac2:abcdefgh]"
 
 
+def test_a_text_without_a_tag_gets_the_first_one() -> None:
+    assert with_tag(None, ownership_tag("another")) == ownership_tag("another", 0)
+    assert split_tag(None) == ("", None)
+    assert is_tag(ownership_tag("another"))
+    assert not is_tag("[iac:wns2mcxo]")
+    assert not is_tag(None)
+
+
+MINE, MINE_LATER, ANOTHERS = "[iac2:wns2mcxo.1]", "[iac2:wns2mcxo.2]", "[iac2:abcdefgh.1]"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "present", "by"),
+    [
+        (MINE, MINE, None),
+        (MINE, MINE_LATER, "by a later run"),
+        (MINE_LATER, MINE, None),
+        (MINE, ANOTHERS, "by another"),
+        (MINE, None, None),
+        (None, MINE, None),
+        (None, None, None),
+        (MINE, "[iac:abcdefgh]", None),  # of the first scheme: unowned
+    ],
+)
+def test_a_takeover_shows_in_the_tags(recorded: str | None, present: str | None, by: str | None) -> None:
+    assert was_taken_over(recorded, present) == by
+
+
 @pytest.mark.parametrize(
     "text",
     ["[iac2:short]", "[iac2:abcdefgh.0]", "[iac2:abcdefgh.x]", "[iac2:ABCDEFGH]", "[iac2:abcdefgh] and more"],
@@ -141,6 +177,12 @@ def test_the_order_of_fields_makes_no_other_key() -> None:
 def test_the_encoding_is_ascii_and_stable(value: Any) -> None:
     assert canonical(value) == canonical(value)
     assert canonical(value).isascii()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": float("nan")}])
+def test_what_json_cannot_say_makes_no_key(value: Any) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        canonical(value)
 
 
 @given(st.integers(0, 15), st.integers(0, 15))

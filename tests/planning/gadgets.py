@@ -1,0 +1,214 @@
+"""A kind of object with the powers that the planner asks for, on an account that is a dictionary."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.resources.base import (
+    ADOPTS,
+    POLICY,
+    REPLACES,
+    WHEN_CREATING,
+    Inputs,
+    Resource,
+    State,
+    Takeover,
+    Trait,
+)
+from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Registered, Sandboxed
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.session import Session
+
+FIVE = Cost(Decimal("5.00"), "EUR", "one gadget", Decimal("100.00"))
+ME = "ansible:/gadget/a"
+
+
+class GadgetInputs(Inputs):
+    name: str
+    size: Annotated[int, REPLACES]
+    notes: str | None = None
+    colour: str | None = None
+    key: Annotated[str | None, Trait(replaces=True, rebuilds=True)] = None
+    months: Annotated[int | None, WHEN_CREATING] = None
+    policy: Annotated[str | None, POLICY] = None
+    password: Annotated[Secret | None, Trait(write_only=True)] = None
+    adopt_id: Annotated[str | None, ADOPTS] = None
+
+
+class GadgetState(State):
+    name: str = ""
+    size: int | None = None
+    notes: str | None = None
+    colour: str | None = None
+    key: str | None = None
+    password: Secret | None = None
+
+
+class Client:
+    """Of a client, the planner uses what names the key."""
+
+    def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
+        self.is_test_key, self.scopes, self.asked = is_test_key, scopes, 0
+        self.transport = SimpleNamespace(observer=None)
+
+    def me(self) -> Any:
+        self.asked += 1
+        return SimpleNamespace(scopes=self.scopes)
+
+
+class Gadget(
+    Resource[GadgetInputs, GadgetState],
+    Findable[GadgetInputs, GadgetState],
+    Adoptable[GadgetInputs],
+    Priced,
+    Provisioned[GadgetInputs, GadgetState],
+    Sandboxed[GadgetState],
+):
+    """``made_as``: the id of what ``create`` makes; one that begins with ``order-`` is provisional, one that
+    begins with ``9`` is simulated. ``log``: what was called.
+    """
+
+    kind: ClassVar[str] = "gadget"
+    title: ClassVar[str] = "gadget"
+    Inputs = GadgetInputs
+    State = GadgetState
+    scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("gadgets:write",))
+    natural_key: ClassVar = ("name",)
+
+    def __init__(
+        self,
+        *there: GadgetState,
+        made_as: str = "7",
+        price: Cost | None = FIVE,
+        sandbox: Literal["listed", "recorded", "refused"] = "listed",
+        replacement: Literal["ordered", "free", "once"] = "ordered",
+        taken: Takeover | None = None,
+    ) -> None:
+        self.there = {state.id: state for state in there}
+        self.made_as, self.price, self.taken = made_as, price, taken
+        self.sandbox, self.replacement = sandbox, replacement  # type: ignore[misc]  # of the class elsewhere
+        self.log: list[str] = []
+        self.fresh: list[bool] = []
+        """Of each search and read, whether it had to be fresh."""
+
+    def find(self, request: Request, inputs: GadgetInputs) -> GadgetState | None:
+        self.fresh.append(request.fresh)
+        return next((state for state in self.there.values() if state.name == inputs.name), None)
+
+    def all(self, request: Request, **filters: Any) -> Iterable[GadgetState]:
+        raise AssertionError("nothing lists")
+
+    def takeover(self, request: Request, inputs: GadgetInputs) -> Takeover | None:
+        return self.taken
+
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
+        return self.price
+
+    def is_provisional(self, state: GadgetState) -> bool:
+        return state.id.startswith("order-")
+
+    def settle(self, request: Request, state: GadgetState, inputs: GadgetInputs) -> GadgetState:
+        self.log.append(f"settle {state.id}")
+        notes = getattr(inputs, "notes", None)
+        return state.model_copy(update={"id": state.id.removeprefix("order-"), "mode": None, "notes": notes})
+
+    def wait(self, request: Request, state: GadgetState) -> GadgetState:
+        self.log.append(f"wait {state.id}")
+        return state.model_copy(update={"id": state.id.removeprefix("order-"), "mode": None})
+
+    def is_simulated(self, id: str) -> bool:
+        return id.startswith("9")
+
+    def has_lapsed(self, state: GadgetState, now: datetime) -> bool:
+        return False
+
+    def read(self, request: Request, id: str, last: GadgetState | None = None) -> GadgetState | None:
+        self.fresh.append(request.fresh)
+        self.log.append(f"read {id} {last.name if last else None!r}")
+        return self.there.get(id)
+
+    def create(self, request: Request, inputs: GadgetInputs) -> GadgetState:
+        assert type(inputs) is GadgetInputs
+        self.log.append(f"create {inputs.name} {inputs.size}")
+        values = {name: value for name, value in inputs.given().items() if name in GadgetState.model_fields}
+        values.pop("notes", None)
+        made = GadgetState(id=self.made_as, **values)
+        self.there[made.id] = made
+        request.save(made)
+        if self.taken is not None:
+            request.approve(FIVE)
+        return made
+
+    def update(
+        self, request: Request, state: GadgetState, inputs: GadgetInputs, fields: frozenset[str]
+    ) -> GadgetState:
+        self.log.append(f"update {state.id}: {', '.join(sorted(fields))}")
+        return state.model_copy(update={**{name: getattr(inputs, name) for name in fields}, "mode": None})
+
+    def delete(self, request: Request, state: GadgetState) -> None:
+        self.log.append(f"delete {state.id}")
+        del self.there[state.id]
+
+
+class RegisteredGadget(Gadget, Registered[GadgetState]):
+    """Never deleted; ``waits``: why nothing of it can be changed."""
+
+    title: ClassVar[str] = "registered gadget"
+    waits: str | None = None
+    released: bool = True
+
+    def why_unchangeable(self, state: GadgetState) -> str | None:
+        return self.waits
+
+    def is_released(self, state: GadgetState) -> bool:
+        return self.released
+
+
+class Plain(Resource[GadgetInputs, GadgetState]):
+    """The same without any power."""
+
+    kind: ClassVar[str] = "plain"
+    title: ClassVar[str] = "plain thing"
+    Inputs = GadgetInputs
+    State = GadgetState
+    scopes: ClassVar = Gadget.scopes
+
+    def __init__(self, *there: GadgetState) -> None:
+        self.there = {state.id: state for state in there}
+        self.log: list[str] = []
+
+    def read(self, request: Request, id: str, last: GadgetState | None = None) -> GadgetState | None:
+        return self.there.get(id)
+
+    def create(self, request: Request, inputs: GadgetInputs) -> GadgetState:
+        self.log.append("create")
+        return GadgetState(id="7", name=inputs.name, size=inputs.size)
+
+    def update(
+        self, request: Request, state: GadgetState, inputs: GadgetInputs, fields: frozenset[str]
+    ) -> GadgetState:
+        self.log.append("update")
+        return state
+
+    def delete(self, request: Request, state: GadgetState) -> None:
+        self.log.append("delete")
+
+
+def request(client: Client | None = None, *, declared_mode: str | None = None, **more: Any) -> Request:
+    """One step of the declaration ``ME``, that tells its messages to ``messages``."""
+    session = Session(cast(Any, client or Client()), declared_mode=declared_mode)
+    messages: list[str] = []
+    made = Request(
+        session, ME, info=messages.append, warn=lambda line: messages.append(f"warning: {line}"), **more
+    )
+    made.messages = messages  # type: ignore[attr-defined]
+    return made
+
+
+def messages(of: Request) -> list[str]:
+    told: list[str] = of.messages  # type: ignore[attr-defined]
+    return told

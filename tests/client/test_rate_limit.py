@@ -6,6 +6,7 @@ import subprocess
 import sys
 from email.utils import formatdate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
+from pulumi_hosting.client.rate_limit import state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
 from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
 from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, store_name
@@ -343,6 +345,25 @@ def test_a_machine_without_locks_limits_each_process(monkeypatch: pytest.MonkeyP
     machine.use(0)
     assert isinstance(machine.limiter.store, Memory)
     assert machine.place().step() is not None
+
+
+@pytest.mark.parametrize("seconds", [10.0, 100.0])
+def test_a_lock_that_is_held_is_waited_for(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine, which suspends its holder; but not for ever: a stopped process may hold it."""
+    holder, machine, time = Machine(store=None), Machine(store=None), FakeTime()
+    holder.use(50)
+    held = holder.limiter.store
+    assert isinstance(held, StateFile)
+    file = held._locked()
+
+    def sleep(pause: float) -> None:
+        time.sleep(pause)
+        if sum(time.slept) >= seconds:
+            held._unlock(file)
+
+    monkeypatch.setattr(state_file, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
+    machine.place().step()
+    assert isinstance(machine.limiter.store, StateFile if seconds == 10.0 else Memory)
 
 
 def test_a_process_that_was_killed_does_not_hold_others_up() -> None:

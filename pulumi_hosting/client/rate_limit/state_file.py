@@ -27,7 +27,9 @@ from pulumi_hosting.client.rate_limit.windows import KeyWindows
 
 T = TypeVar("T")
 
-LOCKED_SECONDS = 2.0  # a lock is held for much less than a millisecond; this long only by a stopped process
+LOCKED_SECONDS = 30.0
+"""A lock is held for much less than a millisecond. On a busy machine some of a hundred processes wait for
+several seconds all the same; this long only where a stopped one holds it."""
 _LARGEST = 1024 * 1024
 _AHEAD = 5.0  # a file from that many seconds in the future is from before the machine was started again
 

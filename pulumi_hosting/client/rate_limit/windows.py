@@ -106,7 +106,9 @@ class KeyWindows:
             blocked = max(blocked, left)
         elif room < 1 and not window.pending:  # what is kept is this one's if it stays alone, or at the end
             soon = max(soon, LONE_SECONDS if window.waiting == [ticket] else left - LAST_MOMENT)
-        return Wait(max(soon if not blocked else 0.001, blocked), ahead, max(estimate, blocked), blocked)
+        # One after the other: not all of them look in the moment when a window begins.
+        seconds = blocked + max(0.001, _SOON_EACH * ahead) if blocked else soon
+        return Wait(seconds, ahead, max(estimate, blocked), blocked)
 
     def leave(self, bucket: str, number: int, pid: int) -> None:
         """Give a ticket back whose request was not sent."""

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.rehearsal.warm_python import WarmPython
+from tests.support import processes
 from tests.support.account import AccountView
 from tests.support.waiting import HANG_SECONDS
 
@@ -272,26 +272,11 @@ def ansible(emulator: Any, warm_python: WarmPython, tmp_path: Path) -> Iterator[
 def kill_all(process: "subprocess.Popen[str]") -> None:
     """SIGKILL to the process and all its descendants: Ansible's workers lead sessions of their own, so no
     group holds them all."""
-    _kill([process.pid])
+    processes.kill(processes.stop(process.pid))
     process.communicate()
 
 
 def kill_workers(process: "subprocess.Popen[str]") -> None:
     """SIGKILL to all descendants of the process, and not to itself."""
-    _kill(_children(process.pid))
-
-
-def _kill(family: list[int]) -> None:
-    for pid in family:  # grows while it is walked; stopped first, so that none is born meanwhile
-        os.kill(pid, signal.SIGSTOP)
-        family += _children(pid)
-    for pid in family:
-        os.kill(pid, signal.SIGKILL)
-
-
-def _children(pid: int) -> list[int]:
-    return [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in task.read_text().split()
-    ]
+    for child in processes.children(process.pid):
+        processes.kill(processes.stop(child))

@@ -4,14 +4,22 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import TypeVar
 
-from tests.crash.cell import Verdict, run
+from tests.crash import cell, processes
+from tests.crash.cell import Cell
 from tests.crash.pairs import default_cells, everything, paired_cells
+from tests.crash.processes import ProcessCell
+from tests.crash.verdict import Verdict
 
 MOST_STOPS = 0.02
 """The part of the cells that may end with a person's decision."""
+MOST_UNREACHED = 0.02
+"""The part of the cells in which the command may end before the request comes at which it is to be killed."""
+C = TypeVar("C")
 
 
 def main() -> int:
@@ -24,15 +32,43 @@ def main() -> int:
         action="store_true",
         help="each behaviour and each delay with every request and point, instead of each pair",
     )
+    parser.add_argument(
+        "--processes",
+        choices=["yes", "no", "only"],
+        default="yes",
+        help="whether real processes are killed too, or nothing else is done",
+    )
     options = parser.parse_args()
+    reported = []
+    if options.processes != "only":
+        reported.append(_matrix("in one process", cell.run, _simulated, options))
+    if options.processes != "no":
+        reported.append(_matrix("of real processes", processes.run, _real, options))
+    return max(reported)
+
+
+def _matrix(
+    name: str,
+    run: Callable[[C], Verdict],
+    cells: Callable[[ProcessPoolExecutor, argparse.Namespace], Iterable[C]],
+    options: argparse.Namespace,
+) -> int:
     began = time.monotonic()
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        chosen = [found for found in cells(pool, options) if options.only in str(found)]
+        verdicts = [show(verdict) for verdict in pool.map(run, chosen, chunksize=10)]
+    return report(name, verdicts, time.monotonic() - began)
+
+
+def _simulated(pool: ProcessPoolExecutor, options: argparse.Namespace) -> list[Cell]:
     defaults = default_cells()
     more = everything(defaults) if options.product else paired_cells(defaults)
-    cells = [cell for cell in (*defaults, *more) if options.only in str(cell)]
-    cells.sort(key=lambda cell: (cell.case, cell.variant))  # one process keeps what it knows of a case
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        verdicts = [show(verdict) for verdict in pool.map(run, cells, chunksize=10)]
-    return report(verdicts, time.monotonic() - began)
+    # One process keeps what it knows of a case.
+    return sorted((*defaults, *more), key=lambda cell: (cell.case, cell.variant))
+
+
+def _real(pool: ProcessPoolExecutor, options: argparse.Namespace) -> list[ProcessCell]:
+    return [found for part in pool.map(processes.cells_of, processes.frontends()) for found in part]
 
 
 def show(verdict: Verdict) -> Verdict:
@@ -42,18 +78,23 @@ def show(verdict: Verdict) -> Verdict:
     if verdict.stop is not None:
         lines = (f"stop: {verdict.cell}", verdict.stop, f"resolved by: {verdict.resolved_by}")
         print(*lines, sep="\n    ", flush=True)
+    if not verdict.is_reached:
+        print(f"not reached: {verdict.cell}", flush=True)
     return verdict
 
 
-def report(verdicts: list[Verdict], seconds: float) -> int:
+def report(name: str, verdicts: list[Verdict], seconds: float) -> int:
     broken = sum(1 for verdict in verdicts if verdict.problems)
+    unreached = sum(1 for verdict in verdicts if not verdict.is_reached)
     stops = sum(1 for verdict in verdicts if verdict.stop is not None)
-    reruns = Counter(verdict.reruns for verdict in verdicts if verdict.stop is None)
+    reruns = Counter(verdict.reruns for verdict in verdicts if verdict.stop is None and verdict.is_reached)
     print(
-        f"{len(verdicts)} cells in {seconds:.0f} s: {broken} broken, {stops} stopped for a person, "
-        f"{reruns[1]} ended in one further run, {reruns[2]} in two"
+        f"{len(verdicts)} cells {name} in {seconds:.0f} s: {broken} broken, {stops} stopped for a person, "
+        f"{reruns[1]} ended in one further run, {reruns[2]} in two, {unreached} not reached",
+        flush=True,
     )
-    return 1 if broken or stops > MOST_STOPS * len(verdicts) else 0
+    too_many = stops > MOST_STOPS * len(verdicts) or unreached > MOST_UNREACHED * len(verdicts)
+    return 1 if broken or too_many else 0
 
 
 if __name__ == "__main__":

@@ -7,15 +7,17 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from tests.crash.account import charged_twice, charges, differences, objects
 from tests.crash.cases import AUTH_CODE, PASSWORD, Case
 from tests.crash.killing import READ_POINTS, WRITE_POINTS, KillingNetwork, Point
+from tests.crash.verdict import RERUNS, Verdict
 from tests.simulation.network import Killed
 from tests.simulation.playbook import Playbook
 from tests.simulation.stack import Stack, StepFailed
@@ -35,14 +37,11 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "a key twice is two keys": {"readings": {"duplicate_ssh_key": "second"}},
 }
 """Behaviour variants of the service: bodies of ``PATCH /service`` (docs/emulator-control.md)."""
-RERUNS = 2
 _PAID_ACTIONS = {
     "server_renew": "renew_server",
     "domain_renew": "renew_domain",
     "invoice_pay": "pay_invoice",
 }
-_SERVICE = ("billing", "control")
-_GONE = ("cancelled", "terminated")
 _ADOPT = re.compile(r"adopt_id(?: to |=)\"?([0-9]+)")
 _ADOPT_THAT = re.compile(r"\(id ([0-9]+)\).*set adopt_id to that one")
 _SEVERAL = re.compile(r"several objects: ids ([0-9, ]+)\. Next: .* or delete the others")
@@ -64,19 +63,6 @@ class Cell:
         days = f", {self.delay / DAY:g} days" if self.delay else ""
         variant = f", {self.variant}" if self.variant != "default" else ""
         return f"{self.case} at {self.exchange} {self.point}{variant}{days}"
-
-
-@dataclass
-class Verdict:
-    """``problems``: broken promises. ``stop``: the message of a run that a person must decide;
-    ``resolved_by``: what was done as it says. ``reruns``: how many were needed.
-    """
-
-    cell: Cell
-    problems: list[str] = field(default_factory=list)
-    stop: str | None = None
-    resolved_by: str | None = None
-    reruns: int = 0
 
 
 class World:
@@ -224,35 +210,6 @@ class World:
         secrets = {"the API key": self.network.live_key, "a password": PASSWORD, "an auth code": AUTH_CODE}
         return [f"{name} was shown or kept" for name, secret in secrets.items() if secret in text]
 
-    def charges(self) -> Counter[str]:
-        """Charges by operation, without automatic ones."""
-        rows = self.network.control("GET", "/ledger")
-        return Counter(
-            row["operation"]
-            for row in rows
-            if row["direction"] == "debit" and row["operation"] not in _SERVICE
-        )
-
-    def objects(self) -> Counter[str]:
-        """What lives on the account, in words that do not depend on ids and times."""
-        found, at = self.network.control("GET", "/objects"), Counter[str]()
-        names = {row["id"]: row["name"] for row in found["servers"]}
-        at.update(
-            f"server {row['name']} {row['os']} {row['status']}"
-            for row in found["servers"]
-            if row["status"] not in _GONE
-        )
-        at.update(
-            f"address of {names.get(row['server_id'])} {row['ptr']}"
-            for row in found["addresses"]
-            if row["server_id"] in names and (row["bought"] or row["ptr"])
-        )
-        at.update(f"domain {row['name']} {row['auto_renew']}" for row in found["domains"])
-        at.update(f"ssh key {row['name']} {row['fingerprint']}" for row in found["ssh_keys"])
-        at.update(f"webhook {row['url']} {row['events']} {row['active']}" for row in found["subscriptions"])
-        at.update(f"top-up {row['amount']}" for row in found["invoices"] if row["type"] == "topup")
-        return at
-
 
 @dataclass(frozen=True)
 class Reference:
@@ -279,22 +236,21 @@ def reference(case: Case, variant: str = "default") -> Reference:
         problems = world.problems()
         assert failure is None, f"{case}: {failure}"
         assert not problems, f"{case}: {problems}"
-        return Reference(sent, world.charges(), world.objects())
+        return Reference(sent, charges(world.network.control), objects(world.network.control))
 
 
 def run(cell: Cell) -> Verdict:
     """Run one cell. A defect is a broken promise too."""
-    verdict = Verdict(cell)
+    verdict = Verdict(str(cell))
     try:
         with _own_runtime_directory():
-            _run(verdict)
+            _run(cell, verdict)
     except Exception:  # noqa: BLE001  # reported with the cell that repeats it
         verdict.problems.append(traceback.format_exc(limit=-8))
     return verdict
 
 
-def _run(verdict: Verdict) -> None:
-    cell = verdict.cell
+def _run(cell: Cell, verdict: Verdict) -> None:
     expected = reference(cell.case, cell.variant)
     world = World(cell.case, cell.variant)
     world.prepare()
@@ -335,7 +291,7 @@ def _run(verdict: Verdict) -> None:
 def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
     """A stop must come before any second charge, name a next step, and that step must help."""
     stop = str(verdict.stop)
-    verdict.problems += _charged_twice(world, expected)
+    verdict.problems += charged_twice(world.network.control, expected.charges)
     if "Next:" not in stop:
         verdict.problems.append(f"a stop without a next step: {stop}")
         return
@@ -360,19 +316,9 @@ def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
     verdict.problems += _differences(world, expected)
 
 
-def _charged_twice(world: World, expected: Reference) -> list[str]:
-    return [f"charged too often: {name}" for name in (world.charges() - expected.charges).elements()]
-
-
 def _differences(world: World, expected: Reference) -> list[str]:
     """How the account differs from what the frontend manages, and from an undisturbed run."""
-    found = world.objects()
-    return [
-        *world.problems(),
-        *_charged_twice(world, expected),
-        *(f"too much: {name}" for name in (found - expected.objects).elements()),
-        *(f"missing: {name}" for name in (expected.objects - found).elements()),
-    ]
+    return [*world.problems(), *differences(world.network.control, expected.charges, expected.objects)]
 
 
 @contextmanager

@@ -4,8 +4,10 @@ import pytest
 
 from tests.crash.cases import ANSIBLE, PULUMI, Case, cases
 from tests.crash.cell import Cell, reference, run
-from tests.crash.killing import WRITE_POINTS
+from tests.crash.killing import READ_POINTS, WRITE_POINTS, Point
+from tests.crash.killing_server import Exchange, Victim
 from tests.crash.pairs import sample
+from tests.crash.processes import ENGINE_POINTS, chosen
 
 PARTS = 8
 EACH = 2
@@ -26,6 +28,21 @@ def test_an_order_killed_while_it_is_sent_is_one_server(frontend: str, point: st
     exchange = reference(case).sent.index("POST /v1/servers")
     verdict = run(Cell(case, exchange, point))  # type: ignore[arg-type]  # one of them
     assert (verdict.problems, verdict.stop) == ([], None)
+
+
+@pytest.mark.parametrize("sender", ["the provider", "the worker"])
+@pytest.mark.parametrize(("label", "points"), [("GET /me", READ_POINTS), ("POST /servers", WRITE_POINTS)])
+def test_real_processes_are_killed_at_every_point(
+    sender: Victim, label: str, points: tuple[Point, ...]
+) -> None:
+    """Each exchange meets every point and every victim; a few exchanges meet every pair of the two."""
+    each = [list(chosen(Exchange(label, 0), number, sender)) for number in range(8)]
+    for found in each:
+        assert tuple(point for point, _ in found) == points
+        assert {victim for _, victim in found} == {"everything", "the engine", sender}
+    pairs = {(victim, point) for victim in ("everything", sender) for point in points}
+    pairs |= {("the engine", point) for point in points if point in ENGINE_POINTS}
+    assert pairs == {(victim, point) for found in each for point, victim in found}
 
 
 def test_every_resource_and_paid_action_has_cases() -> None:

@@ -2,10 +2,8 @@
 charge.
 """
 
-import os
 import re
 import shlex
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import OFFLINE
+from tests.support.processes import descendants, kill
 from tests.support.programs import PUBLIC_KEY, Program
 from tests.support.waiting import HANG_SECONDS, wait_until
 
@@ -24,36 +23,9 @@ Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="one")
 """
 
 
-def descendants(pid: int) -> list[int]:
-    """Every process below ``pid``, whatever group it is in."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue  # it ended meanwhile
-            parents[int(entry.name)] = int(stat[1])
-    found, todo = [], [pid]
-    while todo:
-        parent = todo.pop()
-        below = [child for child, above in parents.items() if above == parent]
-        found += below
-        todo += below
-    return found
-
-
 def charged(program: Program, times: int) -> Callable[[], bool]:
     """Whether so much was bought already."""
     return lambda: program.charges >= times
-
-
-def kill(pids: list[int]) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
 
 
 # Everything that costs money, each with what makes its answer late: a server that comes at once (201) and one

@@ -68,12 +68,12 @@ class Program(AccountView):
             assert run.changed == changed, run.output
         return run
 
-    def start_cold(self) -> "subprocess.Popen[bytes]":
-        """An ``up`` under way, for tests that kill it: its processes are real Pythons, and each is the
+    def start_cold(self, operation: str = "up") -> "subprocess.Popen[bytes]":
+        """An operation under way, for tests that kill it: its processes are real Pythons, and each is the
         child of the one that started it.
         """
         warm = sys.executable
-        command = self.stack.command("up", "--yes", "--skip-preview")
+        command = self.stack.command(operation, "--yes", "--skip-preview")
         with interruptible():
             return subprocess.Popen(
                 [PYTHON if part == warm else part for part in command],

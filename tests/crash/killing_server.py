@@ -1,4 +1,4 @@
-"""The account over HTTP, for real processes: SIGKILL meets one of them at one request, at one point of it."""
+"""The account over HTTP, for real processes: some are killed at one request, at one point of it."""
 
 import select
 import socket
@@ -16,7 +16,7 @@ from tests.crash.killing import Point
 from tests.support import processes
 
 Victim = Literal["everything", "the engine", "the provider", "the worker"]
-"""Whom SIGKILL meets.
+"""Which processes are killed.
 
 - ``everything``: the command and every process below it.
 - ``the engine``: the command's own process, Pulumi's engine or ansible-playbook. The others live on.
@@ -43,7 +43,7 @@ class Exchange:
 
 @dataclass
 class _OnItsWay:
-    """A request that is processed during the next run. Who sent it may live, and wait for the answer."""
+    """A request that is processed during the next run. ``is_awaited``: its sender lives."""
 
     request: httpx.Request
     is_awaited: bool
@@ -66,11 +66,11 @@ class KillingServer(ThreadingHTTPServer):
         self._late: list[_OnItsWay] = []
         self._late_point: Point = "before send"
         self._killed: list[int] = []
-        """Who was killed in the present run."""
+        """The processes that were killed in the present run."""
         self.left: list[int] = []
         """Processes of the killed run that were not killed."""
         self.gate = threading.Lock()
-        """Requests are processed one after the other, and none while somebody is killed."""
+        """Requests are processed one after the other, and none while a process is killed."""
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
@@ -78,7 +78,7 @@ class KillingServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def begin(self) -> None:
-        """A run that nobody kills starts."""
+        """A run that is not killed starts."""
         with self.gate:
             self.sent, self._counted = [], Counter()
             self._kill_at = None
@@ -86,14 +86,14 @@ class KillingServer(ThreadingHTTPServer):
     def begin_killed(
         self, exchange: Exchange, point: Point, victim: Victim, command: Callable[[], int]
     ) -> None:
-        """A run starts, and meets its end. ``command``: the id of its process."""
+        """A run starts that is to be killed. ``command``: returns the id of its process."""
         self.begin()
         self._killed, self.left = [], []
         self._kill_at, self._command = (exchange, point, victim), command
 
     @property
     def has_killed(self) -> bool:
-        """Whether the run that has ended met its end."""
+        """Whether the run that has ended was killed."""
         with self.gate:
             return bool(self._killed)
 
@@ -129,7 +129,7 @@ class KillingServer(ThreadingHTTPServer):
                 return
             exchange = self._count(request)
             if self._kill_at is not None and self._kill_at[0] == exchange:
-                on_its_way = self._die(handler, request)
+                on_its_way = self._kill(handler, request)
                 if on_its_way is None:
                     return
             else:
@@ -149,7 +149,7 @@ class KillingServer(ThreadingHTTPServer):
     def _process(self, request: httpx.Request) -> httpx.Response:
         is_write = request.method != "GET"
         awaited = any(late.is_awaited for late in self._late)
-        # Who waits for the answer may hold a lock that the next run needs before it writes.
+        # A sender that lives may hold a lock that the next run needs before it writes.
         if self._late_point == "late before" and (is_write or awaited):
             self._arrive()
         response = self.service.handle_request(request)
@@ -157,7 +157,7 @@ class KillingServer(ThreadingHTTPServer):
             self._arrive()
         return response
 
-    def _die(self, handler: "_Handler", request: httpx.Request) -> _OnItsWay | None:
+    def _kill(self, handler: "_Handler", request: httpx.Request) -> _OnItsWay | None:
         """Kill at this request; what is left of it if it is on its way and processed later."""
         assert self._kill_at is not None
         _, point, victim = self._kill_at
@@ -165,7 +165,7 @@ class KillingServer(ThreadingHTTPServer):
         command = self._command()
         family = processes.stop(command)
         sender = processes.owner(handler.port, family)
-        assert sender is not None, f"nobody of {family} sends {request.method} {request.url.path}"
+        assert sender is not None, f"none of {family} sends {request.method} {request.url.path}"
         chosen = {"everything": family, "the engine": [command]}.get(victim, [sender])
         lives = sender not in chosen
 
@@ -193,7 +193,7 @@ class KillingServer(ThreadingHTTPServer):
             kill()
             handler.answer(response)
             return None
-        # The engine stands still, so it saves nothing of the answer.
+        # The engine is stopped, so it saves nothing of the answer.
         processes.send(SIGCONT, [sender] if sender != command else [])
         handler.answer(response, half=point == "half received")
         if sender != command:

@@ -1,5 +1,5 @@
-"""The kill matrix with real processes: SIGKILL meets the command, the provider, the engine or Ansible's
-worker at a request; the next run must put everything right.
+"""The kill matrix with real processes: the command, the provider, the engine or Ansible's worker is
+killed at a request, and the command is run again.
 """
 
 import os
@@ -28,15 +28,15 @@ from tests.support.programs import FORMS
 from tests.support.waiting import HANG_SECONDS
 
 ENGINE_POINTS: tuple[Point, ...] = ("before send", "processed", "not saved", "late before")
-"""Where it makes a difference that the engine dies, while who sent the request lives and is answered."""
+"""Points that differ when the engine is killed: the sender of the request lives and is answered."""
 TRIES = 3
-"""Requests of resources that are made at the same time come in any order, and some are shared: a run may do
-without one. So often it is tried."""
+"""Resources that are made at the same time share reads, and which ones depends on the order: a run may do
+without one. It is tried so often."""
 
 
 @dataclass(frozen=True, order=True)
 class ProcessCell:
-    """A run of ``frontend`` in which the victim dies at an exchange."""
+    """A run of ``frontend`` in which the victim is killed at an exchange."""
 
     frontend: str
     command: str
@@ -50,7 +50,7 @@ class ProcessCell:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run sends, charges in all and leaves, when nobody kills it."""
+    """What a run sends, charges in all and leaves, undisturbed."""
 
     sent: tuple[Exchange, ...]
     charges: Counter[str]
@@ -84,7 +84,7 @@ def sender(frontend: str) -> Victim:
 
 
 def chosen(exchange: Exchange, number: int, sender: Victim) -> Iterator[tuple[Point, Victim]]:
-    """Each point once, and each victim at least once. ``number``: turns who dies at which point."""
+    """Each point once, and each victim at least once. ``number``: turns the victims round the points."""
     points = WRITE_POINTS if exchange.is_write else READ_POINTS
     possible = [point for point in ENGINE_POINTS if point in points]
     of_the_engine = {possible[number % len(possible)], possible[(number + 2) % len(possible)]}
@@ -189,7 +189,7 @@ def _frontend(name: str) -> Frontend:
 
 @cache
 def undisturbed(frontend: str, command: str) -> Undisturbed:
-    """The run that nobody kills."""
+    """The run that is not killed."""
     found = _frontend(frontend)
     found.restore(command)
     found.server.begin()

@@ -105,7 +105,8 @@ def _default(name: str, model: type[BaseModel]) -> str:
     """What a field is when it is absent."""
     info = model.model_fields[name]
     if info.is_required():
-        return "required"
+        other = model.named_by().get(name) if issubclass(model, Inputs) else None
+        return f"required, unless `{other}` is given" if other else "required"
     if issubclass(model, models.Request):
         return "not sent"
     value = info.get_default(call_default_factory=True, validated_data={})

@@ -58,7 +58,12 @@ def files() -> Mapping[str, str]:
         "fields": fields,
         "input": _input,
         "inputs": lambda resource: tuple(item.name for item in inputs_of(resource)),
-        "needed": lambda resource: tuple(item.name for item in _declared(resource) if item.required),
+        "needed": lambda resource: tuple(
+            item.name
+            for item in _declared(resource)
+            if item.required or item.name in resource.Inputs.named_by()
+        ),
+        "named_by": lambda resource: resource.Inputs.named_by(),
         "output": _output,
         "outputs": outputs_of,
         "parameters": _parameters,

@@ -13,6 +13,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
+from pulumi_hosting.planning.names import with_resolved_names
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.resources.base import Resource, State, Takeover
 from pulumi_hosting.resources.powers import (
@@ -232,6 +233,8 @@ def ensure(
     has to be made, and so is what only the account can tell (catalog, stock).
     """
     current = _lookup(request, resource, inputs, id)
+    if resource.Inputs.resolved_fields(inputs.model_fields_set):
+        inputs = with_resolved_names(request, resource, inputs, current)
     if current is not None:
         return _ensure_existing(request, resource, inputs, current, id, options)
     if type(inputs) is not resource.Inputs:

@@ -45,9 +45,12 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
     """Validate ``raw`` and bring it into normal form. ``unknown``: fields whose values are only known
     later; they are not judged.
     """
-    later = frozenset(unknown)
-    known = {name: value for name, value in raw.items() if name not in later}
     model: type[Inputs] = resource.Inputs
+    named = {
+        field for field, name in model.named_by().items() if field not in raw and name in {*raw, *unknown}
+    }
+    later = frozenset(unknown) | named
+    known = {name: value for name, value in raw.items() if name not in later}
     failures = {name: _no_input(name, model) for name in later if name not in model.model_fields}
     open_fields = later & frozenset(resource.Inputs.model_fields)
     try:
@@ -97,7 +100,8 @@ def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
         if item["type"] == "extra_forbidden":
             reason = _no_input(name, model)
         elif item["type"] == "missing":
-            reason = "is required"
+            other = model.named_by().get(name) if issubclass(model, Inputs) else None
+            reason = f"is required, unless {other} names it" if other else "is required"
         elif given := _number(item["input"], name, model):
             reason = f"{reason}, and is {given}"
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))

@@ -138,10 +138,13 @@ def _shown(field: str, value: Any, secret: frozenset[str]) -> Any:
 def live_inputs(
     resource: Resource[Any, Any], state: State, managed: Collection[str], last: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The managed inputs as they are now; what cannot be observed stays as it was."""
+    """The managed inputs as they are now; what cannot be observed stays as it was, and so do a name and what
+    it was resolved to.
+    """
     now = state.values()
+    fixed = resource.Inputs.resolved_fields(last)
     return {
-        name: now[name] if now.get(name) is not None else last.get(name)
+        name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
         for name in managed
         if name in resource.Inputs.model_fields
     }

@@ -24,6 +24,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
+from pulumi_hosting.planning.names import resolved
 from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
@@ -95,10 +96,13 @@ class Adapter:
 
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
+        beside = provider_fields(news)
         raw, unknown = from_pulumi(news)
         checked = check(self.resource, raw, unknown)
-        failures = dict(checked.failures)
-        beside = provider_fields(news)
+        failures: dict[str, str] = dict(checked.failures)
+        if not failures and self.resource.Inputs.resolved_fields(raw):
+            named, failures = self._resolved(checked.values, olds, {**news, **beside})
+            checked = check(self.resource, {**raw, **named}, unknown) if named else checked
         if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
@@ -124,6 +128,17 @@ class Adapter:
             if value is not None
         }
         return {**shown, **later, **beside}, failures
+
+    def _resolved(
+        self, raw: Mapping[str, Any], olds: PropertyValues, props: PropertyValues
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """See ``names.resolved``. An account that cannot be asked is a reason too: nothing can be planned
+        for an object whose value is not known.
+        """
+        try:
+            return resolved(lambda: self._request(props), self.resource, raw, from_pulumi(olds)[0])
+        except HostingError as error:
+            return {}, {"": str(error)}
 
     def _refused_beside(
         self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues
@@ -326,7 +341,9 @@ class Adapter:
             return None
         latest = from_pulumi(inputs or {})[0]
         managed = managed_inputs(self.resource, state, olds, latest)
+        fixed = self.resource.Inputs.resolved_fields(latest)
         declared = {name: values.get(name, latest.get(name)) for name in managed}
+        declared |= {name: value for name, value in latest.items() if name in fixed}
         beside = provider_fields(olds)
         kept = {**beside, **entry_stamp(olds), MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):

@@ -48,6 +48,8 @@ class Declaration:
     _kind: ClassVar[str]
     _inputs: ClassVar[tuple[str, ...]]
     _needed: ClassVar[tuple[str, ...]]
+    _named_by: ClassVar[Mapping[str, str]] = {}
+    """Input → the input that may name its value instead."""
     _secrets: ClassVar[tuple[str, ...]]
     _default_name: ClassVar[bool]
     _is_of_a_server: ClassVar[bool] = False
@@ -179,10 +181,12 @@ class Declaration:
                 f"{self._called(resource_name)}: {_quoted('unknown argument', unknown)}. "
                 f"Valid arguments: {', '.join(inputs)}. Next: {_correction(unknown, inputs)}"
             )
-        if missing := [name for name in self._needed if name not in given]:
+        named = {name for name, other in self._named_by.items() if other in given}
+        if missing := [name for name in self._needed if name not in {*given, *named}]:
+            wanted = [" or ".join(filter(None, (name, self._named_by.get(name)))) for name in sorted(missing)]
             raise WrongArguments(
                 f"{self._called(resource_name)}: {_quoted('missing argument', missing)}. "
-                f"Next: give {', '.join(sorted(missing))}"
+                f"Next: give {', '.join(wanted)}"
             )
 
     def translate_input_property(self, prop: str) -> str:

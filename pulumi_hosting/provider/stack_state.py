@@ -54,5 +54,10 @@ def managed_inputs(
     managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
     if not managed:
         values = state.values()
-        managed = {name for name in resource.Inputs.model_fields if values.get(name) not in (None, "", [])}
+        inputs_of = resource.Inputs
+        managed = {
+            name
+            for name in inputs_of.model_fields
+            if values.get(name) not in (None, "", []) and not inputs_of.trait(name).policy
+        }
     return sorted({*managed, *(name for name in inputs if name in resource.Inputs.model_fields)})

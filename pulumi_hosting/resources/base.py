@@ -14,7 +14,7 @@ previews, check mode or frontends.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -43,6 +43,8 @@ class Trait:
     - ``trigger``: no property of the object: any other value than before asks for an action, the first one
       too.
     - ``policy``: how to act, nothing to compare.
+    - ``names``: the input whose value this text names, such as ``tariff_id``: give one of the two. The name
+      is resolved once, when the object is made, so it is nothing to compare either.
     - ``normal``: two texts are the same where this makes them equal.
     - ``decides``: what cannot be asked of the account before its value is known: ``order``, whether anything
       is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
@@ -56,6 +58,7 @@ class Trait:
     rebuilds: bool = False
     trigger: bool = False
     policy: bool = False
+    names: str | None = None
     normal: Callable[[str], str] | None = None
     decides: Literal["order", "price"] | None = None
 
@@ -135,6 +138,21 @@ class Inputs(BaseModel):
     def deciding(cls, what: Literal["order", "price"]) -> frozenset[str]:
         """The fields that decide whether anything is ordered, or at what price."""
         return frozenset(name for name in cls.model_fields if cls.trait(name).decides == what)
+
+    @classmethod
+    @cache
+    def named_by(cls) -> Mapping[str, str]:
+        """Fields that may be given by a name: field → the field that holds the name."""
+        return {found: name for name in cls.model_fields if (found := cls.trait(name).names)}
+
+    @classmethod
+    def resolved_fields(cls, given: Collection[str]) -> frozenset[str]:
+        """The names among the ``given`` fields, and the fields whose values they name: what was resolved once
+        and stays as it was recorded.
+        """
+        return frozenset(
+            part for field, name in cls.named_by().items() if name in given for part in (field, name)
+        )
 
     @classmethod
     @cache

@@ -5,6 +5,7 @@
     Adoptable     takeover                                      ``create`` may take over what exists
     Priced        cost                                          making one is paid from the balance
     Validated     validate                                      the account knows what is wrong with the inputs
+    Named         resolve                                       an input may be given by the name of its value
     Settled       settle                                        what creation cannot carry is set afterwards
     Provisioned   settle, wait, is_provisional                  an order comes first, the object later
     Sandboxed     sandbox, is_simulated, has_lapsed             what a test key makes, and how it is recognised
@@ -70,6 +71,14 @@ class Validated(ABC):
         """Field → reason, for what only the account can tell (catalog, stock). Raises what a read raises.
 
         ``desired``: the declared values that are known; ``fields``: the names of those that are new.
+        """
+
+
+class Named(ABC):
+    @abstractmethod
+    def resolve(self, request: Request, field: str, name: str) -> Any:
+        """The value of ``field`` that ``name`` names now. Raises ``ValueError`` with the reason where it
+        names none or several, and what a read raises.
         """
 
 

@@ -123,6 +123,14 @@ class ServerInputs(base.Inputs):
         Field(description="running or stopped. Not managed when absent."),
         Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
     ] = None
+    tariff: Annotated[
+        m.ShortLine | None,
+        Field(
+            description="Name of the tariff, from the catalog, in place of tariff_id. It is resolved when "
+            "the server is ordered; a later change of the catalog is no difference."
+        ),
+        Trait(policy=True, names="tariff_id", decides="price"),
+    ] = None
     adopt_id: Annotated[
         IdText | None,
         Field(

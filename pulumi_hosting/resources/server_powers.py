@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
@@ -23,6 +24,7 @@ from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Findable,
+    Named,
     Predicted,
     Priced,
     Provisioned,
@@ -59,6 +61,7 @@ class ServerResource(
     ServerBase,
     Findable[ServerInputs, ServerState],
     Adoptable[ServerInputs],
+    Named,
     Validated,
     Priced,
     Provisioned[ServerInputs, ServerState],
@@ -177,6 +180,22 @@ class ServerResource(
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
             remark_on_namesakes(request, desired["name"])
         return failures
+
+    def resolve(self, request: Request, field: str, name: str) -> int:
+        """The id of the tariff with this name, case ignored."""
+        tariffs = catalog_reads.tariffs(request)
+        found = [tariff for tariff in tariffs.values() if tariff.name.casefold() == name.strip().casefold()]
+        if len(found) == 1:
+            return found[0].id
+        if found:
+            several = " and ".join(
+                f"{tariff.id} ({tariff.location.name})" if tariff.location else str(tariff.id)
+                for tariff in found
+            )
+            raise ValueError(f"several tariffs are named {name!r}: give tariff_id, one of {several}")
+        like = get_close_matches(name, [tariff.name for tariff in tariffs.values()], 1)
+        meant = f"did you mean {like[0]!r}, or " if like else ""
+        raise ValueError(f"there is no tariff named {name!r}: {meant}one of {catalog_reads.choices(tariffs)}")
 
     def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the

@@ -119,6 +119,8 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
+    if issubclass(model, Inputs) and attribute in model.named_by():
+        required = False  # its name may be given instead
     return Field(name, found, required, _is_secret(info.annotation), _description(annotation, info))
 
 

@@ -64,7 +64,7 @@ def test_an_incomplete_declaration_is_validated() -> None:
 def test_missing_inputs_of_a_new_object_are_named(ensure: Ensure, dry_run: bool) -> None:
     with pytest.raises(InvalidInput) as refused:
         ensure("server", name="web-1", dry_run=dry_run)
-    assert refused.value.fields == {"tariff_id": "is required", "os": "is required"}
+    assert refused.value.fields == {"tariff_id": "is required, unless tariff names it", "os": "is required"}
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -142,3 +142,23 @@ def test_an_unpaid_order_is_not_waited_for(ensure: Ensure, emulator: Any) -> Non
     control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 1, "name": "web-1"})
     assert ensure("server", name="web-1", absent=True).action == "unchanged"
     assert ensure("server", name="web-1", tariff_id=1, os="debian-12").action == "created"
+
+
+def test_a_tariff_is_given_by_name(ensure: Ensure, emulator: Any) -> None:
+    control = Control(emulator.control_url)
+    declared_server = {"name": "web", "tariff": "VDS-1", "os": "debian-12"}
+    assert ensure("server", dry_run=True, **declared_server).action == "created"
+    made = ensure("server", **declared_server)
+    assert made.after is not None
+    assert made.after["tariff_id"] == 1
+    control("PATCH", "/tariffs/1", {"disabled": True})
+    assert ensure("server", **declared_server).action == "unchanged"
+    with pytest.raises(ResourceError, match="tariff_id"):
+        ensure("server", **{**declared_server, "tariff": "VDS-2"})
+    assert (
+        ensure("server", **{**declared_server, "tariff": "Sold-Out"}).action == "unchanged"
+    )  # with a warning
+    with pytest.raises(InvalidInput, match="there is no tariff named 'VDS-1'"):
+        ensure("server", **{**declared_server, "name": "other"})
+    assert [server["name"] for server in control("GET", "/objects")["servers"]] == ["web"]
+    assert [row["type"] for row in control("GET", "/ledger")] == ["payment"]

@@ -188,7 +188,10 @@ def test_check_mode_knows_objects_that_earlier_tasks_would_create(ansible: Ansib
     checked, played = ansible.play(*tasks, arguments=("--check",)), ansible.play(*tasks)
     for run in (checked, played):
         assert [run[name]["changed"] for name in ("order", "describe")] == [True, True]
-        assert run["typo"]["failure"]["fields"] == {"tariff_id": "is required", "os": "is required"}
+        assert run["typo"]["failure"]["fields"] == {
+            "tariff_id": "is required, unless tariff names it",
+            "os": "is required",
+        }
 
 
 def test_a_stale_id_deletes_nothing(ansible: Ansible) -> None:
@@ -253,5 +256,8 @@ def test_check_mode_knows_tasks_of_the_controller_and_of_modules(ansible: Ansibl
             for line in (one, other)
         ]
         assert facts[0] == facts[1], one["task"]
-    assert played["gone"]["failure"]["fields"] == {"tariff_id": "is required", "os": "is required"}
+    assert played["gone"]["failure"]["fields"] == {
+        "tariff_id": "is required, unless tariff names it",
+        "os": "is required",
+    }
     assert "_hosting" not in checked.output + played.output + str(played.results)

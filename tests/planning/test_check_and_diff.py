@@ -80,7 +80,10 @@ def test_notes_of_any_length_that_fits_leave_room_for_the_tag() -> None:
 
 
 def test_a_required_field_that_is_absent_is_named() -> None:
-    assert failures({"name": "web-1"}) == {"tariff_id": "is required", "os": "is required"}
+    assert failures({"name": "web-1"}) == {
+        "tariff_id": "is required, unless tariff names it",
+        "os": "is required",
+    }
 
 
 def test_what_was_checked_does_not_show_its_secrets() -> None:

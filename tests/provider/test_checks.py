@@ -24,6 +24,7 @@ GOOD["ptr"] = {"server_id": "1", "domain": "mail.example.com"}
 # One value that no field of that name takes.
 BAD: dict[str, Any] = {
     "tariff_id": "VDS-1",
+    "tariff": "x" * 1001,
     "os": "",
     "name": "no name: spaces!",
     "months": 2.0,

@@ -155,6 +155,8 @@ def test_wrong_arguments_are_reported_by_name(form: str) -> None:
         server("web", tarif_id=1, os="debian-12")
     with pytest.raises(TypeError, match=r"Server\('web'\): missing arguments 'os', 'tariff_id'"):
         server("web")
+    with pytest.raises(TypeError, match=r"missing argument 'tariff_id'. Next: give tariff_id or tariff$"):
+        server("web", os="debian-12")
 
 
 OF_A_SERVER: dict[str, dict[str, Any]] = {"server_ip": {}, "ptr": {"domain": "www.example.com"}}

@@ -61,6 +61,7 @@ def test_every_field_of_every_resource_is_in_it(kind: str) -> None:
         camel(name) for name in (*resource.Inputs.model_fields, *resource.State.model_fields)
     } - {"id"}
     needed = {camel(name) for name, info in resource.Inputs.model_fields.items() if info.is_required()}
+    needed -= {camel(name) for name in resource.Inputs.named_by()}
     assert set(spec["requiredInputs"]) == needed - ({"name"} if resource.default_name else set())
     assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(resource)}"}]
     for properties in (spec["inputProperties"], spec["properties"]):

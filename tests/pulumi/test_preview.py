@@ -319,3 +319,19 @@ def test_an_unknown_value_passes_the_check(program: Program) -> None:
     (address,) = [address for address in program.objects("addresses") if address["bought"]]
     assert program.stack.outputs()["address"] == address["address"]
     assert address["ptr"] == "mail.example.com"
+
+
+@pytest.mark.both_providers
+def test_a_tariff_is_given_by_name_and_stays_what_it_was(program: Program) -> None:
+    """The catalog drops the tariff afterwards: no difference, with a refresh and without."""
+    program.declare(
+        {"web": ("Server", {"tariff": "VDS-1", "os": "debian-12"})}, 'pulumi.export("id", web.tariff_id)'
+    )
+    program.run(program.stack.preview(), {"create": 2})
+    program.run(program.stack.up(), {"create": 2})
+    program.control("PATCH", "/tariffs/1", {"disabled": True})
+    program.run(program.stack.up(), {})
+    program.run(program.stack.up("--refresh"), {})
+    program.run(program.stack.preview("--refresh"), {})
+    assert [server["tariff_id"] for server in program.living] == [1]
+    assert program.charges == 1

@@ -12,13 +12,13 @@ class ServerArgs:
     """The inputs of a :class:`Server`. Creating it charges the account balance. A change replaces it:
     tariff_id, billing_cycle. ``rebuild`` decides what a change does: os, ssh_key_ids, password. Changes in
     place: name, auto_renew, notes, power. Used at creation only: months, hours, promo_code, custom_fields,
-    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild.
+    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild, tariff.
     """
 
-    tariff_id: pulumi.Input[int]
-    """Id of the tariff, from the catalog. A change replaces the server."""
     os: pulumi.Input[str]
     """Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides."""
+    tariff_id: pulumi.Input[int | None] | None = None
+    """Id of the tariff, from the catalog. A change replaces the server."""
     name: pulumi.Input[str | None] | None = None
     """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
     months: pulumi.Input[int | None] | None = None
@@ -51,6 +51,10 @@ class ServerArgs:
     """Free text shown in the control panel."""
     power: pulumi.Input[str | None] | None = None
     """running or stopped. Not managed when absent."""
+    tariff: pulumi.Input[str | None] | None = None
+    """Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is ordered;
+    a later change of the catalog is no difference.
+    """
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
     order_attempt: pulumi.Input[int | None] | None = None

@@ -2,7 +2,7 @@
 """The inputs and outputs of each resource class: the same for dynamic resources and the native provider."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import pulumi
 
@@ -37,11 +37,13 @@ class ServerDeclaration(Declaration):
         "auto_renew",
         "notes",
         "power",
+        "tariff",
         "adopt_id",
         "order_attempt",
         "wait_timeout",
     )
-    _needed = ("tariff_id", "os")
+    _needed = ("os", "tariff_id")
+    _named_by: ClassVar[Mapping[str, str]] = {"tariff_id": "tariff"}
     _secrets = ("password", "root_password")
     _default_name = True
     _delete_before_replace = False
@@ -135,8 +137,8 @@ class ServerDeclaration(Declaration):
         resource_name: str,
         args: None = None,
         *,
-        tariff_id: pulumi.Input[int],
         os: pulumi.Input[str],
+        tariff_id: pulumi.Input[int | None] | None = None,
         name: pulumi.Input[str | None] | None = None,
         months: pulumi.Input[int | None] | None = None,
         hours: pulumi.Input[int | None] | None = None,
@@ -149,6 +151,7 @@ class ServerDeclaration(Declaration):
         auto_renew: pulumi.Input[bool | None] | None = None,
         notes: pulumi.Input[str | None] | None = None,
         power: pulumi.Input[str | None] | None = None,
+        tariff: pulumi.Input[str | None] | None = None,
         adopt_id: pulumi.Input[str | None] | None = None,
         order_attempt: pulumi.Input[int | None] | None = None,
         wait_timeout: pulumi.Input[float | None] | None = None,

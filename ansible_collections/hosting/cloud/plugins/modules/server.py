@@ -92,6 +92,11 @@ options:
     description:
       - Free text shown in the control panel. An explicit V(null) empties it.
     type: str
+  tariff:
+    description:
+      - Name of the tariff, such as V(VDS-1), in place of O(tariff_id). It is resolved when the server is ordered.
+        A server whose tariff has this name, or that a later change of the catalog leaves without one, is as declared.
+    type: str
   adopt_id:
     description:
       - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id)
@@ -404,6 +409,7 @@ OPTIONS = {
     "custom_fields": {"type": "dict"},
     "auto_renew": {"type": "bool"},
     "notes": {"type": "str"},
+    "tariff": {"type": "str"},
     "adopt_id": {"type": "str"},
     "order_attempt": {"type": "int"},
     "root_password_file": {"type": "path", "no_log": False},
@@ -417,7 +423,7 @@ MODULE = ServerModule(
     charges=True,
     clears={"notes": ""},
     required_one_of=[("id", "name")],
-    mutually_exclusive=[("months", "hours"), ("password", "root_password_file")],
+    mutually_exclusive=[("tariff_id", "tariff"), ("months", "hours"), ("password", "root_password_file")],
     required_if=[("state", "reinstalled", ("erase",))],
 )
 

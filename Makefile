@@ -37,6 +37,7 @@ test-matrix: $(READY)  ## run the collection under every supported ansible-core 
 
 test-crash: $(READY)  ## kill commands at every request and run them again; damage every answer (ARGS="--jobs 4")
 	@$(BIN)/python -m tests.client.fuzz
+	@$(BIN)/python -m tests.client.transport_faults
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in pyproject.toml) and name what no test notices

@@ -40,7 +40,10 @@ log = logging.getLogger("pulumi_hosting")
 T = TypeVar("T")
 
 LONGEST_NUMBER = 25
+PDF_END = 1024
+"""The last so many bytes of a PDF file hold its end mark."""
 _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_ERROR = re.compile(rb'\s*\{\s*"error"')
 # A pattern finds a short text in a page four times as fast as `in` does.
 _NOT_A_NUMBER, _INFINITY = re.compile(b"NaN"), re.compile(b"Infinity")
 
@@ -123,7 +126,7 @@ def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
 def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Any:
     models = [model for model in operation.responses.values() if model is not None]
     if not models:
-        return Done()
+        return _done(operation, answer, meta)
     model = operation.responses.get(answer.status) or models[0]
     if model is bytes:
         return _file(operation, answer, meta)
@@ -152,6 +155,8 @@ def _parsed(
     body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
         return _Damage("a number in it is not one that the API has")
+    if _is_error(body):
+        return _Damage("it is an error with the status of a success")
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
@@ -212,12 +217,23 @@ def _list_with_damage(
 def _file(operation: Operation, answer: HttpResponse, meta: Meta) -> File:
     if not answer.body.startswith(b"%PDF-"):
         _broken(operation, meta, f"it is {_kind(answer)}, not a PDF file")
+    if b"%%EOF" not in answer.body[-PDF_END:]:
+        _broken(operation, meta, "the PDF file ends early")
     return File(answer.body)
+
+
+def _done(operation: Operation, answer: HttpResponse, meta: Meta) -> Done:
+    """An answer without a body, or with an object that tells more than it must. Anything else, such as the
+    page of a proxy, does not show that it is done.
+    """
+    if answer.body.strip() and (_json(answer.body) is None or _is_error(answer.body)):
+        _broken(operation, meta, f"it is {_kind(answer)}, and should be empty")
+    return Done()
 
 
 def _open_object(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Document:
     found = _json(redact.without_own_key(answer.body))
-    if found is None or has_odd_number(answer.body):
+    if found is None or has_odd_number(answer.body) or _is_error(answer.body):
         found = None
         _broken(operation, meta, f"it is {_kind(answer)}, not a JSON object")
     return Document(found)
@@ -228,6 +244,11 @@ def _json(body: bytes) -> dict[str, Any] | None:
         found = from_json(body, allow_inf_nan=False)
         return found if isinstance(found, dict) else None
     return None
+
+
+def _is_error(body: bytes) -> bool:
+    """Whether it is an error envelope and nothing else, which no success is."""
+    return bool(_ERROR.match(body)) and (_json(body) or {}).keys() == {"error"}
 
 
 def _kind(answer: HttpResponse) -> str:

@@ -15,7 +15,7 @@ from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.results import Damaged, Document, readable
+from pulumi_hosting.client.results import Damaged, Document, File, readable
 from pulumi_hosting.emulator.middleware import route
 from tests.client.support import BASE, KEY, FakeTime, dice
 from tests.client.test_retries import call
@@ -37,12 +37,17 @@ class Answer:
 
     operation: Operation
     status: int
-    body: Any
+    content: bytes
+
+    @property
+    def body(self) -> Any:
+        """The JSON; None where it is none."""
+        return json.loads(self.content) if self.content.startswith(b"{") else None
 
 
 @dataclass(frozen=True)
 class Damage:
-    """``how``: null, missing, wrong type, other scalar, huge, unknown, or cut."""
+    """``how``: null, missing, wrong type, other scalar, huge, unknown, cut, or a page in its place."""
 
     answer: Answer
     how: str
@@ -55,25 +60,25 @@ class Damage:
 
 
 class _Recorder(httpx.BaseTransport):
-    """Passes requests on, and keeps the JSON answers."""
+    """Passes requests on, and keeps the answers."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self.found: dict[tuple[str, int], Any] = {}
+        self.found: dict[tuple[str, int], bytes] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response: httpx.Response = self._inner.handle_request(request)
         content = response.read()
-        if response.is_success and content.startswith(b"{"):
+        if response.is_success:
             operation, *_ = route(request.method, request.url.path.removeprefix("/v1"))
-            self.found[operation.id, response.status_code] = json.loads(content)
+            self.found[operation.id, response.status_code] = content
         return response
 
 
 @cache
 def answers() -> tuple[Answer, ...]:
-    """One answer of each operation that answers with JSON, for each of its statuses and, where the dialects
-    differ in shape, for each dialect.
+    """One answer of each operation, for each of its statuses and, where the dialects differ in shape, for
+    each dialect.
     """
     found = {}
     for dialect in ("spec", "live"):
@@ -86,22 +91,30 @@ def answers() -> tuple[Answer, ...]:
                     if isinstance(result, BaseModel | Document) or not hasattr(result, "__iter__"):
                         continue
                     list(result)
-        found.update({(*key, dialect): body for key, body in recorder.found.items()})
-    shapes = {(id, status, frozenset(_places(body))): body for (id, status, _), body in found.items()}
-    return tuple(Answer(BY_ID[id], status, body) for (id, status, _), body in shapes.items())
+        found.update(
+            {(*key, dialect): Answer(BY_ID[key[0]], key[1], body) for key, body in recorder.found.items()}
+        )
+    shapes = {
+        (id, status, frozenset(_places(answer.body))): answer for (id, status, _), answer in found.items()
+    }
+    return tuple(shapes.values())
 
 
 def damages(answer: Answer, cuts: int | None) -> Iterator[Damage]:
-    """Each place of the answer, damaged in each way; and the answer cut short at so many places, or at all
-    of them.
+    """Each place of the answer, damaged in each way; a page of a proxy in its place; and the answer cut short
+    at so many places, or at all of them.
     """
-    for path in _places(answer.body):
+    yield Damage(answer, "page", (), b"<html>Please log in</html>")
+    # A document without a shape, and large: whatever is in it is what the service sent.
+    is_open = answer.operation.responses.get(answer.status) is dict
+    cuts = CUTS if is_open else cuts
+    for path in () if is_open else _places(answer.body):
         if FREE_FORM in path[:-1]:
             continue
         value = _at(answer.body, path)
         for how, other in _replacements(value):
             yield Damage(answer, how, path, json.dumps(_changed(answer.body, path, how, other)).encode())
-    whole = json.dumps(answer.body).encode()
+    whole = answer.content if answer.body is None else json.dumps(answer.body).encode()
     for offset in range(1, len(whole), max(1, len(whole) // (cuts or len(whole)))):
         yield Damage(answer, "cut", (offset,), whole[:offset])
 
@@ -173,10 +186,14 @@ class _Replay:
     def ask(self, answer: Answer, content: bytes) -> Any:
         """What the client makes of an answer, as plain data."""
         self.content, self.status, self.sent = content, answer.status, 0
-        found = call(self.client, answer.operation)
-        if not isinstance(found, BaseModel | Document) and hasattr(found, "__iter__"):
-            return [shown(row) for row in readable(found)[0]]
-        return shown(found)
+        return plain(call(self.client, answer.operation))
+
+
+def plain(result: Any) -> Any:
+    """The result of a call as plain data."""
+    if isinstance(result, BaseModel | Document | File) or not hasattr(result, "__iter__"):
+        return shown(result)
+    return [shown(row) for row in readable(result)[0]]
 
 
 def shown(value: Any) -> Any:
@@ -209,8 +226,8 @@ def problem(replay: _Replay, intact: Any, damage: Damage) -> str | None:
         return None
     except Exception as error:  # noqa: BLE001  # that is what is looked for
         return f"{damage}: {type(error).__name__}: {error}"
-    if damage.how == "cut":
-        return f"{damage}: taken for whole"
+    if damage.how in ("cut", "page"):
+        return f"{damage}: taken for the answer"
     sent = {"huge": (HUGE_TEXT,), "unknown": ("unknown-value",)}.get(damage.how, ())
     wrong = invented(found, intact, sent)
     return f"{damage}: {wrong}" if wrong else None
@@ -237,9 +254,7 @@ def problems(every: int = 1) -> tuple[int, list[str]]:
     """How many damaged answers were tried, and what is wrong. ``every``: only each so many of them."""
     replay, tried, found = _Replay(), 0, []
     for answer in answers():
-        if answer.operation.responses.get(answer.status) is dict:
-            continue  # a document without a shape
-        intact = replay.ask(answer, json.dumps(answer.body).encode())
+        intact = replay.ask(answer, answer.content)
         for number, damage in enumerate(damages(answer, CUTS if every > 1 else None)):
             if (number + len(answer.operation.id)) % every == 0:
                 tried += 1

@@ -171,10 +171,10 @@ def test_a_pdf_is_asked_for_together_with_the_error_envelope() -> None:
     import httpx
 
     client, script = scripted(
-        httpx.Response(200, content=b"%PDF-1.7 x", headers={"Content-Type": "application/pdf"})
+        httpx.Response(200, content=b"%PDF-1.7 x %%EOF", headers={"Content-Type": "application/pdf"})
     )
     found = client.invoices.pdf(4)
-    assert bytes(found) == b"%PDF-1.7 x"
+    assert bytes(found) == b"%PDF-1.7 x %%EOF"
     assert found.meta is not None
     assert found.meta.status == 200
     assert script.requests[0].headers["Accept"] == "application/pdf, application/json"

@@ -24,7 +24,6 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.names import resolved
 from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
@@ -51,6 +50,7 @@ from pulumi_hosting.provider.stack_state import (
     provider_fields,
     recorded_state,
     recorded_values,
+    resolved_names,
 )
 from pulumi_hosting.resources.base import Resource, plain
 from pulumi_hosting.resources.powers import (
@@ -101,7 +101,9 @@ class Adapter:
         checked = check(self.resource, raw, unknown)
         failures: dict[str, str] = dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
-            named, failures = self._resolved(checked.values, olds, {**news, **beside})
+            named, failures = resolved_names(
+                lambda: self._request({**news, **beside}), self.resource, checked.values, olds
+            )
             checked = check(self.resource, {**raw, **named}, unknown) if named else checked
         if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
@@ -128,17 +130,6 @@ class Adapter:
             if value is not None
         }
         return {**shown, **later, **beside}, failures
-
-    def _resolved(
-        self, raw: Mapping[str, Any], olds: PropertyValues, props: PropertyValues
-    ) -> tuple[dict[str, Any], dict[str, str]]:
-        """See ``names.resolved``. An account that cannot be asked is a reason too: nothing can be planned
-        for an object whose value is not known.
-        """
-        try:
-            return resolved(lambda: self._request(props), self.resource, raw, from_pulumi(olds)[0])
-        except HostingError as error:
-            return {}, {"": str(error)}
 
     def _refused_beside(
         self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues

@@ -1,8 +1,10 @@
 """Between what an entry of the stack's state records and a resource's inputs and state."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning.names import resolved
 from pulumi_hosting.provider.conversion import (
     ENTRY,
     IDENTITY,
@@ -13,6 +15,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
 )
 from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
 
@@ -61,3 +64,18 @@ def managed_inputs(
             if values.get(name) not in (None, "", []) and not inputs_of.trait(name).policy
         }
     return sorted({*managed, *(name for name in inputs if name in resource.Inputs.model_fields)})
+
+
+def resolved_names(
+    request: Callable[[], Request],
+    resource: Resource[Any, Any],
+    values: Mapping[str, Any],
+    olds: PropertyValues,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """See ``names.resolved``; ``olds``: the former inputs. An account that cannot be asked is a reason too:
+    nothing can be planned for an object whose value is not known.
+    """
+    try:
+        return resolved(request, resource, values, from_pulumi(olds)[0])
+    except HostingError as error:
+        return {}, {"": str(error)}

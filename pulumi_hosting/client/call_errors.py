@@ -120,23 +120,19 @@ class CallError(HostingError):
 
     def __str__(self) -> str:
         advice = self.advice
-        return (
-            f"{self.args[0]}. {advice}{self._facts(False)}"
-            if advice
-            else f"{self.args[0]}{self._facts(False)}"
-        )
+        return f"{self.args[0]}{f'. {advice}' if advice else ''}{self._facts()}"
 
-    def _facts(self, with_key: bool) -> str:
+    def _facts(self, with_key: bool = False) -> str:
         """Status, code and request id in brackets, where they are known; the key where the advice does not
         name it.
         """
-        key = f"key {self.idempotency_key}" if with_key and self.idempotency_key else ""
-        parts = [
-            part
-            for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key)
-            if part
-        ]
-        return f" ({', '.join(parts)})" if parts else ""
+        parts = (
+            self._status(),
+            f"request {self.request_id}" if self.request_id else "",
+            f"key {self.idempotency_key}" if with_key and self.idempotency_key else "",
+        )
+        known = ", ".join(filter(None, parts))
+        return f" ({known})" if known else ""
 
     def _status(self) -> str:
         return ""

@@ -108,19 +108,6 @@ class _Backend(httpcore.NetworkBackend):
                     raise
         raise httpcore.ConnectError("the host has no address")
 
-    def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
-        return _Stream(
-            self._inner.connect_unix_socket(path, _left(timeout, httpcore.ConnectTimeout), socket_options)
-        )
-
-    def sleep(self, seconds: float) -> None:
-        self._inner.sleep(seconds)
-
 
 def _addresses(host: str, port: int) -> list[str]:
     failure: str

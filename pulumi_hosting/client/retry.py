@@ -200,7 +200,7 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
     if text is None:
         return None
     text = text.strip()
-    if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text, re.ASCII):
+    if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
         return max(0.0, float(text))
     moment = parse_http_date(text)
     return None if moment is None else max(0.0, moment.timestamp() - now)

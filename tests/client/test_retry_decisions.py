@@ -1,5 +1,8 @@
 """Wait, or give up: every row of the decision as a table."""
 
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -7,6 +10,8 @@ import pytest
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.retry import (
+    Attempts,
+    Outcome,
     Retry,
     RetryPolicy,
     Stop,
@@ -14,6 +19,8 @@ from pulumi_hosting.client.retry import (
     decide,
     is_passing,
     may_repeat,
+    outcome,
+    parse_http_date,
     parse_retry_after,
     pause,
 )
@@ -30,6 +37,16 @@ def refused(status: int, code: str = "", retry_after: float | None = None) -> ex
 
 def lost(unknown: bool = True) -> exceptions.TransportError:
     return exceptions.TransportError("lost", outcome_unknown=unknown)
+
+
+class Draw:
+    """A random number that is known."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def random(self) -> float:
+        return self.number
 
 
 PASSING: dict[str, exceptions.HostingError] = {
@@ -110,11 +127,25 @@ def test_failures_are_counted_and_the_deadline_bounds_everything(
     assert isinstance(verdict(READ, error, attempt=attempt, elapsed=elapsed), Retry if goes_on else Stop)
 
 
+def test_a_pause_that_would_end_with_the_deadline_is_too_long() -> None:
+    asked = refused(429, retry_after=20)
+    assert verdict(READ, asked, elapsed=99.5, rng=Draw(0)) == Retry(20)
+    assert verdict(READ, asked, elapsed=100.0, rng=Draw(0)) == Stop("the deadline is too near")
+
+
+def test_the_log_tells_what_was_decided_and_why() -> None:
+    assert str(Retry(1.26)) == "again in 1.3 s"
+    assert str(verdict(NATURAL, lost())) == "the operation must not be repeated blindly"
+    assert str(verdict(READ, refused(500))) == "the answer is final"
+    assert str(verdict(READ, lost(), attempt=6)) == "too many failures"
+
+
 def test_the_backoff_doubles_from_half_a_second_to_eight_and_is_jittered() -> None:
     wholes = [0.5, 1, 2, 4, 8, 8, 8]
     for attempt, whole in enumerate(wholes, 1):
         waits = [backoff(attempt, dice(seed)) for seed in range(50)]
         assert whole / 2 <= min(waits) < max(waits) <= whole
+        assert (backoff(attempt, Draw(0)), backoff(attempt, Draw(0.5))) == (whole / 2, whole * 0.75)
     assert backoff(10_000, dice(1)) <= 8
 
 
@@ -125,6 +156,10 @@ def test_without_a_time_to_wait_there_still_is_a_pause(asked: float | None) -> N
 
 def test_what_the_service_asks_for_is_waited_and_a_little_more() -> None:
     assert all(12 <= pause(12, 1, dice(seed)) <= 12.5 for seed in range(20))
+
+
+def test_what_is_added_to_the_time_that_was_asked_for_is_random() -> None:
+    assert [pause(12, 3, Draw(part)) for part in (0, 0.5, 1)] == [12, 12.25, 12.5]
 
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110
@@ -153,3 +188,104 @@ NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110
 )
 def test_retry_after_is_seconds_or_a_date(text: str | None, seconds: float | None) -> None:
     assert parse_retry_after(text, NOW) == seconds
+
+
+@pytest.fixture(params=["UTC0", "EST5"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of this machine."""
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun, 06 Nov 1994 08:49:37 -0000",
+        "Sun, 06 Nov 1994 10:49:37 +0200",
+    ],
+)
+def test_a_date_is_the_same_moment_in_utc_whatever_the_zone_of_the_machine(text: str) -> None:
+    moment = parse_http_date(text)
+    assert moment == datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
+    assert moment is not None
+    assert moment.tzinfo is UTC
+
+
+def test_every_month_is_read() -> None:
+    names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    read = [parse_http_date(f"Sun, 06 {name} 1994 08:49:37 GMT") for name in names]
+    assert [moment.month for moment in read if moment] == list(range(1, 13))
+
+
+# --- what an attempt reveals of the writes of its call
+
+DECIDED, UNTOUCHED, UNKNOWN = Outcome
+
+
+@pytest.mark.parametrize(
+    ("error", "keyed", "unkeyed"),
+    [
+        (lost(), UNKNOWN, UNKNOWN),
+        (lost(unknown=False), UNTOUCHED, UNTOUCHED),
+        (exceptions.ConfigurationError("not trusted"), UNTOUCHED, UNTOUCHED),
+        (exceptions.InvalidResponse("odd", status=200), DECIDED, DECIDED),
+        (exceptions.InvalidResponse("odd", status=299), DECIDED, DECIDED),
+        (exceptions.InvalidResponse("odd", status=300), UNTOUCHED, UNTOUCHED),
+        (exceptions.InvalidResponse("odd", status=500), UNKNOWN, UNKNOWN),
+        (refused(409, "idempotency_in_progress"), UNKNOWN, UNKNOWN),
+        (refused(400, "validation_error"), DECIDED, DECIDED),
+        (refused(402, "insufficient_funds"), DECIDED, DECIDED),
+        (refused(409, "no_capacity"), DECIDED, DECIDED),
+        (refused(401, "invalid_token"), UNTOUCHED, UNTOUCHED),
+        (refused(404, "not_found"), UNTOUCHED, UNTOUCHED),
+        (refused(429, "rate_limited"), UNTOUCHED, UNTOUCHED),
+        (refused(499, "new_code"), UNTOUCHED, UNTOUCHED),
+        (refused(500, "server_error"), UNKNOWN, UNKNOWN),
+        (refused(502, "upstream_error"), UNTOUCHED, UNKNOWN),
+        (refused(502, "http_502"), UNKNOWN, UNKNOWN),
+        (refused(503, "api_disabled"), UNTOUCHED, UNTOUCHED),
+        (refused(503, "temporarily_unavailable"), UNTOUCHED, UNKNOWN),
+        (refused(504, "upstream_timeout"), UNKNOWN, UNKNOWN),
+    ],
+)
+def test_what_a_failed_attempt_reveals(
+    error: exceptions.HostingError, keyed: Outcome, unkeyed: Outcome
+) -> None:
+    assert outcome(KEYED, error) is keyed
+    assert outcome(NEVER, error) is unkeyed
+    assert outcome(READ, error) is DECIDED
+
+
+def test_a_failure_after_one_that_may_have_been_processed_does_not_hide_it() -> None:
+    attempts = Attempts(KEYED, "key-0001", count=2)
+    first = attempts.failed(lost(), "req-1")
+    assert isinstance(first, exceptions.TransportError)
+    assert "The request may have been processed" in str(first)
+    later = attempts.failed(exceptions.ConfigurationError("not trusted"), "req-2")
+    assert isinstance(later, exceptions.TransportError)
+    assert (later.operation, later.request_id, later.idempotency_key, later.attempts) == (
+        "create_server",
+        "req-2",
+        "key-0001",
+        2,
+    )
+    assert later.outcome_unknown
+    assert str(later).startswith("not trusted. An earlier attempt may have been processed")
+    decided = attempts.failed(refused(402, "insufficient_funds"), "req-3")
+    assert not attempts.maybe_processed
+    assert isinstance(decided, exceptions.CallError)
+    assert not decided.outcome_unknown
+
+
+def test_a_failure_that_reveals_nothing_stays_what_it_is() -> None:
+    attempts = Attempts(KEYED, "key-0001")
+    failure = exceptions.ConfigurationError("not trusted")
+    assert attempts.failed(failure, "req-1") is failure
+    assert not attempts.maybe_processed

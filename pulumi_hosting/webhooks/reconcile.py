@@ -51,9 +51,8 @@ async def missed_deliveries(
             continue
         if delivery.event_id and delivery.event_type != "ping" and not await knows(delivery.event_id):
             missed[delivery.event_id] = delivery
-    return sorted(
-        missed.values(), key=lambda delivery: (delivery.created_at or datetime.now(UTC), delivery.id)
-    )
+    latest = datetime.fromtimestamp(now(), UTC)
+    return sorted(missed.values(), key=lambda delivery: (delivery.created_at or latest, delivery.id))
 
 
 async def event_of(client: Client, delivery: Delivery) -> Event | None:

@@ -90,7 +90,7 @@ def verify_signature(
     if len(body) > MAX_BODY_BYTES:
         raise WebhookRejected("the body is larger than any event")
     stamp = _header(headers, TIMESTAMP_HEADER) or ""
-    if not re.fullmatch(r"[0-9]{1,12}", stamp, re.ASCII):
+    if not re.fullmatch(r"[0-9]{1,12}", stamp):
         raise WebhookRejected(f"{TIMESTAMP_HEADER} is missing or not a number of seconds")
     if not abs((time.time() if now is None else now) - int(stamp)) <= tolerance:
         raise WebhookRejected(
@@ -144,7 +144,7 @@ def _keys(secret: Secrets) -> list[bytes]:
         raise ConfigurationError("the webhook secret must be text, bytes or a Secret, or several of them")
     # A real secret has no lone surrogates. One that has matches nothing, and no error shows it.
     keys = [
-        one if isinstance(one, bytes) else Secret(one).reveal().encode("utf-8", "surrogatepass")
+        one if isinstance(one, bytes) else Secret(one).reveal().encode(errors="surrogatepass")
         for one in given
     ]
     # Anyone can sign with an empty key.
@@ -192,7 +192,7 @@ def _header(headers: Headers, name: str) -> str | None:
 def _signatures(header: str) -> list[bytes]:
     """The ``v1`` signatures of the header, in lower case. Other schemes are skipped."""
     schemes = [part.strip().partition("=") for part in header.split(",")]
-    return [value.encode("ascii", "replace").lower() for scheme, _, value in schemes if scheme == "v1"]
+    return [value.encode(errors="replace").lower() for scheme, _, value in schemes if scheme == "v1"]
 
 
 def _signature(body: bytes, key: bytes, stamp: str) -> bytes:

@@ -121,12 +121,12 @@ def test_every_wait_gets_at_most_what_is_left(clock: Clock) -> None:
     context = ssl.create_default_context()
     with deadlines.until(10):
         stream.read(10, 5)
-        secure = stream.start_tls(context, "api.example.com", 60)
+        secure = stream.start_tls(context, "api.example.com", 6)
         secure.write(b"body", None)
         secure.read(10, 60)
     assert inner.calls == [
         ("read", 10, 5),
-        ("start_tls", context, "api.example.com", 7),
+        ("start_tls", context, "api.example.com", 6),
         ("write", b"body", 4),
         ("read", 10, 1),
     ]
@@ -174,11 +174,11 @@ def test_each_address_is_tried_with_its_share_of_the_time(clock: Clock, addresse
     addresses.extend(["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"])
     backend = Backend(clock, ["192.0.2.3"], takes=2)
     with deadlines.until(12):
-        stream = connect(backend, 60)
+        stream = connect(backend, 11)
         stream.read(10, 60)
     rest = ("192.0.2.9", [(1, 2, 3)])
     assert backend.calls == [
-        ("192.0.2.1", 443, 4, *rest),
+        ("192.0.2.1", 443, 11 / 3, *rest),
         ("192.0.2.2", 443, 5, *rest),
         ("192.0.2.3", 443, 8, *rest),
     ]

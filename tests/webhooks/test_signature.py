@@ -261,6 +261,81 @@ def test_a_string_is_not_a_raw_body() -> None:
         verify(BODY.decode(), HEADERS, SECRET, now=NOW)  # type: ignore[arg-type]  # what a careless caller would do
 
 
+@pytest.mark.parametrize("secret", [None, 5, [SECRET, 5], {SECRET: 1}, {SECRET}, object()])
+def test_a_secret_is_text_or_bytes(secret: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        verify(BODY, HEADERS, secret, now=NOW)
+    assert str(caught.value) in (
+        "the webhook secret must be text, bytes or a Secret, or several of them",
+        "the webhook secret is empty. Next: give the whsec_… of the subscription",
+    )
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"tolerance": -1},
+        {"tolerance": float("inf")},
+        {"tolerance": float("nan")},
+        {"tolerance": True},
+        {"tolerance": "300"},
+        {"tolerance": None},
+        {"now": True},
+        {"now": "1767225600"},
+    ],
+    ids=str,
+)
+def test_times_are_numbers_of_seconds(times: dict[str, Any]) -> None:
+    message = "^now and tolerance must be numbers of seconds, tolerance not below 0$"
+    with pytest.raises(ConfigurationError, match=message):
+        verify_signature(BODY, HEADERS, SECRET, **{"now": NOW, **times})
+
+
+def test_no_tolerance_is_one_too() -> None:
+    verify_signature(BODY, HEADERS, SECRET, now=NOW, tolerance=0)
+    with pytest.raises(WebhookRejected, match="more than 0 s away"):
+        verify_signature(BODY, HEADERS, SECRET, now=NOW + 0.5, tolerance=0)
+
+
+@pytest.mark.parametrize(
+    "headers", [None, 5, "text", [("X-Webhook-Id",)], [5], {"X-Webhook-Id": 5}, {5: "a"}]
+)
+def test_headers_are_pairs_of_strings(headers: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^the headers must be a mapping or pairs of strings$"):
+        verify_signature(BODY, headers, SECRET, now=NOW)
+
+
+def test_a_body_may_be_as_large_as_the_largest_event() -> None:
+    body = b" " * signature_module.MAX_BODY_BYTES
+    verify_signature(body, {**HEADERS, "X-Webhook-Signature": f"v1={signature(body)}"}, SECRET, now=NOW)
+
+
+def test_a_time_has_up_to_twelve_digits() -> None:
+    stamp = "1" * 12
+    stamped = {"X-Webhook-Signature": f"v1={signature(stamp=stamp)}", "X-Webhook-Timestamp": stamp}
+    verify_signature(BODY, stamped, SECRET, now=int(stamp))
+
+
+def test_a_refusal_names_what_is_wrong_and_what_to_check() -> None:
+    assert refused(now=NOW + 301) == (
+        "the delivery's time is more than 300 s away. Next: check the clock of this machine"
+    )
+    assert refused(headers=with_header("X-Webhook-Id", "evt_2")) == "X-Webhook-Id is not the id of the event"
+    assert refused(headers=with_header("X-Webhook-Event", "ping")) == (
+        "X-Webhook-Event is not the type of the event"
+    )
+    assert refused(headers={}) == "X-Webhook-Timestamp is missing or not a number of seconds"
+    assert refused(secret="whsec_other") == (
+        "no signature in X-Webhook-Signature matches the body and the secret"
+    )
+
+
+def test_a_signature_is_made_with_one_secret_of_any_kind() -> None:
+    assert sign(BODY, Secret(SECRET), NOW) == HEADERS
+    assert sign(BODY, "sécret", NOW) != HEADERS
+    verify(BODY, sign(BODY, "sécret", NOW), "sécret".encode(), now=NOW)
+
+
 def test_a_secret_with_a_lone_surrogate_matches_nothing() -> None:
     assert "no signature" in refused(secret="whsec_\ud800")
 

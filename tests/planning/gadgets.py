@@ -7,18 +7,29 @@ from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.resources.base import (
     ADOPTS,
     POLICY,
     REPLACES,
     WHEN_CREATING,
     Inputs,
+    OnChange,
     Resource,
     State,
     Takeover,
     Trait,
 )
-from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Registered, Sandboxed
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Findable,
+    Priced,
+    Provisioned,
+    Rebuildable,
+    Registered,
+    Repeatable,
+    Sandboxed,
+)
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
@@ -34,9 +45,15 @@ class GadgetInputs(Inputs):
     colour: str | None = None
     key: Annotated[str | None, Trait(replaces=True, rebuilds=True)] = None
     months: Annotated[int | None, WHEN_CREATING] = None
+    image: Annotated[str | None, Trait(rebuilds=True)] = None
+    zone: Annotated[str | None, REPLACES] = None
     policy: Annotated[str | None, POLICY] = None
+    tags: Annotated[list[str] | None, Trait(unordered=True)] = None
+    address: Annotated[str | None, Trait(normal=str.lower)] = None
+    poke: Annotated[int | None, Trait(trigger=True)] = None
     password: Annotated[Secret | None, Trait(write_only=True)] = None
     adopt_id: Annotated[str | None, ADOPTS] = None
+    last: str | None = None
 
 
 class GadgetState(State):
@@ -45,7 +62,11 @@ class GadgetState(State):
     notes: str | None = None
     colour: str | None = None
     key: str | None = None
+    image: str | None = None
+    tags: list[str] | None = None
+    address: str | None = None
     password: Secret | None = None
+    last: str | None = None
 
 
 class Client:
@@ -166,6 +187,35 @@ class RegisteredGadget(Gadget, Registered[GadgetState]):
 
     def is_released(self, state: GadgetState) -> bool:
         return self.released
+
+
+class RebuildableGadget(Gadget, Rebuildable):
+    """``policy`` says what a change of ``key`` does; two keys are the same but for what follows a space."""
+
+    title: ClassVar[str] = "rebuildable gadget"
+
+    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
+        choices: dict[Any, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
+        return choices.get(desired.get("policy"), "keep") if field == "key" else None
+
+    def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+        return field == "key" and bool(olds[field]) and olds[field].split()[0] == after.split()[0]
+
+    def consequence(self, fields: frozenset[str]) -> str | None:
+        return "its disk is erased" if "key" in fields else None
+
+
+class RepeatableGadget(Gadget, Repeatable[GadgetState]):
+    """``more``: ids of second objects, or the error of asking for them."""
+
+    title: ClassVar[str] = "repeatable gadget"
+    more: tuple[str, ...] | HostingError = ()
+
+    def doubles(self, request: Request, state: GadgetState) -> list[str]:
+        self.log.append(f"doubles of {state.id}")
+        if isinstance(self.more, HostingError):
+            raise self.more
+        return [*self.more]
 
 
 class Plain(Resource[GadgetInputs, GadgetState]):

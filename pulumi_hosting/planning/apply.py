@@ -12,7 +12,7 @@ from typing import Any
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
-from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
+from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
 from pulumi_hosting.planning.names import with_resolved_names
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.resources.base import Resource, State, Takeover
@@ -261,7 +261,7 @@ def ensure(
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
     state = _created(request, resource, inputs, made, options.save, options.wait)
-    return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
+    return Outcome("created", before, state.shown(), state, cost=cost, takeover=taken)
 
 
 def _ensure_existing(
@@ -273,7 +273,7 @@ def _ensure_existing(
     options: ApplyOptions,
 ) -> Outcome:
     """Wait for what is still being made, then change it where it differs."""
-    before, settled = shown(resource, current), NO_CHANGES
+    before, settled = current.shown(), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
         if options.dry_run or not options.wait:
@@ -295,7 +295,7 @@ def _ensure_existing(
         request.warn(deletes_double(resource, double))
     if planned.action != "unchanged":
         return _ensure_change(request, resource, inputs, current, planned, before, id, options)
-    after = shown(resource, current)
+    after = current.shown()
     if settled and not planned.changes:
         return Outcome("updated", before, after, current, settled)
     return Outcome("unchanged", after, after, current, NO_CHANGES if planned.changes else planned.changes)
@@ -313,8 +313,8 @@ def _ensure_change(
 ) -> Outcome:
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
-    if id is not None and found.fields & set(natural_key(resource)):
-        _refuse_namesake(request, resource, inputs, current)
+    if id is not None and (named := [field for field in natural_key(resource) if field in found.fields]):
+        _refuse_namesake(request, resource, inputs, current, named[0])
     if planned.action == "replaced":
         if resource.replacement != "free":
             raise Unchangeable(_cannot_change(resource, current, found))
@@ -327,7 +327,7 @@ def _ensure_change(
         return Outcome("updated", before, planned.predicted, None, found)
     else:
         state = update(request, resource, current, inputs, found.fields)
-    return Outcome(planned.action, before, shown(resource, state), state, found)
+    return Outcome(planned.action, before, state.shown(), state, found)
 
 
 def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
@@ -394,7 +394,7 @@ def ensure_absent(
         return Outcome("unchanged", None, None, None)
     if not options.dry_run:
         delete(request, resource, current)
-    return Outcome("deleted", shown(resource, current), None, None)
+    return Outcome("deleted", current.shown(), None, None)
 
 
 def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) -> Diff:
@@ -456,14 +456,16 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
             )
 
 
-def _refuse_namesake(request: Request, resource: Resource[Any, Any], inputs: Any, current: State) -> None:
-    """Stop before the object named by its id becomes indistinguishable from another."""
+def _refuse_namesake(
+    request: Request, resource: Resource[Any, Any], inputs: Any, current: State, field: str
+) -> None:
+    """Stop before the object named by its id becomes indistinguishable from another, by its new ``field``."""
     other = _find(request, resource, inputs)
     if other is not None and other.id != current.id:
         raise ResourceConflict(
-            f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} "
-            f"{other.id} already has that name; nothing was changed. Next: choose another name, or delete "
-            f"{resource.title} {other.id} first",
+            f"{resource.title} {current.id} cannot become {inputs.given()[field]!r}: {resource.title} "
+            f"{other.id} already has that {field}; nothing was changed. Next: choose another {field}, or "
+            f"delete {resource.title} {other.id} first",
             id=other.id,
         )
 
@@ -476,11 +478,11 @@ def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) ->
     )
     if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
         return (
-            f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
+            f"{with_id(resource, current)}: {what}, and that cannot be "
             "changed in place; nothing was changed. Next: declare what it is, or have it reinstalled "
             "(state: reinstalled), which erases its disk"
         )
     return (
-        f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
+        f"{with_id(resource, current)}: {what}, and that cannot be "
         "changed in place; nothing was changed. Next: declare what it is, or delete it first and order anew"
     )

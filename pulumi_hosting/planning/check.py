@@ -124,5 +124,5 @@ def _holds_numbers(hint: object) -> bool:
 
 
 def _no_input(name: str, model: type[BaseModel]) -> str:
-    like = get_close_matches(name, model.model_fields, 1)
+    like = get_close_matches(name, model.model_fields)
     return f"is not an input of this resource{f'; did you mean {like[0]}?' if like else ''}"

@@ -18,7 +18,7 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
     made = recorded_mode(resource, state)
     if made in (None, request.mode):
         return
-    named = f"{resource.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
+    named = with_id(resource, state)
     if made == "live":
         raise WrongMode(
             f"{named} was made with a live key, and a test key may look at it but never change it; nothing "
@@ -28,6 +28,11 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
         f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
         "Next: use the test key that made it, or, with Pulumi, remove it from the state (pulumi state delete)"
     )
+
+
+def with_id(resource: Resource[Any, Any], state: State) -> str:
+    """What a message calls an object: ``server web (id 7)``."""
+    return " ".join(filter(None, (resource.title, getattr(state, "name", None), f"(id {state.id})")))
 
 
 def refuse_other_mode(client: Client, declared: str | None) -> None:

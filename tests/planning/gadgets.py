@@ -1,6 +1,7 @@
 """A kind of object with the powers that the planner asks for, on an account that is a dictionary."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -8,6 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning.apply import Outcome
+from pulumi_hosting.planning.check import declared
 from pulumi_hosting.resources.base import (
     ADOPTS,
     POLICY,
@@ -65,6 +68,7 @@ class GadgetState(State):
     image: str | None = None
     tags: list[str] | None = None
     address: str | None = None
+    months: int | None = None
     password: Secret | None = None
     last: str | None = None
 
@@ -117,6 +121,7 @@ class Gadget(
         """Of each search and read, whether it had to be fresh."""
 
     def find(self, request: Request, inputs: GadgetInputs) -> GadgetState | None:
+        assert request.identity == ME
         self.fresh.append(request.fresh)
         return next((state for state in self.there.values() if state.name == inputs.name), None)
 
@@ -124,20 +129,24 @@ class Gadget(
         raise AssertionError("nothing lists")
 
     def takeover(self, request: Request, inputs: GadgetInputs) -> Takeover | None:
+        assert request.identity == ME
         return self.taken
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
+        assert request.identity == ME
         return self.price
 
     def is_provisional(self, state: GadgetState) -> bool:
         return state.id.startswith("order-")
 
     def settle(self, request: Request, state: GadgetState, inputs: GadgetInputs) -> GadgetState:
+        assert request.identity == ME
         self.log.append(f"settle {state.id}")
         notes = getattr(inputs, "notes", None)
         return state.model_copy(update={"id": state.id.removeprefix("order-"), "mode": None, "notes": notes})
 
     def wait(self, request: Request, state: GadgetState) -> GadgetState:
+        assert request.identity == ME
         self.log.append(f"wait {state.id}")
         return state.model_copy(update={"id": state.id.removeprefix("order-"), "mode": None})
 
@@ -148,11 +157,13 @@ class Gadget(
         return False
 
     def read(self, request: Request, id: str, last: GadgetState | None = None) -> GadgetState | None:
+        assert request.identity == ME
         self.fresh.append(request.fresh)
         self.log.append(f"read {id} {last.name if last else None!r}")
         return self.there.get(id)
 
     def create(self, request: Request, inputs: GadgetInputs) -> GadgetState:
+        assert request.identity == ME
         assert type(inputs) is GadgetInputs
         self.log.append(f"create {inputs.name} {inputs.size}")
         values = {name: value for name, value in inputs.given().items() if name in GadgetState.model_fields}
@@ -167,10 +178,12 @@ class Gadget(
     def update(
         self, request: Request, state: GadgetState, inputs: GadgetInputs, fields: frozenset[str]
     ) -> GadgetState:
+        assert request.identity == ME
         self.log.append(f"update {state.id}: {', '.join(sorted(fields))}")
         return state.model_copy(update={**{name: getattr(inputs, name) for name in fields}, "mode": None})
 
     def delete(self, request: Request, state: GadgetState) -> None:
+        assert request.identity == ME
         self.log.append(f"delete {state.id}")
         del self.there[state.id]
 
@@ -183,10 +196,10 @@ class RegisteredGadget(Gadget, Registered[GadgetState]):
     released: bool = True
 
     def why_unchangeable(self, state: GadgetState) -> str | None:
-        return self.waits
+        return self.waits if state.id else None
 
     def is_released(self, state: GadgetState) -> bool:
-        return self.released
+        return self.released and bool(state.id)
 
 
 class RebuildableGadget(Gadget, Rebuildable):
@@ -199,6 +212,7 @@ class RebuildableGadget(Gadget, Rebuildable):
         return choices.get(desired.get("policy"), "keep") if field == "key" else None
 
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+        assert request.identity == ME
         return field == "key" and bool(olds[field]) and olds[field].split()[0] == after.split()[0]
 
     def consequence(self, fields: frozenset[str]) -> str | None:
@@ -212,6 +226,7 @@ class RepeatableGadget(Gadget, Repeatable[GadgetState]):
     more: tuple[str, ...] | HostingError = ()
 
     def doubles(self, request: Request, state: GadgetState) -> list[str]:
+        assert request.identity == ME
         self.log.append(f"doubles of {state.id}")
         if isinstance(self.more, HostingError):
             raise self.more
@@ -248,17 +263,34 @@ class Plain(Resource[GadgetInputs, GadgetState]):
         self.log.append("delete")
 
 
-def request(client: Client | None = None, *, declared_mode: str | None = None, **more: Any) -> Request:
-    """One step of the declaration ``ME``, that tells its messages to ``messages``."""
-    session = Session(cast(Any, client or Client()), declared_mode=declared_mode)
-    messages: list[str] = []
-    made = Request(
-        session, ME, info=messages.append, warn=lambda line: messages.append(f"warning: {line}"), **more
-    )
-    made.messages = messages  # type: ignore[attr-defined]
-    return made
+@dataclass
+class Step(Request):
+    """One step, and what it told."""
+
+    messages: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.info = self.messages.append
+        self.warn = lambda line: self.messages.append(f"warning: {line}")
 
 
-def messages(of: Request) -> list[str]:
-    told: list[str] = of.messages  # type: ignore[attr-defined]
-    return told
+def request(client: Client | None = None, *, declared_mode: str | None = None, **more: Any) -> Step:
+    """One step of the declaration ``ME``."""
+    return Step(Session(cast(Any, client or Client()), declared_mode=declared_mode), ME, **more)
+
+
+def state(id: str = "7", mode: str | None = "live", **more: Any) -> GadgetState:
+    return GadgetState(id=id, mode=mode, **{"name": "a", "size": 2, **more})
+
+
+def named(**more: Any) -> Any:
+    """Inputs that need not describe the object whole."""
+    return declared(Gadget(), more).inputs
+
+
+def fields(outcome: Outcome) -> set[str]:
+    return set(outcome.diff.fields)
+
+
+def facts(outcome: Outcome) -> tuple[Any, ...]:
+    return outcome.action, outcome.changed, outcome.before, outcome.after, outcome.state

@@ -25,7 +25,6 @@ from tests.planning.gadgets import (
     Plain,
     RebuildableGadget,
     RepeatableGadget,
-    messages,
     request,
 )
 
@@ -171,7 +170,7 @@ def test_the_declaration_says_what_a_change_does(
     )
     assert (found.replaces, found.refusals, found.remarks) == (replaces, refusals, ())
     later = diff(RebuildableGadget(), {**OLDS, **KEY}, {**SAME, "policy": policy}, ("key",))
-    assert (later.fields, later.replaces) == ({"key"}, replaces)
+    assert ([*later.fields], later.replaces) == (["key"], replaces)
 
 
 def test_what_is_kept_is_remarked_until_all_is_made_anew() -> None:
@@ -238,7 +237,7 @@ THERE = GadgetState(id="7", name="a", size=2, key="old", mode="live")
 
 def test_what_a_change_does_is_said_before_it_is_made() -> None:
     gadget = RebuildableGadget()
-    reinstalled = planned(gadget, THERE, key="new", policy="reinstall", months=1)
+    reinstalled = planned(gadget, THERE, key="new", policy="reinstall")
     assert (reinstalled.action, reinstalled.remarks) == ("updated", ("its disk is erased",))
     assert reinstalled.predicted == {**THERE.shown(), "key": "new"}
     replaced = planned(gadget, THERE, key="new", policy="replace")
@@ -293,7 +292,7 @@ def test_second_objects_are_named_and_updated_away() -> None:
     assert planned(gadget, THERE, size=3).doubles == ()  # they go with it
     step = request()
     assert ensure(step, gadget, GadgetInputs(name="a", size=2)).action == "updated"
-    assert messages(step) == [
+    assert step.messages == [
         f"warning: repeatable gadget {id} is a second one of this resource: a request of an interrupted run "
         "was processed late. It is deleted with this update"
         for id in ("8", "9")

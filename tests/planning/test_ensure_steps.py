@@ -2,21 +2,17 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.planning import apply
-from pulumi_hosting.planning.apply import ApplyOptions, Outcome, ensure, ensure_absent
-from pulumi_hosting.planning.check import declared
+from pulumi_hosting.planning.apply import ApplyOptions, ensure
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Validated
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import (
     KeyLacksScope,
-    NoSuchObject,
-    ResourceConflict,
     ResourceError,
     Unchangeable,
     WrongMode,
@@ -26,33 +22,19 @@ from tests.planning.gadgets import (
     Client,
     Gadget,
     GadgetInputs,
-    GadgetState,
     Plain,
+    RebuildableGadget,
     RegisteredGadget,
-    messages,
+    facts,
+    fields,
+    named,
     request,
+    state,
 )
 
 A = GadgetInputs(name="a", size=2, notes="mine")
 DRY = ApplyOptions(dry_run=True)
 PRICED = ApplyOptions(priced=True)
-
-
-def state(id: str = "7", mode: str | None = "live", **more: Any) -> GadgetState:
-    return GadgetState(id=id, mode=mode, **{"name": "a", "size": 2, **more})
-
-
-def named(**more: Any) -> Any:
-    """Inputs that need not describe the object whole."""
-    return declared(Gadget(), more).inputs
-
-
-def fields(outcome: Outcome) -> set[str]:
-    return set(outcome.diff.fields)
-
-
-def facts(outcome: Outcome) -> tuple[Any, ...]:
-    return outcome.action, outcome.changed, outcome.before, outcome.after, outcome.state
 
 
 # --- something new
@@ -79,7 +61,7 @@ def test_a_dry_run_shows_what_would_be_made_and_sends_nothing() -> None:
     gadget, step = Gadget(), request()
     planned = ensure(step, gadget, A, options=DRY)
     assert facts(planned) == ("created", True, None, {"name": "a", "size": 2, "notes": "mine"}, None)
-    assert (planned.cost, gadget.log, messages(step)) == (None, [], [])
+    assert (planned.cost, gadget.log, step.messages) == (None, [], [])
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -125,10 +107,10 @@ def test_a_dry_run_tells_that_the_balance_does_not_cover_the_price(
     price = Cost(Decimal("5.00"), "EUR", "one gadget", None if balance is None else Decimal(balance))
     step = request()
     ensure(step, Gadget(price=price), A, options=ApplyOptions(dry_run=True, priced=True))
-    assert messages(step) == told
+    assert step.messages == told
     step = request()
     ensure(step, Gadget(price=price), A, options=PRICED)  # the service refuses it
-    assert messages(step) == []
+    assert step.messages == []
 
 
 def test_what_is_taken_over_is_shown_and_approved_only_should_it_be_paid() -> None:
@@ -152,7 +134,7 @@ def test_missing_scopes_refuse_a_run_and_warn_a_dry_run() -> None:
         ensure(request(Client(scopes=())), Gadget(), A)
     step = request(Client(scopes=()))
     assert ensure(step, Gadget(), A, options=DRY).action == "created"
-    assert messages(step) == [f"warning: {lacks}. Next: give it that scope, or use another key"]
+    assert step.messages == [f"warning: {lacks}. Next: give it that scope, or use another key"]
 
 
 def test_what_a_new_object_needs_is_asked_for_only_when_one_is_made() -> None:
@@ -230,6 +212,7 @@ def test_what_costs_nothing_to_replace_is_deleted_and_made_again(sized: bool) ->
     gadget = Gadget(there, made_as="8", replacement="free")
     planned = ensure(request(), gadget, inputs, options=DRY)
     assert (planned.action, planned.before, planned.state) == ("replaced", there.shown(), None)
+    assert planned.diff.replaces == (("size",) if sized else ("key",))
     assert planned.after == ({"name": "a", "size": 3} if sized else {"name": "a", "size": 2, "key": "new"})
     assert gadget.log == []
     done = ensure(request(), gadget, inputs)
@@ -239,13 +222,14 @@ def test_what_costs_nothing_to_replace_is_deleted_and_made_again(sized: bool) ->
     assert (done.state.id, done.diff.replaces) == ("8", ("size",) if sized else ("key",))
 
 
-def test_a_replacement_need_not_be_waited_for() -> None:
+@pytest.mark.parametrize(("wait", "id"), [(False, "order-8"), (True, "8")])
+def test_a_replacement_need_not_be_waited_for(wait: bool, id: str) -> None:
     gadget = Gadget(state(), made_as="order-8", replacement="free")
     inputs = GadgetInputs(name="a", size=3)
-    done = ensure(request(), gadget, inputs, options=ApplyOptions(wait=False))
-    assert gadget.log == ["delete 7", "create a 3"]
+    done = ensure(request(), gadget, inputs, options=ApplyOptions(wait=wait))
+    assert gadget.log[:2] == ["delete 7", "create a 3"]
     assert done.state is not None
-    assert done.state.id == "order-8"
+    assert done.state.id == id
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -280,20 +264,39 @@ def test_what_cannot_be_changed_yet_is_a_warning() -> None:
     assert facts(outcome)[:2] == ("unchanged", False)
     assert (outcome.before, outcome.after) == (state(notes="old").shown(),) * 2
     assert not outcome.diff
-    assert messages(step) == [
+    assert step.messages == [
         "warning: registered gadget a: notes cannot be set yet, since it is on its way. Next: run again later"
     ]
     assert gadget.log == []
 
 
+def test_what_the_declaration_forbids_changes_nothing() -> None:
+    gadget = RebuildableGadget(state(key="old", notes="old"))
+    inputs = GadgetInputs(name="a", size=2, key="new", policy="forbid", notes="new")
+    with pytest.raises(Unchangeable, match=r"^rebuildable gadget a: key differs, and rebuild is 'forbid'"):
+        ensure(request(), gadget, inputs)
+    assert gadget.log == []
+
+
+def test_a_difference_without_effect_is_remarked() -> None:
+    gadget = RebuildableGadget(state(key="old"))
+    outcome = ensure(request(), gadget, GadgetInputs(name="a", size=2, key="new"))
+    assert outcome.action == "unchanged"
+    assert [remark.partition(" is ")[0] for remark in outcome.diff.remarks] == ["key has changed and"]
+
+
 # --- something on its way
 
-ORDER = state("order-7")
+ORDER = state("order-7", image="old", months=1)
+CAME = state(image="old", months=1)
 
 
 @pytest.mark.parametrize(
     ("inputs", "action"),
-    [(A, "updated"), (GadgetInputs(name="a", size=2, months=3, key="k", policy="x"), "unchanged")],
+    [
+        (A, "updated"),
+        (GadgetInputs(name="a", size=3, months=3, image="new", zone="z", policy="x"), "unchanged"),
+    ],
 )
 def test_what_is_on_its_way_is_waited_for_and_then_as_declared(inputs: Any, action: str) -> None:
     gadget = Gadget(ORDER)
@@ -303,16 +306,17 @@ def test_what_is_on_its_way_is_waited_for_and_then_as_declared(inputs: Any, acti
     assert gadget.log == []
     if action == "updated":
         assert planned.diff.fields == {"notes"}
+        now = CAME.model_copy(update={"notes": "mine"})
         done = ensure(request(), gadget, inputs)
         assert gadget.log == ["settle order-7"]
-        assert facts(done) == (action, True, ORDER.shown(), state(notes="mine").shown(), state(notes="mine"))
+        assert facts(done) == (action, True, ORDER.shown(), now.shown(), now)
         assert done.diff.fields == {"notes"}
 
 
 def test_what_came_as_declared_is_shown_as_it_came() -> None:
     done = ensure(request(), gadget := Gadget(ORDER), GadgetInputs(name="a", size=2))
     assert gadget.log == ["settle order-7"]
-    assert facts(done) == ("unchanged", False, state().shown(), state().shown(), state())
+    assert facts(done) == ("unchanged", False, CAME.shown(), CAME.shown(), CAME)
 
 
 def test_what_differs_when_it_came_is_changed() -> None:
@@ -328,121 +332,3 @@ def test_without_waiting_what_is_on_its_way_is_left_alone(dry_run: bool) -> None
     assert facts(outcome) == ("unchanged", False, ORDER.shown(), ORDER.shown(), ORDER)
     assert gadget.log == []
     assert not outcome.diff
-
-
-# --- by its id
-
-
-def test_an_object_is_found_by_its_id_and_renamed() -> None:
-    gadget = Gadget(state(name="old"))
-    done = ensure(request(), gadget, GadgetInputs(name="a", size=2), id="7")
-    assert (done.action, fields(done)) == ("updated", {"name"})
-    assert gadget.log == ["read 7 'a'", "update 7: name"]  # compared as declared
-
-
-def test_an_id_that_names_nothing_is_refused() -> None:
-    for gadget in (Gadget(), Gadget(state("8")), Gadget(replacement="free")):
-        with pytest.raises(NoSuchObject) as caught:
-            ensure(request(), gadget, A, id="7")
-        assert str(caught.value) == (
-            "there is no gadget with id 7 on this account. Next: correct the id, or leave it out to create "
-            "one"
-        )
-    with pytest.raises(NoSuchObject):
-        ensure(request(), Gadget(state("8"), replacement="free"), named(size=2), id="7")
-
-
-def test_a_replacement_has_another_id_and_is_found_by_its_name() -> None:
-    gadget = Gadget(state("8"), replacement="free")
-    assert ensure(request(), gadget, GadgetInputs(name="a", size=2), id="7").action == "unchanged"
-
-
-@pytest.mark.parametrize("dry_run", [False, True])
-def test_no_object_takes_the_name_of_another(dry_run: bool) -> None:
-    gadget = Gadget(state(name="old"), state("8"))
-    with pytest.raises(ResourceConflict) as caught:
-        ensure(
-            request(), gadget, GadgetInputs(name="a", size=2), id="7", options=ApplyOptions(dry_run=dry_run)
-        )
-    assert caught.value.id == "8"
-    assert str(caught.value) == (
-        "gadget 7 cannot become 'a': gadget 8 already has that name; nothing was changed. Next: choose "
-        "another name, or delete gadget 8 first"
-    )
-    assert gadget.log == ["read 7 'a'"]
-
-
-def test_another_object_of_the_name_is_no_obstacle_to_other_changes() -> None:
-    gadget = Gadget(state("8"), state())
-    assert ensure(request(), gadget, A, id="7").action == "updated"
-    assert gadget.fresh == [False]  # only read, not searched for
-
-
-# --- not having it
-
-
-@pytest.mark.parametrize("id", [None, "7"])
-def test_what_is_not_wanted_is_deleted(id: str | None) -> None:
-    gadget, client = Gadget(state()), Client()
-    planned = ensure_absent(request(client), gadget, A, id=id, options=DRY)
-    assert facts(planned) == ("deleted", True, state().shown(), None, None)
-    assert "delete 7" not in gadget.log
-    done = ensure_absent(request(client), gadget, A, id=id)
-    assert facts(done) == ("deleted", True, state().shown(), None, None)
-    assert gadget.log[-1] == "delete 7"
-    assert gadget.fresh == [True, True]  # never concluded from what was seen earlier
-
-
-@pytest.mark.parametrize("replacement", ["ordered", "free"])
-def test_what_is_gone_already_needs_nothing(replacement: Literal["ordered", "free"]) -> None:
-    for gadget, id in (
-        (Gadget(replacement=replacement), None),
-        (Gadget(state("8"), replacement=replacement), "7"),
-    ):
-        gone = ensure_absent(request(), gadget, A, id=id)
-        assert facts(gone) == ("unchanged", False, None, None, None)
-        assert "delete 8" not in gadget.log
-
-
-def test_an_id_of_an_object_of_another_name_is_refused() -> None:
-    gadget = Gadget(state(name="b"))
-    with pytest.raises(ResourceError) as caught:
-        ensure_absent(request(), gadget, A, id="7")
-    assert str(caught.value) == (
-        "the gadget with id 7 has name 'b', not 'a'; nothing was removed. Next: correct the id, or leave "
-        "name out"
-    )
-    assert "delete 7" not in gadget.log
-    ensure_absent(request(), gadget, named(size=2), id="7")
-    assert gadget.log[-1] == "delete 7"
-
-
-def test_what_a_registry_holds_stays_and_is_said_to() -> None:
-    gadget, step = RegisteredGadget(state()), request()
-    assert facts(ensure_absent(step, gadget, A)) == ("unchanged", False, None, None, None)
-    assert messages(step) == [
-        "warning: registered gadget a stays on the account: it cannot be deleted via the API; auto-renew is "
-        "off"
-    ]
-    assert gadget.log == []
-    gadget.released = False
-    assert ensure_absent(request(), gadget, A).action == "deleted"
-    assert gadget.log == ["delete 7"]
-
-
-def test_without_a_natural_key_only_an_id_names_an_object() -> None:
-    plain = Plain(state())
-    assert ensure_absent(request(), plain, A).action == "unchanged"
-    assert ensure_absent(request(), plain, GadgetInputs(name="b", size=2), id="7").action == "deleted"
-    assert plain.log == ["delete"]
-
-
-# --- what is only known later
-
-
-def test_a_new_object_is_predicted_from_what_is_known() -> None:
-    found = apply.predict_create(Gadget(), {"name": "a"}, {"size", "password"})
-    assert facts(found) == ("created", True, None, {"name": "a"}, None)
-    with pytest.raises(InvalidInput) as caught:
-        apply.predict_create(Gadget(), {"size": 2}, ())
-    assert str(caught.value) == "gadget is not valid: name: is required. Next: correct name"

@@ -10,13 +10,9 @@ import pytest
 from pulumi_hosting.planning import apply
 from pulumi_hosting.session.errors import ResourceError, WrongMode
 from pulumi_hosting.session.request import Request
-from tests.planning.gadgets import ME, Client, Gadget, GadgetInputs, GadgetState, Plain, messages, request
+from tests.planning.gadgets import ME, Client, Gadget, GadgetInputs, GadgetState, Plain, request, state
 
 A = GadgetInputs(name="a", size=2, notes="mine")
-
-
-def state(id: str = "7", mode: str | None = "live", **more: Any) -> GadgetState:
-    return GadgetState(id=id, mode=mode, **{"name": "a", "size": 2, **more})
 
 
 # --- create
@@ -169,6 +165,7 @@ def test_an_object_is_read_as_it_is_and_keeps_its_mode() -> None:
     assert apply.read(request(), gadget, state()) == state(notes="now")
     assert apply.read(request(), gadget, state("7", None)) == state(notes="now")
     assert gadget.log == ["read 7 'a'", "read 7 'a'"]
+    assert apply.read(request(declared_mode="test"), gadget, state()) == state(notes="now")  # it may look
     testing = request(Client(is_test_key=True))
     assert apply.read(testing, gadget, state("97", None)) == state("97", "test")
     assert apply.read(testing, gadget, state("7", "test")) == state("7", "test", notes="now")
@@ -192,7 +189,9 @@ def test_what_was_simulated_and_cannot_be_read_back_stays_as_recorded(
     gadget, step = Gadget(sandbox=sandbox), request(Client(is_test_key=True))
     recorded = state("7", "test")
     assert apply.read(step, gadget, recorded) is recorded
-    assert (gadget.log, messages(step)) == ([], [])
+    by_id = state("97", None)
+    assert apply.read(step, gadget, by_id) is by_id
+    assert (gadget.log, step.messages) == ([], [])
 
 
 def test_what_a_test_key_may_not_read_stays_as_last_known() -> None:
@@ -200,7 +199,7 @@ def test_what_a_test_key_may_not_read_stays_as_last_known() -> None:
     last = state()
     assert apply.read(step, gadget, last) is last
     assert gadget.log == []
-    assert messages(step) == ["gadget 7 cannot be read with a test key: using the last known state"]
+    assert step.messages == ["gadget 7 cannot be read with a test key: using the last known state"]
     assert apply.read(request(), gadget, last) == state(notes="now")
     listed = Gadget(state(notes="now"))
     assert apply.read(request(Client(is_test_key=True)), listed, last) == state(notes="now")
@@ -232,10 +231,12 @@ def test_an_update_sends_the_fields_and_keeps_the_mode() -> None:
 
 def test_what_was_simulated_and_cannot_be_read_back_changes_in_the_record() -> None:
     gadget, step = Gadget(sandbox="recorded"), request(Client(is_test_key=True))
-    fields = frozenset({"notes", "months"})
+    fields = frozenset({"notes", "policy"})
     assert apply.update(step, gadget, state("7", "test"), A, fields) == state("7", "test", notes="mine")
     assert gadget.log == []
-    assert messages(step) == ["gadget 7 was simulated, and so is its change"]
+    assert step.messages == ["gadget 7 was simulated, and so is its change"]
+    by_id = apply.update(step, gadget, state("97", None), A, fields)
+    assert (by_id.notes, gadget.log) == ("mine", [])
 
 
 def test_a_deletion_is_sent_to_an_account_that_answers() -> None:
@@ -248,7 +249,9 @@ def test_what_was_only_recorded_is_deleted_without_a_request() -> None:
     gadget, step = Gadget(sandbox="recorded"), request(Client(is_test_key=True))
     apply.delete(step, gadget, state("7", "test"))
     assert gadget.log == []
-    assert messages(step) == ["gadget 7 was simulated: there is nothing to remove"]
+    assert step.messages == ["gadget 7 was simulated: there is nothing to remove"]
+    apply.delete(step, gadget, state("97", None))
+    assert gadget.log == []
     listed = Gadget(state("97", "test"))
     apply.delete(step, listed, state("97", "test"))
     assert listed.log == ["delete 97"]

@@ -3,7 +3,7 @@
 mutmut makes the mutants and runs them. The areas stand in ``pyproject.toml``. The survivors that no test can
 notice, or should, stand in ``explained.toml`` beside this file, each with its reason; the percentage counts
 the others only. Everything mutmut makes is in ``build/mutation/<area>``; a second run goes on where the first
-was, and tries the survivors again. Delete the folder to begin anew.
+was, and tries the survivors again. Delete the folder to start over.
 """
 
 import fnmatch

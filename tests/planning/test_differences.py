@@ -173,7 +173,7 @@ def test_the_declaration_says_what_a_change_does(
     assert ([*later.fields], later.replaces) == (["key"], replaces)
 
 
-def test_what_is_kept_is_remarked_until_all_is_made_anew() -> None:
+def test_what_is_kept_is_remarked_unless_all_is_installed() -> None:
     gadget, olds = RebuildableGadget(), {**OLDS, **KEY, "image": "a"}
     kept = diff(gadget, olds, {**SAME, "key": "new", "last": "x"})
     assert kept.fields == {"last"}

@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Row)
 @dataclass(slots=True)
 class Call:
     """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it
-    from.
+    from. ``operation`` is set by its step, ``key`` and ``account`` by authentication.
     """
 
     store: Store
@@ -34,8 +34,10 @@ class Call:
     now: float
     request_id: str = ""
     request_log: RequestLog | None = None
-    _operation: Operation | None = None
-    _key: Key | None = None
+    operation: Operation = field(init=False)
+    key: Key = field(init=False)
+    account: Account = field(init=False)
+    known_key: Key | None = None
     raw_ids: dict[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
@@ -52,26 +54,6 @@ class Call:
     @property
     def dialect(self) -> str:
         return self.store.service.dialect
-
-    @property
-    def operation(self) -> Operation:
-        if self._operation is None:
-            raise RuntimeError("the operation is not known before its step")
-        return self._operation
-
-    @property
-    def key(self) -> Key:
-        if self._key is None:
-            raise RuntimeError("the key is not known before its step")
-        return self._key
-
-    @property
-    def known_key(self) -> Key | None:
-        return self._key
-
-    @property
-    def account(self) -> Account:
-        return self.store.accounts[self.key.account_id]
 
     @property
     def simulated(self) -> bool:

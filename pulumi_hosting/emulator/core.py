@@ -158,14 +158,16 @@ class Core:
     def _record(self, request: Request, now: float) -> RequestLog:
         number = self.store.count("id:requests")
         request_log = RequestLog.new(
-            id=number,
-            seq=number,
-            method=request.method,
-            path=request.path,
-            query=request.query,
-            headers=dict(request.headers),
-            body=request.body.decode("utf-8", "replace"),
-            at=now,
+            {
+                "id": number,
+                "seq": number,
+                "method": request.method,
+                "path": request.path,
+                "query": request.query,
+                "headers": dict(request.headers),
+                "body": request.body.decode("utf-8", "replace"),
+                "at": now,
+            }
         )
         self.store.requests.append(request_log)
         return request_log

@@ -58,6 +58,8 @@ def emit(
     resource: str,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
+    if not store.subscriptions:
+        return
     receivers = subscribers(store, account_id, type)
     if not receivers:
         return

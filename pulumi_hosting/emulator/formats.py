@@ -47,5 +47,5 @@ def format_seconds(value: float) -> str:
 
 
 def uuid4_from_bytes(raw: bytes) -> str:
-    text = bytes((*raw[:6], raw[6] & 0x0F | 0x40, raw[7], raw[8] & 0x3F | 0x80, *raw[9:16])).hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    text = raw[:16].hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[raw[8] >> 4 & 3]}{text[17:20]}-{text[20:]}"

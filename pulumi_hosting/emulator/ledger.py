@@ -2,8 +2,8 @@
 movements.
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from pulumi_hosting.emulator import events
 from pulumi_hosting.emulator.formats import format_money
@@ -12,8 +12,7 @@ from pulumi_hosting.emulator.rows import Account, Invoice, Movement
 from pulumi_hosting.emulator.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """The origin of a movement: the operation, ``billing`` or ``control``, and its request and key if it has
     them.
     """

@@ -100,7 +100,7 @@ def apply_faults(call: Call) -> Response | None:
 
 
 def find_operation(call: Call) -> None:
-    call._operation, call.raw_ids = route(call.request.method, call.request.path)
+    call.operation, call.raw_ids = route(call.request.method, call.request.path)
 
 
 def check_service_enabled(call: Call) -> None:
@@ -136,7 +136,8 @@ def authenticate(call: Call) -> None:
                 "too many requests with invalid keys from this address",
             )
         raise ApiError("invalid_token", headers={"WWW-Authenticate": "Bearer"})
-    call._key = key
+    call.key = call.known_key = key
+    call.account = call.store.accounts[key.account_id]
     if call.request_log is not None:
         call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:

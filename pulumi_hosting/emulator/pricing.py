@@ -8,11 +8,11 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulumi_hosting.emulator import dialects, periods, price_list
 from pulumi_hosting.emulator.formats import CENT, format_money, format_timestamp
-from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Server, Tariff
+from pulumi_hosting.emulator.rows import GONE, Account, Address, Domain, Invoice, Server, Tariff
 from pulumi_hosting.emulator.store import Store
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
@@ -23,8 +23,7 @@ def cents(value: Decimal) -> Decimal:
     return value.quantize(CENT, ROUND_HALF_UP)
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(NamedTuple):
     base: Decimal
     total: Decimal
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
@@ -40,7 +39,9 @@ def volume_percent(store: Store, account: Account) -> Decimal:
     """The volume discount for one more server of the account."""
     living = 1
     for server in store.of(Server, account.id).values():
-        living += not (server.is_gone or server.is_sandbox)
+        # Run for every server of an account in every order, so without calls of is_gone and is_sandbox.
+        if server.owner_key_id is None and server.status not in GONE:
+            living += 1
         if living >= VOLUME_PERCENT[0][0]:
             break
     return next((percent for least, percent in VOLUME_PERCENT if living >= least), Decimal(0))
@@ -59,7 +60,8 @@ def promo_problem(account: Account, code: str) -> str | None:
 
 
 def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
-    total, taken = cents(base), []
+    base = total = cents(base)
+    taken = []
     for type, percent in percents:
         if not percent:
             continue
@@ -67,7 +69,7 @@ def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
         if amount:
             taken.append((type, percent, amount))
             total -= amount
-    return Price(cents(base), total, tuple(taken))
+    return Price(base, total, tuple(taken))
 
 
 def price(

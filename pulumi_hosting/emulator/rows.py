@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
 # Marks a row changed since it was written to a file; not a column.
 CHANGED = "+changed"
+# The statuses of a server that has ended.
+GONE = frozenset(("cancelled", "terminated"))
 
 
 @dataclass
@@ -30,22 +32,22 @@ class Row:
     if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise allow any attribute
 
         def __setattr__(self, name: str, value: Any) -> None:
-            self.__dict__[name] = value
-            self.__dict__[CHANGED] = True
+            columns = self.__dict__
+            columns[name] = value
+            columns[CHANGED] = True
 
     @classmethod
-    def new(cls, **columns: Any) -> Self:
-        """A new row. A request makes up to ten of them, so no column is set one by one."""
+    def new(cls, columns: dict[str, Any]) -> Self:
+        """A new row. A request makes up to ten of them, so all columns are set at once."""
         shape = cls.__dict__.get("shape") or _shape(cls)
-        row = object.__new__(cls)
-        made = row.__dict__
-        made.update(shape.defaults)
-        for name, make in shape.factories:
-            made[name] = make()
-        made.update(columns)
+        made = shape.defaults | columns
         if len(made) != len(shape.defaults) or not shape.required <= columns.keys():
             raise TypeError(f"{cls.__name__} has other columns than {', '.join(columns)}")
-        made[CHANGED] = True
+        for name, make in shape.factories:
+            if name not in columns:
+                made[name] = make()
+        row = object.__new__(cls)
+        object.__setattr__(row, "__dict__", made)
         return row
 
     def take_change(self) -> dict[str, Any] | None:
@@ -67,8 +69,8 @@ class Row:
 
 
 class Shape(NamedTuple):
-    """All columns in their order with their defaults, those with a default factory, and those that must
-    be given.
+    """All columns in their order with their defaults and the mark of a change, the columns with a default
+    factory, and those that must be given.
     """
 
     defaults: dict[str, Any]
@@ -80,7 +82,9 @@ def _shape(kind: type[Row]) -> Shape:
     columns = fields(kind)
     made = [(item.name, item.default_factory) for item in columns if item.default_factory is not MISSING]
     required = {item.name for item in columns if item.default is MISSING} - {name for name, _ in made}
-    kind.shape = Shape({item.name: item.default for item in columns}, made, frozenset(required))
+    # None where there is no default, so that the collector has nothing to follow from a row of plain values.
+    plain = {item.name: None if item.default is MISSING else item.default for item in columns}
+    kind.shape = Shape(plain | {CHANGED: True}, made, frozenset(required))
     return kind.shape
 
 
@@ -193,7 +197,7 @@ class Server(Row):
 
     @property
     def is_gone(self) -> bool:
-        return self.status in ("cancelled", "terminated")
+        return self.status in GONE
 
 
 @dataclass

@@ -3,6 +3,7 @@ interface.
 """
 
 import ipaddress
+import socket
 from decimal import Decimal
 from typing import Any
 
@@ -13,9 +14,10 @@ from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.rows import Account, Address, Invoice, Server, Tariff
 from pulumi_hosting.emulator.store import Store
 
-# RFC 2544 (benchmarking) and RFC 3849 (documentation) addresses: no real machine has one.
-IPV4_SPACE = ipaddress.ip_network("198.18.0.0/15")
-IPV6_SPACE = ipaddress.ip_network("2001:db8::/32")
+# Of 198.18.0.0/15 (RFC 2544, benchmarking) and 2001:db8::/32 (RFC 3849, documentation): no real machine has
+# such an address.
+FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
+FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
 # Tasks that are dropped with their server.
 PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
@@ -52,7 +54,10 @@ def new_address(
     price: Decimal | None = None,
 ) -> Address:
     number = store.count(f"ipv{version}")
-    text = str(IPV4_SPACE[256 + number]) if version == 4 else str(IPV6_SPACE[(number << 64) + 1])
+    if version == 4:
+        text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
+    else:
+        text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
     return store.make(
         Address,
         server_id=server.id,

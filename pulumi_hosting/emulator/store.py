@@ -116,13 +116,14 @@ class Store:
         return sha256(f"{self.seed}:{label}:{self.count('random:' + label)}".encode()).digest()
 
     def token(self, label: str, length: int) -> str:
-        """A random string of letters and digits."""
-        raw = self.random(label) + self.random(label)
-        return base64.b32encode(raw).decode().lower().rstrip("=")[:length]
+        """A random string of letters and digits, at most 51."""
+        # Five bytes are eight characters; no more are encoded than are shown.
+        raw = self.random(label)[: -(-length * 5 // 8)]
+        return base64.b32encode(raw).decode().lower()[:length]
 
     def password(self) -> str:
         """A root password by the rules of the API: letters and at least one digit."""
-        return f"{self.token('password', 17)}A7#"
+        return f"{self.random('password').hex()[:17]}A7#"
 
     # --- rows
 
@@ -131,8 +132,9 @@ class Store:
 
     def make(self, kind: type[T], *, id: int | None = None, **columns: Any) -> T:
         """A new row, not yet added to the store."""
-        id = self.new_id(kind) if id is None else id
-        return kind.new(id=id, seq=self.count("seq"), **columns)
+        columns["id"] = self.new_id(kind) if id is None else id
+        columns["seq"] = self.count("seq")
+        return kind.new(columns)
 
     def add(self, row: T) -> T:
         self.tables[row.kind][row.id] = row

@@ -146,11 +146,14 @@ def check_body(operation: Operation, data: Any) -> Any:
     except ValidationError as error:
         raise refusal(error, operation) from error
     # The models use None for a field that is left out; in JSON only few fields may be null.
-    nulls = [
-        name for name, value in data.items() if value is None and name not in NULLABLE.get(operation.id, ())
-    ]
-    if nulls:
-        raise invalid(**dict.fromkeys(nulls, "wrong_type"))
+    if None in data.values():
+        nulls = [
+            name
+            for name, value in data.items()
+            if value is None and name not in NULLABLE.get(operation.id, ())
+        ]
+        if nulls:
+            raise invalid(**dict.fromkeys(nulls, "wrong_type"))
     return body
 
 

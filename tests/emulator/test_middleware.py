@@ -223,6 +223,6 @@ def test_a_call_knows_its_key_and_operation_only_after_their_steps(account: Acco
     from pulumi_hosting.emulator.messages import Request
 
     call = Call(account.core.store, account.core.scheduler, Request("GET", "/me"), 0.0)
-    for name in ("key", "operation"):
-        with pytest.raises(RuntimeError, match="before its step"):
+    for name in ("key", "account", "operation"):
+        with pytest.raises(AttributeError, match=name):
             getattr(call, name)

@@ -1,0 +1,722 @@
+"""The windows of a key, step by step: what may be sent, what a response teaches, how long a wait is. All
+times are exact in binary.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic_core import from_json, to_json
+
+from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.client.rate_limit.window import (
+    DELETION,
+    POLL,
+    READ,
+    WRITE,
+    Count,
+    Facts,
+    Ticket,
+    Wait,
+    Window,
+)
+from pulumi_hosting.client.rate_limit.windows import KeyWindows
+
+EPOCH = 1_700_000_000.0
+NOW = 1024.0
+SERVER, SEARCH, ADDRESSES = (
+    BY_ID[name] for name in ("get_server", "check_domain_availability", "list_server_ips")
+)
+
+
+def ticket(number: int = 1, priority: int = READ, **facts: Any) -> Ticket:
+    return Ticket(number, 7, priority, **{"joined": NOW, **facts})
+
+
+def sent(number: int = 1, granted: float = NOW, **facts: Any) -> Ticket:
+    return ticket(number, granted=granted, taken=True, **facts)
+
+
+def window(**facts: Any) -> Window:
+    """One whose end is known: ten requests, 30 seconds left."""
+    return Window(**{"limit": 10, "reset": NOW + 30, "confirmed": True, "parallel": 4, **facts})
+
+
+def values(some: Any, *names: str) -> tuple[Any, ...]:
+    return tuple(getattr(some, name) for name in names)
+
+
+# --- the queue
+
+
+@pytest.mark.parametrize(
+    ("priority", "waited", "rank"),
+    [
+        (DELETION, 0, (DELETION, 3)),
+        (DELETION, 1000, (DELETION, 3)),
+        (WRITE, 1000, (WRITE, 3)),
+        (READ, 119, (READ, 3)),
+        (READ, 120, (WRITE, 3)),
+        (READ, 1000, (WRITE, 3)),
+        (POLL, 0, (POLL, 3)),
+        (POLL, 120, (READ, 3)),
+        (POLL, 240, (WRITE, 3)),
+        (POLL, 480, (WRITE, 3)),
+    ],
+)
+def test_waiting_raises_a_priority_up_to_that_of_a_write(
+    priority: int, waited: float, rank: tuple[int, int]
+) -> None:
+    assert ticket(3, priority).rank(NOW + waited) == rank
+
+
+# --- one window
+
+
+def test_a_window_that_is_not_over_stays() -> None:
+    unknown, young = window(reset=None, counted=4), window(counted=4)
+    for one in (unknown, young):
+        one.roll(NOW + 29.5, NOW)
+        assert values(one, "counted", "confirmed", "rolled") == (4, True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("late", "reset", "last", "parallel"),
+    [(0, 90, (3, 2), 4), (59.5, 90, (3, 2), 4), (60, 150, (0, 0), 1), (150, 210, (0, 0), 1)],
+)
+def test_the_next_window_begins_with_the_end_of_the_last(
+    late: float, reset: float, last: tuple[int, int], parallel: int
+) -> None:
+    one = window(counted=5, own=3, foreign=2)
+    one.roll(NOW + 30 + late, NOW + 31)
+    assert values(one, "counted", "own", "foreign", "confirmed", "rolled") == (0, 0, 0, False, NOW + 31)
+    assert one.reset == NOW + reset
+    assert (one.last_own, one.last_foreign) == last
+    assert one.parallel == parallel
+
+
+def is_open(one: Window, service_now: float = NOW) -> bool:
+    return one.is_open(ticket(9), NOW, service_now)
+
+
+def test_nothing_is_sent_while_a_window_is_blocked() -> None:
+    assert not is_open(window(blocked=NOW + 0.5))
+    assert is_open(window(blocked=NOW))
+
+
+def test_a_service_without_limits_is_sent_everything() -> None:
+    assert is_open(window(silent=True, counted=10))
+
+
+@pytest.mark.parametrize(("counted", "expected"), [(9, True), (10, False)])
+def test_a_request_needs_room(counted: int, expected: bool) -> None:
+    assert is_open(window(counted=counted)) is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "ages", "expected"),
+    [
+        ({}, [0, 0, 0], True),
+        ({}, [0, 0, 0, 0], False),
+        ({}, [0, 0, 0, 0.5], False),  # of the same round
+        ({}, [0, 0, 0, 0.625], True),
+        ({"confirmed": False}, [], True),
+        ({"confirmed": False}, [0], False),  # one finds out
+        ({"confirmed": False}, [0.5], False),
+        ({"confirmed": False}, [0.625], True),
+        ({"confirmed": False, "rolled": NOW - 0.25}, [0.25], False),
+        ({"confirmed": False, "rolled": NOW - 0.25}, [0.375], True),  # sent before the window began
+        ({"reset": None, "confirmed": False}, [], True),
+        ({"reset": None, "confirmed": False}, [0], False),
+    ],
+)
+def test_few_are_sent_at_once(facts: dict[str, Any], ages: list[float], expected: bool) -> None:
+    one = window(**facts)
+    one.sent = [sent(number, NOW - age) for number, age in enumerate(ages)]
+    assert is_open(one) is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "pending", "free"),
+    [
+        ({}, [], 10),
+        ({"counted": 4}, [], 6),
+        ({"counted": 4}, [NOW, NOW - 5], 4),
+        ({"counted": 4, "seen": NOW}, [NOW, NOW - 10, NOW - 9.5], 4),  # what was granted before is counted
+        ({"counted": 4, "kept": 1}, [], 5),
+        ({"limit": 1, "kept": 1}, [], 1),  # too few to keep one
+        ({"limit": 2, "kept": 1}, [], 1),
+    ],
+)
+def test_room_is_what_is_neither_counted_nor_on_its_way_nor_kept(
+    facts: dict[str, Any], pending: list[float], free: int
+) -> None:
+    one = window(**facts)
+    one.sent = [sent(number, granted) for number, granted in enumerate(pending)]
+    assert one.free(ticket(9), NOW, NOW) == free
+
+
+@pytest.mark.parametrize(
+    ("facts", "priority", "service_now", "kept"),
+    [
+        ({}, READ, NOW, 1),
+        ({}, WRITE, NOW, 1),
+        ({}, DELETION, NOW, 0),
+        ({"reset": None}, READ, NOW, 0),
+        ({}, READ, NOW + 25, 1),
+        ({}, READ, NOW + 25.5, 0),  # the last moment
+    ],
+)
+def test_a_slot_is_kept_for_deletions(
+    facts: dict[str, Any], priority: int, service_now: float, kept: int
+) -> None:
+    one = window(kept=1, **facts)
+    assert 10 - one.free(ticket(9, priority), NOW, service_now) == kept
+
+
+@pytest.mark.parametrize(
+    ("seen", "joined", "others", "kept"),
+    [
+        (NOW - 0.5, NOW - 2, 0, 0),
+        (NOW - 0.25, NOW - 2, 0, 1),
+        (NOW - 2, NOW - 0.5, 0, 0),
+        (NOW - 2, NOW - 0.25, 0, 1),
+        (NOW - 2, NOW - 2, 1, 1),
+    ],
+)
+def test_the_slot_is_the_only_waiters(seen: float, joined: float, others: int, kept: int) -> None:
+    one, mine = window(kept=1, seen=seen), ticket(9, joined=joined)
+    one.waiting = [mine, *(ticket(number) for number in range(others))]
+    assert 10 - one.free(mine, NOW, NOW) == kept
+    one.waiting = [mine]
+    one.sent = [sent(granted=NOW)]
+    assert 9 - one.free(mine, NOW, NOW) == 1  # another request is on its way
+
+
+def test_tickets_are_granted_in_the_order_of_the_queue_as_many_as_may_be_sent() -> None:
+    one = window(parallel=2)
+    one.waiting = [ticket(1), ticket(2, POLL), ticket(3, WRITE), ticket(4)]
+    one.grant(NOW, NOW)
+    assert [found.number for found in one.sent] == [3, 1]
+    assert [found.number for found in one.waiting] == [2, 4]
+    assert [values(found, "granted", "taken", "alone") for found in one.sent] == [(NOW, False, False)] * 2
+    assert one.own == 2
+
+
+def test_a_request_is_alone_until_another_is_granted() -> None:
+    one = window()
+    one.waiting = [ticket(1)]
+    one.grant(NOW, NOW)
+    assert one.sent[0].alone is True
+    one.waiting = [ticket(2)]
+    one.grant(NOW, NOW)
+    assert [found.alone for found in one.sent] == [False, False]
+
+
+def test_a_window_that_is_over_is_left_before_tickets_are_granted() -> None:
+    one = window(counted=10)
+    one.waiting = [ticket(1)]
+    one.grant(NOW, NOW + 30)
+    assert (one.rolled, len(one.sent)) == (NOW, 1)
+
+
+@pytest.mark.parametrize(
+    ("granted", "may_be_counted", "expected"),
+    [
+        (NOW, False, (5, 2)),
+        (NOW, True, (6, 3)),
+        (NOW - 10, True, (5, 3)),  # the response that was seen has counted it
+        (NOW - 9.5, True, (6, 3)),
+    ],
+)
+def test_a_request_without_a_response_may_have_been_counted(
+    granted: float, may_be_counted: bool, expected: tuple[int, int]
+) -> None:
+    one = window(counted=5, own=3, seen=NOW)
+    lost = sent(granted=granted)
+    one.sent = [sent(2), lost]
+    one.forget(lost, may_be_counted=may_be_counted)
+    assert [found.number for found in one.sent] == [2]
+    assert (one.counted, one.own) == expected
+
+
+# --- what a response teaches a window
+
+LEARNT = ("reset", "confirmed", "counted", "own", "foreign", "seen", "parallel")
+RESET = int(NOW) + 30
+
+
+def learn(one: Window, remaining: int, reset: int, found: Ticket | None, **more: Any) -> float | None:
+    return one.learn(Count(10, remaining, reset), found, **{"refused": False, **more})
+
+
+def test_the_first_response_shows_the_window() -> None:
+    one = window(reset=None, confirmed=False, parallel=1, own=1, silent=True, limit=99)
+    one.sent = [sent(2), sent(3)]
+    assert learn(one, 7, RESET, sent()) is None
+    # three are ours: the one that was answered and the two on their way
+    assert values(one, *LEARNT) == (RESET, True, 3, 3, 0, NOW, 2)
+    assert (one.silent, one.limit) == (False, 10)
+
+
+def test_a_response_of_the_same_window_shows_what_was_counted_at_least() -> None:
+    one = window(counted=5, own=5)
+    assert learn(one, 7, RESET, sent()) is None
+    assert values(one, *LEARNT) == (RESET, True, 5, 5, 0, NOW, 5)
+    learn(one, 3, RESET, sent())
+    assert (one.counted, one.foreign) == (7, 2)
+    learn(one, 2, RESET, None)
+    assert (one.counted, one.foreign, one.seen) == (8, 3, NOW)
+
+
+def test_a_request_that_was_alone_shows_exactly_what_was_counted() -> None:
+    one = window(counted=5, own=5, foreign=1)
+    learn(one, 7, RESET, sent(alone=True))
+    assert (one.counted, one.foreign) == (3, 1)
+
+
+def test_a_response_of_a_later_window_begins_it() -> None:
+    one = window(counted=9, own=9, foreign=3)
+    one.sent = [sent(2)]
+    assert learn(one, 8, RESET + 60, sent()) is None
+    assert values(one, "reset", "counted", "own", "foreign") == (RESET + 60, 2, 2, 0)
+
+
+def test_a_late_response_of_an_earlier_window_teaches_nothing() -> None:
+    one = window(counted=5, own=5)
+    assert learn(one, 9, RESET - 60, sent(granted=NOW)) is None
+    assert values(one, *LEARNT) == (RESET, True, 5, 5, 0, 0.0, 4)
+
+
+def test_a_service_that_was_set_back_is_believed_when_a_request_was_alone() -> None:
+    one = window(counted=9, own=9)
+    assert learn(one, 9, RESET - 20, sent(alone=True)) is None
+    assert values(one, "reset", "confirmed", "counted", "own") == (RESET - 20, True, 1, 1)
+
+
+def test_the_window_that_was_taken_to_begin_is_confirmed() -> None:
+    one = window(confirmed=False, counted=2, own=1)
+    assert learn(one, 7, RESET - 59, sent()) is None
+    assert values(one, "reset", "confirmed", "counted", "own", "foreign") == (RESET - 59, True, 3, 1, 2)
+    one = window(confirmed=False, counted=4, own=4)
+    learn(one, 7, RESET + 3, sent())
+    assert (one.reset, one.counted) == (RESET + 3, 4)
+
+
+@pytest.mark.parametrize("late", [0.0, 0.75])
+def test_a_window_that_ends_later_than_expected_is_reported(late: float) -> None:
+    one = window(confirmed=False, rolled=NOW)
+    assert learn(one, 1, RESET - 60, sent(granted=NOW + late)) == late
+    assert values(one, "reset", "confirmed", "counted", "seen") == (RESET - 60, True, 9, NOW + late)
+
+
+@pytest.mark.parametrize("found", [None, sent(granted=NOW - 0.5)])
+def test_a_late_response_does_not_put_off_the_window_that_has_begun(found: Ticket | None) -> None:
+    one = window(confirmed=False, rolled=NOW)
+    assert learn(one, 1, RESET - 60, found) is None
+    assert values(one, "reset", "confirmed", "counted", "seen") == (NOW + 30, False, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("parallel", "limit", "refused", "expected"),
+    [(4, 10, False, 5), (4, 10, True, 4), (10, 10, False, 10), (1, 0, False, 1)],
+)
+def test_each_response_lets_one_more_be_on_its_way(
+    parallel: int, limit: int, refused: bool, expected: int
+) -> None:
+    one = window(parallel=parallel)
+    one.learn(Count(limit, 0, RESET), sent(), refused=refused)
+    assert one.parallel == expected
+
+
+# --- the windows of a key
+
+
+def keys(**facts: Any) -> KeyWindows:
+    """Both clocks agree, and windows end on time."""
+    return KeyWindows(**{"offset": 0.0, "margin": 0.0, **facts})
+
+
+def normal(some: KeyWindows, **facts: Any) -> Window:
+    some.windows["normal"] = found = window(**facts)
+    return found
+
+
+def test_time_is_the_services_late_rather_than_early() -> None:
+    assert KeyWindows(offset=-EPOCH, margin=0.5).service_time(NOW) == EPOCH + NOW - 0.5
+    assert KeyWindows(margin=0.5).service_time(NOW) == NOW - 0.5
+    assert KeyWindows().margin == 0.05
+
+
+def test_tickets_are_numbered_and_wait_in_their_bucket() -> None:
+    some = keys()
+    first = some.join("normal", READ, 7, NOW)
+    second = some.join("expensive", WRITE, 8, NOW + 1)
+    assert values(first, "number", "pid", "priority", "joined") == (1, 7, READ, NOW)
+    assert values(second, "number", "pid", "priority", "joined") == (2, 8, WRITE, NOW + 1)
+    assert some.windows["normal"].waiting == [first]
+    assert some.windows["expensive"].waiting == [second]
+
+
+def test_a_ticket_that_comes_back_waits_with_its_old_number() -> None:
+    some = keys(last_number=3)
+    some.rejoin("normal", old := sent(9), NOW)
+    assert values(old, "number", "granted", "taken") == (9, None, False)
+    assert some.windows["normal"].waiting == [old]
+    assert some.join("normal", READ, 7, NOW).number == 10
+    some.rejoin("normal", sent(2), NOW)
+    assert some.last_number == 10
+
+
+def test_a_look_takes_the_ticket_once_and_keeps_when() -> None:
+    some = keys()
+    one = normal(some)
+    mine = some.join("normal", READ, 7, NOW)
+    assert some.look("normal", mine.number, 7, NOW) is mine
+    assert values(mine, "granted", "taken") == (NOW, True)
+    assert some.look("normal", mine.number, 7, NOW + 1) is mine
+    assert mine.granted == NOW
+    one.sent[0].taken = False  # granted by another process, and taken a moment later
+    some.look("normal", mine.number, 7, NOW + 2)
+    assert values(mine, "granted", "taken") == (NOW + 2, True)
+
+
+def test_a_ticket_of_another_process_or_number_is_not_known() -> None:
+    some = keys()
+    one = normal(some, counted=10)
+    one.sent, one.waiting = [sent(1)], [ticket(2)]
+    for number, pid in ((1, 8), (3, 7), (2, 8)):
+        assert some.look("normal", number, pid, NOW) is None
+    assert isinstance(some.look("normal", 2, 7, NOW), Wait)
+    assert some.look("normal", 1, 7, NOW) is one.sent[0]
+
+
+@pytest.mark.parametrize(
+    ("facts", "on_the_way", "ahead", "wait"),
+    [
+        # nothing is known: the first response is waited for
+        ({"reset": None, "confirmed": False}, [NOW], 0, Wait(0.02, 0, 0, 0)),
+        ({"reset": None, "confirmed": False}, [NOW], 3, Wait(0.02, 3, 0, 0)),
+        ({"reset": None, "confirmed": False, "blocked": NOW + 4}, [], 1, Wait(4, 1, 4, 4)),
+        # room, and others before
+        ({"parallel": 1}, [NOW], 0, Wait(0.02, 0, 0, 0)),
+        ({"parallel": 1}, [NOW], 5, Wait(0.03, 5, 0, 0)),
+        # full: the end of the window, and of more windows where many are before
+        ({"counted": 10}, [], 0, Wait(30.001, 0, 30, 30)),
+        ({"counted": 10}, [], 2, Wait(30.004, 2, 30, 30)),
+        ({"counted": 10}, [], 9, Wait(30.018, 9, 30, 30)),
+        ({"counted": 10}, [], 10, Wait(30.02, 10, 90, 30)),
+        ({"counted": 10, "kept": 1}, [], 9, Wait(30.018, 9, 90, 30)),
+        ({"counted": 12}, [], 10, Wait(30.02, 10, 90, 30)),
+        ({"counted": 10, "reset": NOW + 0.5}, [], 0, Wait(0.501, 0, 0.5, 0.5)),
+        # some room, and more before than it has
+        ({"counted": 8, "parallel": 1}, [NOW], 1, Wait(0.022, 1, 30, 0)),
+        ({"counted": 8, "parallel": 1}, [NOW], 11, Wait(0.042, 11, 90, 0)),
+        # a 429 holds up what has room, for longer than the window too
+        ({"blocked": NOW + 4}, [], 0, Wait(4.001, 0, 4, 4)),
+        ({"blocked": NOW + 4}, [], 3, Wait(4.006, 3, 4, 4)),
+        ({"counted": 10, "blocked": NOW + 40}, [], 0, Wait(40.001, 0, 40, 40)),
+        # the slot that is kept: the only waiter's soon, else everybody's in the last moment
+        ({"counted": 9, "kept": 1}, [], 0, Wait(0.5, 0, 30, 0)),
+        ({"counted": 9, "kept": 1}, [], 1, Wait(25, 1, 30, 0)),
+        ({"counted": 8, "kept": 1}, [NOW], 0, Wait(0.02, 0, 30, 0)),
+        ({"limit": 1, "kept": 1, "counted": 1}, [], 1, Wait(30.002, 1, 90, 30)),
+    ],
+)
+def test_how_long_a_wait_is(facts: dict[str, Any], on_the_way: list[float], ahead: int, wait: Wait) -> None:
+    some = keys()
+    one = normal(some, seen=NOW, **facts)
+    one.sent = [sent(100 + number, granted) for number, granted in enumerate(on_the_way)]
+    one.waiting = [ticket(50), *(ticket(number) for number in range(ahead)), ticket(60, POLL)]
+    if ahead == 0 and wait.seconds == 0.5:
+        one.waiting.pop()
+    found = some.look("normal", 50, 7, NOW)
+    assert isinstance(found, Wait)
+    assert found == pytest.approx(wait, abs=1e-9)
+
+
+def test_a_place_that_is_given_back_counts_for_nothing() -> None:
+    some = keys()
+    one = normal(some, own=2, counted=1)
+    one.sent, one.waiting = [sent(1), sent(2)], [ticket(3), ticket(4)]
+    some.leave("normal", 3, 7)
+    some.leave("normal", 4, 8)
+    assert [found.number for found in one.waiting] == [4]
+    some.leave("normal", 1, 8)
+    some.leave("normal", 2, 7)
+    assert ([found.number for found in one.sent], one.own, one.counted) == ([1], 1, 1)
+
+
+def test_a_request_that_was_lost_may_be_counted() -> None:
+    some = keys()
+    one = normal(some, own=2, counted=1)
+    one.sent = [sent(1), sent(2)]
+    some.lost("normal", 1, 8)
+    some.lost("normal", 3, 7)
+    some.lost("normal", 2, 7)
+    assert ([found.number for found in one.sent], one.own, one.counted) == ([1], 2, 2)
+
+
+# --- what a response teaches the windows of a key
+
+
+def answered(some: KeyWindows, mine: Ticket, facts: Facts, operation: Any = SERVER, **more: Any) -> str:
+    return some.answered(more.pop("bucket", "normal"), mine, operation, facts, more.pop("now", NOW), **more)
+
+
+def shown(remaining: int = 5, limit: int = 10, reset: int = RESET, **more: Any) -> Facts:
+    return Facts(Count(limit, remaining, reset), **{"date": NOW, **more})
+
+
+def test_a_response_is_taken_over_in_its_window() -> None:
+    some = keys()
+    one = normal(some, own=1)
+    one.sent = [mine := sent(1), other := sent(2)]
+    assert answered(some, sent(1), shown(4)) == "normal"
+    assert (one.sent, one.counted, one.own) == ([other], 6, 1)
+    assert mine.number == 1
+    assert answered(some, Ticket(2, 8, READ, NOW), shown(3)) == "normal"  # of another process
+    assert (one.sent, one.counted) == ([other], 7)
+
+
+def test_a_429_was_not_counted_as_our_own() -> None:
+    some = keys()
+    one = normal(some, own=3, counted=3)
+    one.sent = [sent(1)]
+    answered(some, sent(1), shown(0, refused=True))
+    assert values(one, "own", "counted", "foreign", "parallel") == (2, 10, 8, 4)
+    answered(some, sent(1), shown(0, refused=True))
+    assert one.own == 2  # it was forgotten before
+
+
+@pytest.mark.parametrize(("refused", "counted", "own"), [(False, 1, 1), (True, 0, 0)])
+def test_without_a_count_a_response_only_ends_its_request(refused: bool, counted: int, own: int) -> None:
+    some = keys()
+    one = normal(some, own=1)
+    one.sent = [sent(1)]
+    assert answered(some, sent(1), Facts(refused=refused)) == "normal"
+    assert values(one, "sent", "counted", "own", "silent") == ([], counted, own, False)
+    answered(some, sent(1), Facts())
+    assert values(one, "counted", "own") == (counted, own)
+
+
+def test_a_service_that_never_shows_a_count_has_no_limit() -> None:
+    some = keys()
+    one = normal(some, reset=None)
+    answered(some, sent(1), Facts())
+    assert one.silent
+    one.reset = NOW + 30
+    answered(some, sent(1), Facts())
+    assert one.silent
+
+
+def test_a_block_is_never_shortened_and_has_an_end() -> None:
+    some = keys()
+    one = normal(some)
+    answered(some, sent(1), shown(), block=20.0)
+    assert one.blocked == NOW + 20
+    answered(some, sent(1), shown(), block=10.0)
+    assert one.blocked == NOW + 20
+    answered(some, sent(1), shown())
+    assert one.blocked == NOW + 20
+    answered(some, sent(1), shown(), block=1e9)
+    assert one.blocked == NOW + 3600
+
+
+def test_a_window_that_is_over_is_left_before_a_response_is_read() -> None:
+    some = keys()
+    one = normal(some, own=4, foreign=2)
+    answered(some, sent(1), shown(9, reset=RESET + 60, date=NOW + 30), now=NOW + 30)
+    assert (one.last_own, one.last_foreign) == (4, 2)
+
+
+@pytest.mark.parametrize(("late", "margin"), [(0.25, 1.5), (2.0, 2.5), (9.0, 5.0)])
+def test_windows_that_end_late_are_waited_for_longer(late: float, margin: float) -> None:
+    some = keys(margin=1.0)
+    one = normal(some, confirmed=False, rolled=NOW)
+    one.sent = [sent(1, NOW + late)]
+    answered(some, sent(1), shown(0, reset=RESET - 60))
+    assert some.margin == margin
+
+
+@pytest.mark.parametrize(
+    ("offset", "date", "age", "expected"),
+    [
+        (None, NOW + 5, 0.0, -5),
+        (0.0, NOW + 5, 0.0, -5),  # the smallest difference is the truest
+        (0.0, NOW - 1, 0.0, 0),  # a Date has whole seconds
+        (0.0, NOW - 1.5, 0.0, 0),
+        (0.0, NOW - 1.75, 0.0, 1.75),  # a clock was set
+        (0.0, NOW - 1.75, 0.25, 0),  # the exchange took so long
+        (0.0, NOW - 2, 0.25, 2),
+        (0.0, NOW - 9, None, 0),  # how long it took is not known
+        (0.0, None, 0.0, 0),
+        (None, None, 0.0, NOW - (RESET - 60)),
+    ],
+)
+def test_the_clocks_are_compared(
+    offset: float | None, date: float | None, age: float | None, expected: float
+) -> None:
+    some = keys(offset=offset)
+    one = normal(some, reset=None)
+    one.sent = [] if age is None else [sent(1, NOW - age)]
+    answered(some, sent(1), shown(date=date))
+    assert some.offset == expected
+
+
+def test_without_date_and_count_nothing_is_known_of_the_clock() -> None:
+    some = keys(offset=None)
+    answered(some, sent(1), Facts())
+    assert some.offset is None
+
+
+# --- operations that the service counts elsewhere
+
+
+def buckets() -> KeyWindows:
+    some = keys()
+    some.windows = {name: window(limit=limit) for name, limit in (("normal", 120), ("expensive", 20))}
+    return some
+
+
+def test_an_operation_moves_to_the_bucket_of_the_limit_and_back() -> None:
+    some = buckets()
+    some.windows["normal"].sent = [sent(1)]
+    some.windows["normal"].own = 5
+    some.windows["expensive"].own = 2
+    assert some.bucket_of(SERVER, "normal") == "normal"
+    assert answered(some, sent(1), shown(4, 20)) == "expensive"
+    assert some.moved == {"get_server normal": "expensive"}
+    assert some.bucket_of(SERVER, "normal") == "expensive"
+    assert some.bucket_of(SERVER, "expensive") == "expensive"
+    assert some.bucket_of(SEARCH, "normal") == "normal"
+    assert [values(some.windows[name], "own", "counted", "limit") for name in ("normal", "expensive")] == [
+        (4, 0, 120),
+        (3, 16, 20),
+    ]
+    assert some.windows["normal"].sent == []
+    assert answered(some, sent(1), shown(100, 120), bucket="expensive") == "normal"
+    assert some.moved == {}
+    assert [some.windows[name].own for name in ("normal", "expensive")] == [5, 3]  # it was not known any more
+
+
+def test_an_expensive_one_may_be_a_normal_one() -> None:
+    some = buckets()
+    assert answered(some, sent(1), shown(100, 120), bucket="expensive") == "normal"
+    assert some.moved == {"get_server expensive": "normal"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "bucket", "limit", "actual"),
+    [
+        (SERVER, "normal", 120, "normal"),
+        (SERVER, "normal", 60, "normal"),  # a new limit of the bucket
+        (SERVER, "normal", 240, "normal"),
+        (SERVER, "expensive", 10, "expensive"),
+        (ADDRESSES, "normal", 60, "expensive"),  # the row says that it varies
+        (ADDRESSES, "normal", 240, "normal"),
+        (ADDRESSES, "expensive", 10, "expensive"),
+    ],
+)
+def test_a_limit_of_neither_bucket_is_a_new_one(operation: Any, bucket: str, limit: int, actual: str) -> None:
+    some = buckets()
+    assert answered(some, sent(1), shown(1, limit), operation, bucket=bucket) == actual
+    assert some.windows[actual].limit == limit
+
+
+def test_both_buckets_may_have_the_same_limit() -> None:
+    some = buckets()
+    some.windows["expensive"].limit = 120
+    assert answered(some, sent(1), shown(1, 120)) == "normal"
+    assert some.moved == {}
+
+
+# --- processes that ended
+
+
+def test_the_tickets_of_dead_processes_are_dropped() -> None:
+    some = keys()
+    one = normal(some, own=3)
+    one.sent = [sent(1), Ticket(2, 8, READ, NOW, NOW), sent(3, NOW - 300), sent(4, NOW - 300.5)]
+    one.waiting = [ticket(5), Ticket(6, 8, READ, NOW)]
+    other = some.windows["expensive"]
+    other.waiting = [Ticket(7, 8, READ, NOW), Ticket(8, 9, READ, NOW)]
+    some.without_dead(lambda pid: pid != 8, NOW)
+    assert [found.number for found in one.sent] == [1, 3]
+    assert [found.number for found in one.waiting] == [5]
+    assert [found.number for found in other.waiting] == [8]
+    assert (one.counted, one.own) == (2, 3)
+
+
+# --- as JSON
+
+
+def stored() -> KeyWindows:
+    some = KeyWindows(at=5.0, offset=-2.5, margin=0.25, last_number=12, moved={"a normal": "expensive"})
+    for start, name in enumerate(("normal", "expensive")):
+        number = 100 * start
+        some.windows[name] = Window(
+            limit=number + 1,
+            kept=1 - start,
+            reset=number + 2.5,
+            confirmed=start == 0,
+            rolled=number + 3.5,
+            counted=number + 4,
+            own=number + 5,
+            foreign=number + 6,
+            last_own=number + 7,
+            last_foreign=number + 8,
+            seen=number + 9.5,
+            parallel=number + 10,
+            blocked=number + 11.5,
+            silent=start == 1,
+            sent=[Ticket(1, 2, 3, 4.5, 5.5, True, True), Ticket(6, 7, 1, 8.5, 9.5)],
+            waiting=[Ticket(10, 11, 2, 12.5)],
+        )
+    return some
+
+
+def test_what_is_stored_is_read_again() -> None:
+    first = stored()
+    second = KeyWindows.load(from_json(to_json(first.dump())))
+    assert values(second, "at", "offset", "margin", "last_number", "moved") == (
+        5.0,
+        -2.5,
+        0.25,
+        12,
+        {"a normal": "expensive"},
+    )
+
+    def facts(some: Window) -> dict[str, Any]:
+        lists = {name: [vars(one) for one in getattr(some, name)] for name in ("sent", "waiting")}
+        return {**vars(some), **lists}
+
+    for name in ("normal", "expensive"):
+        assert facts(second.windows[name]) == facts(first.windows[name])
+
+
+def without(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda found: {key: value for key, value in found.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: {**found, "version": 2},
+        lambda found: {**found, "windows": {}},
+        lambda found: [],
+        lambda found: None,
+        *map(without, ("version", "at", "offset", "margin", "last_number", "moved", "windows")),
+    ],
+)
+def test_what_is_not_of_this_version_is_not_read(change: Callable[[dict[str, Any]], Any]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        KeyWindows.load(change(stored().dump()))
+
+
+def test_a_new_key_has_the_limits_of_the_document() -> None:
+    some = KeyWindows()
+    assert {name: (one.limit, one.kept) for name, one in some.windows.items()} == {
+        "normal": (120, 1),
+        "expensive": (20, 0),
+    }

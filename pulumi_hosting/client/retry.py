@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Protocol
 
 from pulumi_hosting.api.operations import Operation
@@ -206,6 +207,7 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
     return None if moment is None else max(0.0, moment.timestamp() - now)
 
 
+@lru_cache(maxsize=16)  # the date of the latest answer is asked for again and again
 def parse_http_date(text: str) -> datetime | None:
     """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone
     is read as GMT.

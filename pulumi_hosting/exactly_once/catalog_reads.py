@@ -2,6 +2,8 @@
 Prices and stock are as of then.
 """
 
+from __future__ import annotations  # models that only a hint names are not loaded
+
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -141,12 +141,12 @@ def live_inputs(
     """The managed inputs as they are now; what cannot be observed stays as it was, and so do a name and what
     it was resolved to.
     """
-    now = state.values()
+    now, fields = state.values(), resource.Inputs.model_fields
     fixed = resource.Inputs.resolved_fields(last)
     return {
         name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
         for name in managed
-        if name in resource.Inputs.model_fields
+        if name in fields
     }
 
 

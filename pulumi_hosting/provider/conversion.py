@@ -57,6 +57,8 @@ def snake(name: str) -> str:
 
 def is_unknown(value: Any) -> bool:
     """Whether the value, or anything inside it, is only known later."""
+    if isinstance(value, str | int | float):  # nearly every value
+        return False
     if isinstance(value, Unknown):
         return True
     if isinstance(value, Mapping):

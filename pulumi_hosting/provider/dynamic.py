@@ -6,7 +6,6 @@ changes. A program needs no more of them than that; what serves its resources is
 process, with the first question.
 """
 
-import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,11 +44,14 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        from pulumi_hosting.provider import provider_session
-        from pulumi_hosting.provider.failures import as_user_error
-        from pulumi_hosting.provider.interruption import end_waits_on_cancel
-        from pulumi_hosting.provider.plugin.engine_log import engine_address
-        from pulumi_hosting.provider.stack_settings import SETTINGS
+        from pulumi_hosting.provider.quick_imports import quick_imports
+
+        with quick_imports():
+            from pulumi_hosting.provider import provider_session
+            from pulumi_hosting.provider.failures import as_user_error
+            from pulumi_hosting.provider.interruption import end_waits_on_cancel
+            from pulumi_hosting.provider.plugin.engine_log import engine_address
+            from pulumi_hosting.provider.stack_settings import SETTINGS
 
         end_waits_on_cancel()
         with as_user_error():
@@ -137,12 +139,10 @@ class _Provider(ResourceProvider):
 
 @cache
 def _load(kind: str) -> None:
-    """Import what a resource needs, without the garbage collector: imports leave no garbage, and looking for
-    it among the objects of Pulumi's SDK takes a third of their time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    """Import what a resource needs."""
+    from pulumi_hosting.provider.quick_imports import quick_imports
+
+    with quick_imports():
         for module in ("adapter", "failures", "provider_session"):
             import_module(f"pulumi_hosting.provider.{module}")
         from pulumi_hosting.resources import RESOURCES
@@ -150,10 +150,6 @@ def _load(kind: str) -> None:
         RESOURCES[kind]
         import_module("pulumi_hosting.client.deadlines")
         import_module("httpx")
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _provider(kind: str) -> type[_Provider]:

@@ -37,14 +37,14 @@ def recorded_values(resource: Resource[Any, Any], id: str, olds: PropertyValues)
 
 def recorded_state(resource: Resource[Any, Any], values: Mapping[str, Any]) -> Any:
     """The state in ``values``. States of other versions may have more fields or fewer."""
-    return resource.State.partial(
-        {name: value for name, value in values.items() if name in resource.State.model_fields}
-    )
+    fields = resource.State.model_fields
+    return resource.State.partial({name: value for name, value in values.items() if name in fields})
 
 
 def outputs_of(resource: Resource[Any, Any], state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
     """What to record: the state, and what was declared but is no part of it."""
-    beside = {name: value for name, value in declared.items() if name not in resource.State.model_fields}
+    fields = resource.State.model_fields
+    beside = {name: value for name, value in declared.items() if name not in fields}
     return to_pulumi({**beside, **state.values()}, ("id",), resource.State.nested_fields())
 
 
@@ -54,16 +54,16 @@ def managed_inputs(
     """The inputs that a refresh compares: those recorded as managed, and the latest ``inputs``, since an
     update that changed nothing recorded no outputs. For an import: every input that the state shows.
     """
+    fields = resource.Inputs.model_fields
     managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
     if not managed:
         values = state.values()
-        inputs_of = resource.Inputs
         managed = {
             name
-            for name in inputs_of.model_fields
-            if values.get(name) not in (None, "", []) and not inputs_of.trait(name).policy
+            for name in fields
+            if values.get(name) not in (None, "", []) and not resource.Inputs.trait(name).policy
         }
-    return sorted({*managed, *(name for name in inputs if name in resource.Inputs.model_fields)})
+    return sorted({*managed, *(fields.keys() & inputs.keys())})
 
 
 def resolved_names(

@@ -1,6 +1,7 @@
 """What a user declares: one file per resource, its optional powers beside it. ``base`` holds the contract."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -21,9 +22,7 @@ class _Resources(Mapping[str, Resource[Any, Any]]):
     """Loads a resource when it is first used: a provider of servers does not wait for domains."""
 
     def __getitem__(self, kind: str) -> Resource[Any, Any]:
-        module, name = _HOMES[kind]
-        found: Resource[Any, Any] = getattr(import_module(f"{__name__}.{module}"), name)
-        return found
+        return _resource(kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_HOMES)
@@ -33,6 +32,13 @@ class _Resources(Mapping[str, Resource[Any, Any]]):
 
     def __contains__(self, kind: object) -> bool:
         return kind in _HOMES
+
+
+@cache
+def _resource(kind: str) -> Resource[Any, Any]:
+    module, name = _HOMES[kind]
+    found: Resource[Any, Any] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
 
 
 RESOURCES: Mapping[str, Resource[Any, Any]] = _Resources()

@@ -28,6 +28,7 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 _OPERATIONS = by_id(servers.OPERATIONS)
+_LONGEST_TAG = ownership_tag("", 10**9 - 1)
 REBUILDS = Trait(rebuilds=True)
 
 
@@ -202,7 +203,7 @@ class ServerInputs(base.Inputs):
 
     def _longest_change(self) -> m.ServerUpdate:
         """The longest body of the change that follows the order."""
-        notes = with_tag(self.notes or "", ownership_tag("", 10**9 - 1))
+        notes = with_tag(self.notes or "", _LONGEST_TAG)
         return m.ServerUpdate(name=self.name, notes=notes, auto_renew=self.auto_renew is True)
 
 

@@ -1,5 +1,7 @@
 """What the account shows about servers: shared reads, and remarks for the user."""
 
+from __future__ import annotations  # models that only a hint names are not loaded
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta

@@ -1,16 +1,25 @@
-"""Pulumi: stacks of one and of 1,000 servers, beside the same program with a provider that does nothing.
+"""Pulumi: stacks of one and of 1,000 servers, and creating 300, beside the same program with a provider that
+does nothing.
+
+``make bench ARGS=stack:pulumi,native,many`` measures those rows alone that all of the words name: the engine, the
+form, and ``one``, ``many`` or ``create``.
 
 The passphrase of the stacks is known, so the offline engine derives its key with few rounds.
 """
 
+import json
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
+
+from pulumi.dynamic.dynamic import PROVIDER_KEY
 
 from pulumi_hosting.emulator import running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
@@ -21,9 +30,29 @@ from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.benchmarks.bench_import import LIBRARIES, run
 from tests.benchmarks.measure import Ratio, compare
 
-ROUNDS = {1: 7, 1000: 3}
-"""By the number of servers."""
 FORMS = ("dynamic", "native")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A program of ``servers`` servers. ``at_most``: the goals with Pulumi's CLI, by what is measured."""
+
+    servers: int
+    rounds: int
+    at_most: dict[str, float]
+
+
+SAME_STATE = "nothing with the same state"
+CREATE, UP, REFRESH = "create", "up without a change", "refresh --preview-only"
+SIZES = {
+    "one": Size(1, 7, {UP: 1.15, REFRESH: 1.15}),
+    "many": Size(1000, 2, {UP: 1.05, REFRESH: 1.3}),
+    "create": Size(300, 1, {CREATE: 1.1}),
+}
+COMMANDS: dict[str, Callable[[engines.Stack], engines.Run]] = {
+    UP: lambda stack: stack.up("--expect-no-changes"),
+    REFRESH: lambda stack: stack.refresh("--preview-only", "--expect-no-changes"),
+}
 
 _PROGRAM = """
 for number in range({servers}):
@@ -33,7 +62,7 @@ _HEADS = {
     "dynamic": "from pulumi_hosting import Server",
     "native": "from pulumi_hosting.native import Server",
 }
-_NOTHING = Path(__file__).parent / "nothing" / "nothing.py"
+_NOTHING = Path(__file__).parent / "nothing"
 
 
 class Failed(Exception):
@@ -41,34 +70,93 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The two stacks, both up, and what the emulator counts."""
+class Account:
+    """An emulator without limits. ``environ`` names it; ``requests``: how many it has answered."""
 
-    ours: engines.Stack
-    base: engines.Stack
+    environ: dict[str, str]
     requests: Callable[[], int]
 
 
-def ratios(rounds: Mapping[int, int] = ROUNDS) -> Iterator[Ratio]:
-    # As the provider's process loads them, which is not kept from httpx's own command line.
-    libraries = compare("", run(LIBRARIES, has_rich=True), "", run("pass"), 7)
+def ratios(words: Collection[str] = ()) -> Iterator[Ratio]:
+    """``words``: see above; all rows without any."""
     for engine in engines.available():
-        for servers, count in rounds.items():
+        for name, size in SIZES.items():
             for form in FORMS:
-                for found in _measured(engine, form, servers, count):
-                    yield found
-                    if servers == 1 and engine.name == engines.OFFLINE:
-                        yield Ratio(
-                            f"what the provider adds to {found.what}",
-                            found.ours - found.base,
-                            "importing httpx and pydantic",
-                            libraries.ours - libraries.base,
-                            at_most=1.5,
-                        )
+                if {*words} <= {engine.name, form, name}:
+                    yield from _measured(engine, form, size)
 
 
-def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> Iterator[Ratio]:
-    with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, running() as emulator:
+def _measured(engine: engines.Engine, form: str, size: Size) -> Iterator[Ratio]:
+    with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, _account() as account:
+        made = count()
+
+        def stack(environ: dict[str, str] | None) -> engines.Stack:
+            return _stack(engine, form, Path(folder) / str(next(made)), size.servers, environ)
+
+        def creating(environ: dict[str, str] | None) -> Callable[[], None]:
+            return lambda: _run(stack(environ).up)
+
+        commands = {}
+        if CREATE in size.at_most:
+            commands[CREATE] = (creating(account.environ), creating(None))
+        else:
+            ours, base = stack(account.environ), stack(None)
+            for each in (ours, base):
+                _make(each)
+            for what, command in COMMANDS.items():
+                commands[what] = (
+                    partial(_run, partial(command, ours)),
+                    partial(_run, partial(command, base)),
+                )
+        for what, (with_ours, with_base) in commands.items():
+            named = f"{what} ({size.servers} servers, {form}, {engine.name})"
+            goal = size.at_most[what] if engine.name == engines.PULUMI else None
+            before = account.requests()
+            found = compare(named, with_ours, "nothing", with_base, size.rounds, goal)
+            yield replace(found, note=f"{(account.requests() - before) // size.rounds} requests")
+            if size.servers == 1 and engine.name == engines.OFFLINE:
+                yield _beside_the_libraries(found)
+        if size.servers > 1 and CREATE not in size.at_most:
+            _record(ours, base)
+            for what, (with_ours, with_base) in commands.items():
+                named = f"{what} ({size.servers} servers, {form}, {engine.name})"
+                yield compare(named, with_ours, SAME_STATE, with_base, size.rounds)
+
+
+def _record(ours: engines.Stack, base: engines.Stack) -> None:
+    """Have ``base`` record the outputs of ``ours``: an engine takes longer for a larger state, whatever its
+    provider does.
+    """
+    outputs = {
+        entry["urn"]: entry.get("outputs", {})
+        for entry in ours.export("--show-secrets")["deployment"]["resources"]
+    }
+    exported = base.export("--show-secrets")
+    for entry in exported["deployment"]["resources"]:
+        if entry["custom"] and entry["type"].endswith("Server"):
+            provider = {key: value for key, value in entry["outputs"].items() if key == PROVIDER_KEY}
+            entry["outputs"] = {**outputs[entry["urn"]], **provider}
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(exported, file)
+        file.flush()
+        _run(partial(base.run, "stack", "import", "--file", file.name))
+
+
+def _beside_the_libraries(found: Ratio) -> Ratio:
+    """As the provider's process loads them, which is not kept from httpx's own command line."""
+    libraries = compare("", run(LIBRARIES, has_rich=True), "", run("pass"), 7)
+    return Ratio(
+        f"what the provider adds to {found.what}",
+        found.ours - found.base,
+        "importing httpx and pydantic",
+        libraries.ours - libraries.base,
+        at_most=1.5,
+    )
+
+
+@contextmanager
+def _account() -> Iterator[Account]:
+    with running() as emulator:
         control = Control(emulator.control_url)
         control("PATCH", "/account", {"balance": "1000000"})
         key = control(
@@ -76,28 +164,8 @@ def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> I
             "/keys",
             {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6},
         )
-        account = {"HOSTING_API_KEY": key["key"], "HOSTING_BASE_URL": emulator.base_url}
-        pair = Pair(
-            _stack(engine, form, Path(folder) / "ours", servers, account),
-            _stack(engine, form, Path(folder) / "base", servers, None),
-            control.requests,
-        )
-        for stack in (pair.ours, pair.base):
-            _make(stack)
-        named = f"{servers} servers, {form}, {engine.name}"
-        for what, command in (
-            ("up without a change", lambda stack: stack.up("--expect-no-changes")),
-            ("refresh --preview-only", lambda stack: stack.refresh("--preview-only", "--expect-no-changes")),
-        ):
-            before = pair.requests()
-            found = compare(
-                f"{what} ({named})",
-                partial(_run, partial(command, pair.ours)),
-                "nothing",
-                partial(_run, partial(command, pair.base)),
-                rounds,
-            )
-            yield replace(found, note=f"{(pair.requests() - before) // rounds} requests")
+        environ = {"HOSTING_API_KEY": key["key"], "HOSTING_BASE_URL": emulator.base_url}
+        yield Account(environ, control.requests)
 
 
 def _stack(
@@ -110,11 +178,12 @@ def _stack(
     heads = [_HEADS[form]]
     search = plugin_environ(home)
     if account is None and form == "dynamic":
-        shutil.copy(_NOTHING, program)
+        shutil.copy(_NOTHING / "nothing.py", program)
         heads.append("import nothing\nnothing.take_over()")
     elif account is None:
         (place({"PULUMI_HOME": str(home / "pulumi")}) / EXECUTABLE).write_text(
-            f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING)])} "$@"\n', encoding="utf-8"
+            f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING / "plugin.py")])} "$@"\n',
+            encoding="utf-8",
         )
     (program / "__main__.py").write_text(
         "\n".join(heads) + _PROGRAM.format(servers=servers), encoding="utf-8"

@@ -1,11 +1,5 @@
-"""A provider that does nothing, dynamic and native: what a program, the SDK and the engine cost alone.
+"""A dynamic provider that does nothing: what a program, the SDK and the engine cost alone."""
 
-Dynamic: ``take_over()``. Native: this file run is a plugin.
-"""
-
-import contextlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider
@@ -30,53 +24,3 @@ def take_over() -> None:
 
     others: dict[str, Any] = {**dynamic.PROVIDERS, "server": Nothing}
     vars(resource_base)["PROVIDERS"] = others
-
-
-def serve() -> None:
-    import grpc
-    from google.protobuf import empty_pb2
-    from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
-
-    class Plugin(provider_pb2_grpc.ResourceProviderServicer):
-        def GetPluginInfo(self, request: Any, context: Any) -> Any:
-            return plugin_pb2.PluginInfo(version="0.1.0")
-
-        def CheckConfig(self, request: Any, context: Any) -> Any:
-            return provider_pb2.CheckResponse(inputs=request.news)
-
-        def DiffConfig(self, request: Any, context: Any) -> Any:
-            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
-
-        def Configure(self, request: Any, context: Any) -> Any:
-            return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
-
-        def Check(self, request: Any, context: Any) -> Any:
-            return provider_pb2.CheckResponse(inputs=request.news)
-
-        def Diff(self, request: Any, context: Any) -> Any:
-            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
-
-        def Create(self, request: Any, context: Any) -> Any:
-            return provider_pb2.CreateResponse(id="1", properties=request.properties)
-
-        def Read(self, request: Any, context: Any) -> Any:
-            return provider_pb2.ReadResponse(
-                id=request.id, properties=request.properties, inputs=request.inputs
-            )
-
-        def Delete(self, request: Any, context: Any) -> Any:
-            return empty_pb2.Empty()
-
-        def Cancel(self, request: Any, context: Any) -> Any:
-            return empty_pb2.Empty()
-
-    server = grpc.server(ThreadPoolExecutor(16))
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Plugin(), server)
-    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
-    server.start()
-    threading.Event().wait()
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        serve()

@@ -130,7 +130,7 @@ class Gadget(
 
     def takeover(self, request: Request, inputs: GadgetInputs) -> Takeover | None:
         assert request.identity == ME
-        return self.taken
+        return self.taken if inputs.name else None
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         assert request.identity == ME

@@ -17,6 +17,7 @@ from pulumi_hosting.planning.diff import (
     refuse_forbidden,
 )
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
+from pulumi_hosting.resources.powers import Predicted
 from pulumi_hosting.session.errors import Unchangeable
 from tests.planning.gadgets import (
     Gadget,
@@ -24,6 +25,7 @@ from tests.planning.gadgets import (
     GadgetState,
     Plain,
     RebuildableGadget,
+    RegisteredGadget,
     RepeatableGadget,
     request,
 )
@@ -59,6 +61,7 @@ LAST = {"last": (None, "x", False)}
         ({"tags": None}, {"tags": ["a"]}, {"tags": (None, ["a"], False)}),
         ({"tags": None}, {"tags": []}, {}),
         ({"notes": ""}, {"notes": None}, {}),
+        ({"notes": None}, {"notes": ""}, {}),
         ({"notes": "a"}, {"notes": None}, {"notes": ("a", None, False)}),
         ({"notes": None}, {"notes": "a"}, {"notes": (None, "a", False)}),
         ({"address": "A"}, {"address": "a"}, {}),
@@ -280,6 +283,37 @@ def test_values_that_are_only_known_later_leave_the_rest_planned() -> None:
     found = planned(Gadget(), THERE, unknown=("notes",))
     assert (found.action, [*found.changes.fields]) == ("updated", ["notes"])
     assert found.predicted == THERE.shown()
+
+
+class Predicting(Gadget, Predicted[GadgetState]):
+    def adjust_prediction(self, predicted: dict[str, Any], state: GadgetState | None) -> dict[str, Any]:
+        return {**predicted, "was": state.id if state else None}
+
+
+def test_a_prediction_shows_no_secret_and_what_the_kind_adds() -> None:
+    there = GadgetState(id="7", name="a", size=2)
+    more: dict[str, Any] = {"notes": "x", "password": "hunter2", "policy": "p"}
+    changed = planned(Predicting(), there, **more).predicted
+    assert changed == {**there.shown(), "mode": "live", "notes": "x", "was": "7"}
+    assert planned(Predicting(), **more).predicted == {**SAME, "notes": "x", "was": None}
+    simulated = planned(Gadget(), GadgetState(id="97", name="a", size=2), notes="x").predicted
+    assert simulated is not None
+    assert simulated["mode"] == "test"
+
+
+def test_what_cannot_be_changed_yet_is_planned_as_unchanged() -> None:
+    gadget = RegisteredGadget()
+    gadget.waits = "it is on its way"
+    there = GadgetState(id="7", name="a", size=2, months=1)
+    found = planned(gadget, there, notes="x", colour="red", months=3)
+    assert (found.action, sorted(found.changes.fields)) == ("unchanged", ["colour", "notes"])
+    assert found.remarks == ("months is create-only; change ignored",)
+    assert found.warnings == (
+        "registered gadget a: colour, notes cannot be set yet, since it is on its way. Next: run again later",
+    )
+    gadget.waits = None
+    assert planned(gadget, there, notes="x", months=3).remarks == found.remarks
+    assert planned(gadget, there, months=3).remarks == found.remarks
 
 
 def test_second_objects_are_named_and_updated_away() -> None:

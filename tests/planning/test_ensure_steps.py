@@ -128,6 +128,15 @@ def test_what_is_taken_over_is_shown_and_approved_only_should_it_be_paid() -> No
     assert asked == [FIVE]
 
 
+def test_what_is_taken_over_shows_its_mode() -> None:
+    taken = Takeover(state("97", None), "it has the tag")
+    for dry_run in (True, False):
+        step = request(Client(is_test_key=True))
+        outcome = ensure(step, Gadget(taken=taken), A, options=ApplyOptions(dry_run=dry_run))
+        assert outcome.before is not None
+        assert outcome.before["mode"] == "test"
+
+
 def test_missing_scopes_refuse_a_run_and_warn_a_dry_run() -> None:
     lacks = "the API key lacks gadgets:write, needed to create a gadget"
     with pytest.raises(KeyLacksScope, match=lacks):

@@ -1,6 +1,8 @@
 """Kinds of values in bodies, at their bounds: what is read, what is sent, and why the rest is refused."""
 
 import json
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -150,6 +152,17 @@ TIMESTAMP = "a timestamp must be an RFC 3339 text with a zone"
 YEARS = f"{TIMESTAMP}, within the years 1 to 9999 in UTC"
 
 
+@pytest.fixture
+def _somewhere_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine's own zone is not UTC."""
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_somewhere_else")
 def test_moments_are_utc_and_written_with_z() -> None:
     kind = TypeAdapter(f.Timestamp)
     there = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=2, minutes=30)))
@@ -202,6 +215,10 @@ def test_documented_values_are_examples() -> None:
 )
 def test_names_may_come_as_objects(value: object, name: str | None) -> None:
     assert TypeAdapter(f.NameText).validate_python(value) == name
+
+
+def test_names_are_texts_in_the_document() -> None:
+    assert TypeAdapter(f.NameText).json_schema() == {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
 @pytest.mark.parametrize("value", [5, ["debian"], {"name": 5}])

@@ -70,12 +70,16 @@ EVENT_TYPES = (
 )
 
 
+_NO_MONEY = "money must be a decimal string with 2 to 4 fraction digits"
+_NO_TIMESTAMP = "a timestamp must be an RFC 3339 text with a zone, within the years 1 to 9999 in UTC"
+
+
 def _money_from_api(value: object) -> object:
     # A float has lost cents already; an answer that carries one is not what the document describes.
     if isinstance(value, Decimal):
         return value
     if not isinstance(value, str) or not is_money(value):
-        raise ValueError("money must be a decimal string with 2 to 4 fraction digits")
+        raise ValueError(_NO_MONEY)
     return Decimal(value)
 
 
@@ -93,7 +97,7 @@ def _money_to_api(value: Decimal) -> str:
 def _amount_to_send(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("must be a money string with two fraction digits")
-    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value, re.ASCII):
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value):
         raise ValueError("must be a money string with two fraction digits")
     # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not
     # a short one.
@@ -109,7 +113,7 @@ def _to_utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("a timestamp must be within the years 1 to 9999 in UTC") from None
+        raise ValueError(_NO_TIMESTAMP) from None
 
 
 def _whole(value: object) -> object:
@@ -153,7 +157,7 @@ Money = Annotated[
     _UsualText(
         r"^-?[0-9]{1,30}\.[0-9]{2,4}$",
         Decimal,
-        "money must be a decimal string with 2 to 4 fraction digits",
+        _NO_MONEY,
     ),
     PlainSerializer(_money_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": MONEY_PATTERN}),
@@ -184,7 +188,7 @@ def _timestamp_from_api(value: object) -> object:
     # pydantic would take the digits of unix seconds too.
     if isinstance(value, datetime) or (isinstance(value, str) and _RFC3339.fullmatch(value)):
         return value
-    raise ValueError("a timestamp must be an RFC 3339 text with a zone")
+    raise ValueError(_NO_TIMESTAMP)
 
 
 def _shown_once(value: object) -> object:
@@ -206,7 +210,7 @@ Timestamp = Annotated[
     _UsualText(
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$",
         datetime.fromisoformat,
-        "a timestamp must be an RFC 3339 text with a zone, within the years 1 to 9999 in UTC",
+        _NO_TIMESTAMP,
     ),
     PlainSerializer(_timestamp_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),

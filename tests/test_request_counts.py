@@ -57,11 +57,11 @@ class Lab:
         )
 
 
-def play(lab: Lab, *tasks: dict[str, Any], **options: Any) -> None:
+def play(lab: Lab, *tasks: dict[str, Any], module: str = "server", **options: Any) -> None:
     """One run of Ansible: each task as its worker process would run it."""
     run = Play(lab.account, key=lab.key, **options)
     for task in tasks:
-        run("server", **task)
+        run(module, **task)
     assert not [result["msg"] for result in run.results if result["failed"]]
 
 
@@ -71,6 +71,45 @@ def new(count: int, **more: Any) -> list[dict[str, Any]]:
 
 def unchanged(count: int) -> list[dict[str, Any]]:
     return [{"name": f"old-{number}", **ORDER} for number in range(count)]
+
+
+def by_id(lab: Lab, count: int, **options: Any) -> None:
+    """Tasks that name the oldest servers by their ids, and change nothing."""
+    rows = lab.account.control("GET", "/objects")["servers"][:count]
+    play(lab, *[{"id": str(row["id"]), "notes": ""} for row in rows], **options)
+
+
+def domains_by_id(lab: Lab) -> None:
+    rows = lab.account.control("GET", "/objects")["domains"]
+    play(lab, *[{"id": str(row["id"])} for row in rows], module="domain")
+
+
+def domains_by_name(lab: Lab) -> None:
+    rows = lab.account.control("GET", "/objects")["domains"]
+    play(lab, *[{"name": row["name"]} for row in rows], module="domain")
+
+
+def gone(lab: Lab, count: int) -> None:
+    """Tasks with ``state: absent`` for servers that are not there."""
+    play(lab, *[{"name": f"gone-{number}", "state": "absent"} for number in range(count)])
+
+
+def webhooks(lab: Lab, count: int) -> None:
+    """Tasks that declare subscriptions which are there."""
+    hooks: list[dict[str, Any]] = [
+        {"url": f"https://hooks.example.com/{number}", "events": ["*"]} for number in range(count)
+    ]
+    with Client(lab.key, lab.account.base_url, transport=lab.account.transport()) as client:
+        for hook in hooks:
+            client.webhooks.create(**hook)
+    lab.before = len(lab.rows())
+    play(lab, *hooks, module="webhook_subscription")
+
+
+def new_domains(lab: Lab, count: int) -> None:
+    """What check mode asks for, which compares each price with the balance."""
+    names = [{"name": f"new-{number}.com"} for number in range(count)]
+    play(lab, *names, module="domain", check_mode=True)
 
 
 def process(lab: Lab) -> Process:
@@ -153,6 +192,20 @@ SCENARIOS = [
     ),
     Scenario("10 new servers with `max_charge`", lambda lab: play(lab, *new(10, max_charge="100")), 20, 37),
     Scenario("`--check` of 10 new servers", lambda lab: play(lab, *new(10), check_mode=True), 20, 37),
+    Scenario("100 tasks by `id` that change nothing", lambda lab: by_id(lab, 100), 8, 137),
+    Scenario(
+        "`--check` of 100 tasks by `id` that change nothing",
+        lambda lab: by_id(lab, 100, check_mode=True),
+        8,
+        137,
+    ),
+    Scenario("2 tasks by `id`, beside 1,000", lambda lab: by_id(lab, 2), 3, 1000),
+    Scenario("20 domains by `id` that are unchanged", domains_by_id, 6, 0, 20),
+    Scenario("20 domains that are unchanged", domains_by_name, 2, 0, 20),
+    Scenario("20 webhook subscriptions that are unchanged", lambda lab: webhooks(lab, 20), 2),
+    Scenario("`state: absent` of 1 server that is gone, beside 37", lambda lab: gone(lab, 1), 2, 37),
+    Scenario("`state: absent` of 10 servers that are gone, beside 37", lambda lab: gone(lab, 10), 20, 37),
+    Scenario("`--check` of 10 new domains", lambda lab: new_domains(lab, 10), 15),
     refreshed(1, 0, 1000, 0),
     refreshed(3, 0, 1000, 0),
     refreshed(10, 0, 10, 0),

@@ -1,4 +1,4 @@
-"""Restarting a server, and installing it anew (API document, "Servers": ``actions/power``,
+"""Restarting a server, and installing it again (API document, "Servers": ``actions/power``,
 ``actions/reinstall``).
 
 Both are explicit: whoever asks for them wants them to happen, each time. Neither has an idempotency key, so

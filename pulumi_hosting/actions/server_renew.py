@@ -179,7 +179,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         try:
             answer = once.carry_out()
         finally:
-            for key in ("servers", "world", "balance"):
+            for key in ("servers", "orders_and_servers", "balance"):
                 request.reads.forget(key)
         state = resolve(request, SERVER, id=str(server.id))
         if answer is None:

@@ -73,7 +73,7 @@ class Owners:
     def noted(self, ip: m.Ip) -> str | None:
         """Who has the address, as it was noted last; None where nothing was."""
         note = self._notes().get("addresses", {}).get(str(ip.id))
-        # Ids begin anew when an emulator is reset.
+        # Ids begin at the same number again when an emulator is reset.
         return note["owner"] if note is not None and note["added_at"] == as_text(ip.added_at) else None
 
     def is_noted_as_mine(self, ip: m.Ip) -> bool:

@@ -44,7 +44,7 @@ class DomainOrder:
     """One resource's order of one name.
 
     - ``body``: of a registration, or of a transfer where there is an ``auth_code``;
-    - ``find``: the domain of the name on the account, read anew.
+    - ``find``: the domain of the name on the account, read again.
     """
 
     def __init__(

@@ -54,11 +54,11 @@ from pulumi_hosting.exactly_once.server_search import (
     find_tagged,
     may_be_proven,
     must_be_allowed,
-    namesake,
+    name_conflict,
+    orders_and_servers,
     pending_orders,
-    world,
 )
-from pulumi_hosting.session.account_snapshot import WORLD
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.key_owner import account
@@ -166,7 +166,7 @@ class ServerOrder:
         """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch,
         WaitTimeout, LocalFilesError, or the service's refusal.
         """
-        with self._turn():
+        with self._name_lock():
             if found := self._found():
                 return found
             looked_again = False
@@ -191,7 +191,7 @@ class ServerOrder:
         )
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _name_lock(self) -> Iterator[None]:
         """Hold the name against other threads and processes, so that each sees what the one before it has
         ordered.
         """
@@ -211,7 +211,7 @@ class ServerOrder:
                     last.get("process") != own
                     and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
                 ):
-                    request.reads.forget(WORLD)
+                    request.reads.forget(ORDERS_AND_SERVERS)
                 local_files.write(scope, purpose, {"process": own, "at": time.time()})
                 try:
                     yield
@@ -220,30 +220,32 @@ class ServerOrder:
 
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
         """``after_sending``: this call has sent an order itself, and may find its result."""
-        self._quiesce()
-        namesakes = [server for server in candidates(self.request) if server.name == self.name]
+        self._wait_for_pending_orders()
+        same_name = [server for server in candidates(self.request) if server.name == self.name]
         if self.request.name_is_identity:
-            if len(namesakes) > 1:
-                raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in namesakes])
-            return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
+            if len(same_name) > 1:
+                raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
+            return Ordered(same_name[0], found=True, reason="it has the name") if same_name else None
         own = find_tagged(self.request, self.name, attempt=self.attempt, lenient=after_sending)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
-        if not namesakes or self.attempt > 0:
+        if not same_name or self.attempt > 0:
             return None
-        proven = self._proven() if any(may_be_proven(self.request, server) for server in namesakes) else None
+        proven = self._proven() if any(may_be_proven(self.request, server) for server in same_name) else None
         if proven is None:
-            raise namesake(self.request, namesakes[0], self.attempt)
+            raise name_conflict(self.request, same_name[0], self.attempt)
         if proven.server is not None and not after_sending:
             must_be_allowed(
                 self.request, proven.server, "is named by this resource's idempotency key", self.attempt
             )
         return proven
 
-    def _quiesce(self) -> None:
+    def _wait_for_pending_orders(self) -> None:
         wait = self.request.poller(self.request.wait_timeout)
         is_seen_now = False  # else the snapshot, some seconds old, says so
-        while pending := [order for order in world(self.request)[0] if self._may_become_ours(order)]:
+        while pending := [
+            order for order in orders_and_servers(self.request)[0] if self._may_become_ours(order)
+        ]:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if is_seen_now:
                 if wait.over:
@@ -259,7 +261,7 @@ class ServerOrder:
             under_way = pending_orders(self.request, wait.next * 0.9 if is_seen_now else 0.0)
             is_seen_now = True
             if any(order.invoice_id not in under_way for order in pending):
-                self.request.reads.forget(WORLD)
+                self.request.reads.forget(ORDERS_AND_SERVERS)
 
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
@@ -296,7 +298,7 @@ class ServerOrder:
             raise ResourceError(
                 f"{error.summary} — no money moved and no server was made. Next: run again later"
             ) from None
-        self.request.reads.forget(WORLD)
+        self.request.reads.forget(ORDERS_AND_SERVERS)
         return self._found(after_sending=True), True
 
     def _look_again(self) -> Ordered | None:
@@ -307,7 +309,7 @@ class ServerOrder:
         wait = Poller(request.clock, _UNDER_WAY if request.name_is_identity else 0.0, request.poll_interval)
         while True:
             request.clock.sleep(request.poll_interval)
-            request.reads.forget(WORLD)
+            request.reads.forget(ORDERS_AND_SERVERS)
             if found := self._found(after_sending=True):
                 return found
             if wait.over:
@@ -330,7 +332,7 @@ class ServerOrder:
             if order.is_failed and not self._was_just_placed(order):
                 self.request.info(
                     f"an earlier order for server {self.name!r}, {order.invoice_id}, ended as "
-                    f"{order.status} and its charge was returned: ordering anew"
+                    f"{order.status} and its charge was returned: ordering again"
                 )
                 return None
             if order.is_active and order.server_id is not None:

@@ -9,7 +9,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
-from pulumi_hosting.session.account_snapshot import WORLD
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
@@ -30,7 +30,7 @@ def may_be_proven(request: Request, server: m.Server) -> bool:
     return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
 
 
-def namesake(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
+def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
     """The refusal to order beside a living server of the same name that nothing shows to be this
     declaration's. Where a resource of this stack has it, or may have it, under another name of the resource,
     the alias is the first advice."""
@@ -64,7 +64,7 @@ def _sibling(identity: str, name: str) -> str:
     return f"{identity.rpartition('/')[0]}/{name}"
 
 
-def refuse_namesakes(request: Request, name: str) -> None:
+def refuse_same_name(request: Request, name: str) -> None:
     """Raise what an order would stop with: a living server of the name that no key can show to be this
     declaration's any more, or, under ``strict`` without a scope, any. What a resource that is declared beside
     this one turns out to have within a second is not meant."""
@@ -75,7 +75,7 @@ def refuse_namesakes(request: Request, name: str) -> None:
         ):
             return
         if wait.over:
-            raise namesake(request, found[0], 0)
+            raise name_conflict(request, found[0], 0)
         wait.pause()
 
 
@@ -151,7 +151,7 @@ def pending_order(request: Request, name: str) -> m.Order | None:
     return next(
         (
             order
-            for order in world(request)[0]
+            for order in orders_and_servers(request)[0]
             if order.is_pending
             and order.server_name == name
             and f"{ORDER_PREFIX}{order.invoice_id}" not in others
@@ -163,8 +163,8 @@ def pending_order(request: Request, name: str) -> m.Order | None:
 def candidates(request: Request) -> list[m.Server]:
     """The living servers that no declaration of this run is known to have."""
     not_ours = request.owned | request.ownership.of_others(request.identity)
-    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost
-    # one.
+    # A simulated order buys nothing beside a real server of the name; only what a test key made itself could
+    # be a lost one.
     simulated = request.client.is_test_key
     return [
         server
@@ -173,7 +173,9 @@ def candidates(request: Request) -> list[m.Server]:
     ]
 
 
-def world(request: Request, max_age: float = SNAPSHOT_AGE) -> tuple[list[m.Order], list[m.Server]]:
+def orders_and_servers(
+    request: Request, max_age: float = SNAPSHOT_AGE
+) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
     Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
     what an own order adds is told apart by its claim."""
@@ -192,13 +194,13 @@ def world(request: Request, max_age: float = SNAPSHOT_AGE) -> tuple[list[m.Order
         # as the list shows it
         return m.Server.model_construct(**{name: getattr(shown, name) for name in m.Server.model_fields})
 
-    found = request.session.snapshot(WORLD, ask, max_age, ask_again)
+    found = request.session.snapshot(ORDERS_AND_SERVERS, ask, max_age, ask_again)
     return found["list_orders"], found["list_servers"]
 
 
 def living_servers(request: Request) -> list[m.Server]:
     """The servers of the account, as of half a minute ago at most."""
-    return [server for server in world(request)[1] if not server.is_gone]
+    return [server for server in orders_and_servers(request)[1] if not server.is_gone]
 
 
 def pending_orders(request: Request, max_age: float) -> frozenset[int]:

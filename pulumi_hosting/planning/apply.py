@@ -314,7 +314,7 @@ def _ensure_change(
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
     if id is not None and (named := [field for field in natural_key(resource) if field in found.fields]):
-        _refuse_namesake(request, resource, inputs, current, named[0])
+        _refuse_taken_name(request, resource, inputs, current, named[0])
     if planned.action == "replaced":
         if resource.replacement != "free":
             raise Unchangeable(_cannot_change(resource, current, found))
@@ -394,6 +394,11 @@ def ensure_absent(
         return Outcome("unchanged", None, None, None)
     if not options.dry_run:
         delete(request, resource, current)
+        if id is None and current.id in request.gone:
+            # The list that showed it was old: the name may be another object's by now.
+            again = _lookup(replace(request, fresh=True), resource, inputs, None, must_exist=False)
+            if again is not None and again.id not in request.gone:
+                return ensure_absent(request, resource, inputs, options=options)
     return Outcome("deleted", current.shown(), None, None)
 
 
@@ -456,7 +461,7 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
             )
 
 
-def _refuse_namesake(
+def _refuse_taken_name(
     request: Request, resource: Resource[Any, Any], inputs: Any, current: State, field: str
 ) -> None:
     """Stop before the object named by its id becomes indistinguishable from another, by its new ``field``."""
@@ -484,5 +489,5 @@ def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) ->
         )
     return (
         f"{with_id(resource, current)}: {what}, and that cannot be "
-        "changed in place; nothing was changed. Next: declare what it is, or delete it first and order anew"
+        "changed in place; nothing was changed. Next: declare what it is, or delete it first and order again"
     )

@@ -24,6 +24,7 @@ from pulumi_hosting.resources.base import ADOPTS, PRICES, REPLACES, IdText, Take
 from pulumi_hosting.resources.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text
 
@@ -216,7 +217,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         return _from_api(found, last) if found else None
 
     @staticmethod
-    def _listed(request: Request) -> Mapping[str, m.Domain]:
+    def _listed(request: Request, max_age: float = _FRESH) -> Mapping[str, m.Domain]:
         """The domains of the account by name and by number."""
 
         def ask() -> dict[str, list[m.Domain]]:
@@ -228,12 +229,17 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             except NotFound:
                 return None
 
-        listed = request.session.snapshot("domains", ask, _FRESH, ask_again)["list_domains"]
+        listed = request.session.snapshot("domains", ask, max_age, ask_again)["list_domains"]
         living = [domain for domain in listed if not _is_gone(domain)]
         return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
 
     def _named(self, request: Request, name: str) -> m.Domain | None:
-        return self._listed(request).get(name)
+        """By name. Where the request wants it, only what is asked for now shows that there is none."""
+        began = request.clock.monotonic()
+        found = self._listed(request).get(name)
+        if found is None and request.fresh:
+            found = self._listed(request, request.seconds_since(began)).get(name)
+        return found
 
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if not id.isdigit():
@@ -244,16 +250,23 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                     f"{id!r} is neither the id of a domain nor its name. Next: correct it"
                 ) from None
         walk = request.reads.walks["list_domains"]
-        found: m.Domain | None = walk.find(
-            id, lambda: request.client.domains.list().pages(), request.clock.monotonic, _FRESH
-        )
+        found: m.Domain | None
+        if request.name_is_identity:
+            found = known_by_id(request, "domains", "list_domains", id, _FRESH, lambda: self._listed(request))
+        else:
+            found = walk.find(
+                id, lambda: request.client.domains.list().pages(), request.clock.monotonic, _FRESH
+            )
         if found is not None and not _is_gone(found):
             return found
         try:
             found = request.client.domains.get(int(id))
         except NotFound:
             found = None
-        walk.remember(id, found)
+        if request.name_is_identity:
+            was_read_singly(request, "list_domains", id, found)
+        else:
+            walk.remember(id, found)
         return None if found is None or _is_gone(found) else found
 
     # --- making

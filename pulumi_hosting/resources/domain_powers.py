@@ -44,7 +44,6 @@ class DomainResource(
 
     def find(self, request: Request, inputs: DomainInputs) -> DomainState | None:
         """By name."""
-        request.reads.forget("domains")
         found = self._named(request, inputs.name)
         return _from_api(found) if found else None
 

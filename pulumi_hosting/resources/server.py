@@ -48,6 +48,7 @@ from pulumi_hosting.resources.server_reads import (
     must_have_scope_for,
     shared_server,
 )
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -291,7 +292,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
         server = living_server(request, state.id)
-        if server is not None and not stays(request, state.ownership_tag, server):
+        if server is None:
+            request.gone.add(state.id)
+            request.reads.forget(ORDERS_AND_SERVERS)
+        elif not stays(request, state.ownership_tag, server):
             delete_server(request, server)
 
     @staticmethod

@@ -46,14 +46,14 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             raise OrderFailed(
                 f"order {order.invoice_id} for server {name!r} ended as {order.status}"
                 + (f" ({order.failure_reason})" if order.failure_reason else "")
-                + "; the charge was returned to the balance. Next: run again to order anew"
+                + "; the charge was returned to the balance. Next: run again to order another one"
             )
         if order.is_active and order.server_id:
             server = living_server(request, str(order.server_id))
             if server is None:
                 raise ResourceError(
                     f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
-                    "again to order anew"
+                    "again to order another one"
                 )
             return server
         if wait.over:
@@ -158,6 +158,7 @@ def delete_server(request: Request, server: m.Server) -> None:
                 server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}"
             )
         except NotFound:
+            request.gone.add(id)
             return
         except OperationInProgress:
             if wait.over:

@@ -17,8 +17,8 @@ from pulumi_hosting.exactly_once.server_search import (
     SNAPSHOT_AGE,
     TAGGED,
     find_tagged,
-    refuse_namesakes,
-    world,
+    orders_and_servers,
+    refuse_same_name,
 )
 from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.powers import (
@@ -48,7 +48,7 @@ from pulumi_hosting.resources.server_reads import (
     fingerprints_of,
     how_it_ended,
     known_keys,
-    remark_on_namesakes,
+    remark_on_same_name,
     renewal_remarks,
     server_at_first,
 )
@@ -78,8 +78,10 @@ class ServerResource(
     def find(self, request: Request, inputs: ServerInputs) -> ServerState | None:
         """The living server of that name; one still being ordered counts too. That there is none is
         concluded from what an order may depend on, or from what is asked for now."""
-        for max_age in (REPORT_AGE, 0.0 if request.fresh else SNAPSHOT_AGE):
-            orders, servers = world(request, max_age)
+        began = request.clock.monotonic()
+        for is_last in (False, True):
+            believed = request.seconds_since(began) if request.fresh else SNAPSHOT_AGE
+            orders, servers = orders_and_servers(request, believed if is_last else REPORT_AGE)
             living = matching(servers, lambda server: server.name == inputs.name and not server.is_gone)
             if len(living) > 1:
                 raise AmbiguousMatch(f"server name {inputs.name!r}", [str(server.id) for server in living])
@@ -99,8 +101,8 @@ class ServerResource(
                 yield from_api(server)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is
-        ordered; what only sending the order's key could prove is a remark of ``validate``."""
+        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a server of the name beside
+        which nothing is ordered; ``validate`` remarks on what only sending the order's key could prove."""
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
@@ -115,7 +117,7 @@ class ServerResource(
             return None
         found = find_tagged(request, inputs.name, attempt=inputs.order_attempt or 0)
         if found is None and not inputs.order_attempt:
-            refuse_namesakes(request, inputs.name)
+            refuse_same_name(request, inputs.name)
         return None if found is None else self._announced(request, found, TAGGED)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
@@ -178,7 +180,7 @@ class ServerResource(
         if "name" in desired:
             request.ownership.name(request.identity, desired["name"])
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
-            remark_on_namesakes(request, desired["name"])
+            remark_on_same_name(request, desired["name"])
         return failures
 
     def resolve(self, request: Request, field: str, name: str) -> int:
@@ -204,7 +206,7 @@ class ServerResource(
         name = desired.get("name")
         if name is None:
             return False
-        orders, servers = world(request)
+        orders, servers = orders_and_servers(request)
         return any(order.server_name == name for order in orders) or any(
             server.name == name and not server.is_gone for server in servers
         )

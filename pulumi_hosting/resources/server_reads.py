@@ -20,12 +20,14 @@ from pulumi_hosting.exactly_once.server_search import (
     candidates,
     living_servers,
     may_be_proven,
+    orders_and_servers,
     pending_order,
 )
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.session.account_snapshot import WORLD
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
+from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -33,7 +35,7 @@ _RUN = 86400.0  # seconds; longer than a run takes
 _DUE_SOON = timedelta(days=7)
 
 
-def remark_on_namesakes(request: Request, name: str) -> None:
+def remark_on_same_name(request: Request, name: str) -> None:
     """What stands, or is under way, under the name, and cannot be shown to be this declaration's without
     sending its key.
     """
@@ -87,12 +89,22 @@ def how_it_ended(id: str, server: m.Server | None, name: str | None, next_due_at
 def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.Server | None:
     """The server as a list shows it, at most ``max_age`` seconds old, else as it is; None where nothing shows
     it any more."""
-    now, walk = request.clock.monotonic, request.reads.walks["list_servers"]
     server: m.Server | None
     if request.name_is_identity:
-        server = request.reads.snapshot.row(WORLD, "list_servers", id, now(), max_age)
-    else:
-        server = walk.find(id, lambda: request.client.servers.list().pages(), now, max_age)
+        server = known_by_id(
+            request,
+            ORDERS_AND_SERVERS,
+            "list_servers",
+            id,
+            max_age,
+            lambda: orders_and_servers(request, max_age),
+        )
+        if server is None or server.is_gone:
+            server = server_by_id(request, id)
+            was_read_singly(request, "list_servers", id, server)
+        return server
+    now, walk = request.clock.monotonic, request.reads.walks["list_servers"]
+    server = walk.find(id, lambda: request.client.servers.list().pages(), now, max_age)
     if server is None or server.is_gone:
         server = server_by_id(request, id)
         walk.remember(id, server)
@@ -107,7 +119,7 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
 
     def seen() -> m.Server | None:
         now = request.clock.monotonic()
-        known: m.Server | None = request.reads.snapshot.row(WORLD, "list_servers", id, now, _RUN)
+        known: m.Server | None = request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, _RUN)
         return known or shared_server(request, id, _RUN)
 
     try:

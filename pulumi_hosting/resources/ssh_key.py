@@ -97,9 +97,10 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
 
 def _picked(request: Request, pick: Callable[[list[m.SshKey]], m.SshKey | None]) -> m.SshKey | None:
     """The key that ``pick`` chooses; None only where a list shows it that is as new as the request wants."""
+    began = request.clock.monotonic()
     found = pick(catalog_reads.ssh_keys(request))
     if found is None and request.fresh:
-        found = pick(catalog_reads.ssh_keys(request, 0.0))
+        found = pick(catalog_reads.ssh_keys(request, request.seconds_since(began)))
     return found
 
 
@@ -278,7 +279,7 @@ class SshKeyResource(
         try:
             request.client.ssh_keys.delete(int(state.id))
         except NotFound:
-            return
+            request.gone.add(state.id)
         except TransportError:
             if any(str(key.id) == state.id for key in request.client.ssh_keys.list()):
                 raise

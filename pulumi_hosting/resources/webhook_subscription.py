@@ -187,10 +187,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         self, request: Request, id: str, last: WebhookSubscriptionState | None = None
     ) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
+        began = request.clock.monotonic()
         listed = subscriptions(request)
         found = next((found for found in listed if str(found.id) == id), None)
         if found is None and request.name_is_identity:  # another task's list proves no absence
-            listed = subscriptions(request, 0.0)
+            listed = subscriptions(request, request.seconds_since(began))
             found = next((found for found in listed if str(found.id) == id), None)
         if found is None:
             return None
@@ -407,7 +408,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         try:
             request.client.webhooks.delete(int(state.id))
         except NotFound:
-            pass
+            request.gone.add(state.id)
+            request.reads.forget("webhooks")
         except (TransportError, InvalidResponse):
             if any(str(found.id) == state.id for found in request.client.webhooks.list()):
                 raise

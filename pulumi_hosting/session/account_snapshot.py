@@ -1,9 +1,9 @@
 """One snapshot of the account, shared by everything that works on it for a while.
 
-A snapshot has parts, each asked for when it is wanted first: orders and servers together (``WORLD``),
-domains, SSH keys, the catalog, a price. A part is as old as its oldest answer. Own writes are applied to it,
-so that it need not be asked for again; neither they nor reads renew its age. One asks at a time; the others
-wait and read.
+A snapshot has parts, each asked for when it is wanted first: orders and servers together
+(``ORDERS_AND_SERVERS``), domains, SSH keys, webhook subscriptions, the catalog, a price. A part is as old as
+its oldest answer. Own writes are applied to it, so that it need not be asked for again; neither they nor
+reads renew its age. One asks at a time; the others wait and read.
 
 Where it is kept is a :class:`Storage`: the memory of a process, or files that several processes share.
 """
@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 
 from pulumi_hosting.client.results import Damaged
 
-WORLD = "world"
+ORDERS_AND_SERVERS = "orders_and_servers"
 """The part that holds ``list_orders`` and ``list_servers``."""
 
 KEYS = {"list_orders": "invoice_id", "list_os_images": "slug", "list_zones": "tld"}

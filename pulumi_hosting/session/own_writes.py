@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.transport import HttpResponse
-from pulumi_hosting.session.account_snapshot import WORLD, Change
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, Change
 
 SERVERS, ORDERS = "list_servers", "list_orders"
 
@@ -26,6 +26,8 @@ def changes_of(request: HttpRequest, response: HttpResponse | None) -> Iterator[
     operation = request.operation
     if not operation.is_write:
         return
+    if operation.is_keyed or operation.id == "delete_server_ip":  # it may charge, or credit
+        yield Change("forget", "balance")
     found = None if response is None or response.status >= 500 else response
     if operation.id == "create_server":
         yield from _ordered(request, found)
@@ -38,9 +40,9 @@ def changes_of(request: HttpRequest, response: HttpResponse | None) -> Iterator[
     elif operation.path.startswith("/webhooks"):
         yield from _of_webhook(operation.id, _id(request.path), found)
     elif operation.id == "pay_invoice":  # what was suspended may run again
-        yield Change("forget", WORLD)
+        yield Change("forget", ORDERS_AND_SERVERS)
     elif operation.id == "revoke_api_key":  # the key sees nothing any more
-        for part in (WORLD, "ssh_keys", "domains", "webhooks"):
+        for part in (ORDERS_AND_SERVERS, "ssh_keys", "domains", "webhooks"):
             yield Change("forget", part)
 
 
@@ -53,7 +55,7 @@ def _ordered(request: HttpRequest, found: HttpResponse | None) -> Iterator[Chang
         if server is not None:
             # A replay shows no password, and its server may be gone by now.
             is_first = bool(body.get("root_password"))
-            yield Change("set" if is_first else "doubt", WORLD, SERVERS, str(server.id), server)
+            yield Change("set" if is_first else "doubt", ORDERS_AND_SERVERS, SERVERS, str(server.id), server)
             return
     if found is not None and found.status == 202:
         # The list shows the name, by which others wait for it; the answer need not.
@@ -61,9 +63,9 @@ def _ordered(request: HttpRequest, found: HttpResponse | None) -> Iterator[Chang
         named = {"server_name": sent.get("name"), "tariff_id": sent.get("tariff_id")}
         order = _row(m.Order, {**named, **{k: v for k, v in _body(found).items() if v is not None}})
         if order is not None:
-            yield Change("set", WORLD, ORDERS, str(order.invoice_id), order)
+            yield Change("set", ORDERS_AND_SERVERS, ORDERS, str(order.invoice_id), order)
             return
-    yield Change("forget", WORLD)
+    yield Change("forget", ORDERS_AND_SERVERS)
 
 
 def _of_server(operation: str, id: str, found: HttpResponse | None) -> Iterator[Change]:
@@ -73,15 +75,15 @@ def _of_server(operation: str, id: str, found: HttpResponse | None) -> Iterator[
     if found is not None and found.status >= 300:
         # Refused. A renewal is also sent for a server that cannot exist, to probe a key.
         if found.status == 404 and operation != "renew_server" and operation not in _ADDRESSES:
-            yield Change("delete", WORLD, SERVERS, id)
+            yield Change("delete", ORDERS_AND_SERVERS, SERVERS, id)
     elif found is not None and operation == "delete_server":
-        yield Change("delete", WORLD, SERVERS, id)
+        yield Change("delete", ORDERS_AND_SERVERS, SERVERS, id)
     elif found is not None and operation == "update_server":
         server = _row(m.Server, _body(found))
         known = server is not None and str(server.id) == id
-        yield Change("set" if known else "doubt", WORLD, SERVERS, id, server if known else None)
+        yield Change("set" if known else "doubt", ORDERS_AND_SERVERS, SERVERS, id, server if known else None)
     elif operation != "set_server_ip_ptr":
-        yield Change("doubt", WORLD, SERVERS, id)
+        yield Change("doubt", ORDERS_AND_SERVERS, SERVERS, id)
 
 
 def _of_key(operation: str, id: str, found: HttpResponse | None) -> Iterator[Change]:
@@ -129,17 +131,17 @@ def shown_again(request: HttpRequest, response: HttpResponse | None) -> Iterator
         return
     id = _id(request.path)
     if request.operation.id == "get_server" and response.status == 404:
-        yield Change("delete", WORLD, SERVERS, id)
+        yield Change("delete", ORDERS_AND_SERVERS, SERVERS, id)
     elif request.operation.id == "get_server" and response.status == 200:
         server = _row(m.Server, _body(response))
         if server is not None and str(server.id) == id:
-            yield Change("set", WORLD, SERVERS, id, server)
+            yield Change("set", ORDERS_AND_SERVERS, SERVERS, id, server)
     elif request.operation.id == "get_order" and response.status == 200:
         order = _row(m.Order, _body(response))
         if order is not None and not order.is_pending:
-            yield Change("delete", WORLD, ORDERS, id)
+            yield Change("delete", ORDERS_AND_SERVERS, ORDERS, id)
             if order.server_id is not None:
-                yield Change("doubt", WORLD, SERVERS, str(order.server_id))
+                yield Change("doubt", ORDERS_AND_SERVERS, SERVERS, str(order.server_id))
 
 
 def _id(path: str) -> str:

@@ -51,7 +51,7 @@ class PageWalk:
         self._begin(None, iter(()))
 
     def forget(self) -> None:
-        """Begin anew with the next object: what was read may be untrue by now."""
+        """Begin again with the next object: what was read may be untrue by now."""
         self._is_forgotten = True
 
     def _begin(self, at: float | None, pages: Iterator[Page[Any]]) -> None:

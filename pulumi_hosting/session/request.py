@@ -38,6 +38,7 @@ class Request:
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
     - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
+    - ``gone``: ids that ``delete`` found gone already, filled by it: what showed them was old.
     - ``save``: called with the state so far between several changes, should a later one fail.
     - ``approve``: called with the price before something is paid that may have been announced as found;
       raises to refuse it.
@@ -58,6 +59,7 @@ class Request:
     wait_timeout: float = 600.0
     taken_over: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
     approve: Callable[[Cost], None] = lambda cost: None
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
@@ -108,6 +110,10 @@ class Request:
         wrong. May send a request.
         """
         return self.client.service_now()
+
+    def seconds_since(self, began: float) -> float:
+        """How long ago ``clock.monotonic()`` was ``began``: the age of what was asked for since."""
+        return self.clock.monotonic() - began
 
     def poller(self, at_most: float | None = None) -> Poller:
         """A wait of ``wait_timeout`` seconds, or less."""

@@ -18,6 +18,7 @@ from pulumi_hosting.session.page_walk import PageWalk, SingleReads
 
 T = TypeVar("T")
 _CREATES = ("create_server", "register_domain", "transfer_domain")  # what was there before stays as it was
+_NO_WALK = ("balance", "webhooks")  # parts that say nothing of servers and domains
 Key = tuple[object, ...]
 
 
@@ -104,6 +105,6 @@ class Reads:
             walk = self.walks.get(change.operation)
             if walk is not None:
                 walk.remember(change.key, None)
-            elif change.action == "forget" and operation.id not in _CREATES:
+            elif change.action == "forget" and change.part not in _NO_WALK and operation.id not in _CREATES:
                 for walk in self.walks.values():
                     walk.forget()

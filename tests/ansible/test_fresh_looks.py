@@ -36,6 +36,50 @@ def test_what_was_made_elsewhere_since_is_deleted(by: str) -> None:
     assert account_problems(emulated, play) == []
 
 
+def test_what_was_made_again_under_the_name_is_deleted_too() -> None:
+    """The run's list shows the first object of the name; by now that is gone, and another has the name."""
+    emulated = Account()
+    play = Play(emulated)
+    hook: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}
+    for kind, options in (
+        ("server", {"name": "b", **ORDER}),
+        ("ssh_key", {"name": "b", "public_key": KEY_LINE}),
+        ("webhook_subscription", hook),
+    ):
+        play(kind, **options)
+        assert not play(kind, **options)["changed"]
+    objects = emulated.control("GET", "/objects")
+    emulated.control("DELETE", f"/ssh-keys/{objects['ssh_keys'][0]['id']}")
+    emulated.control("DELETE", f"/webhooks/{objects['subscriptions'][0]['id']}")
+    with Client(emulated.live_key, emulated.base_url, transport=emulated.transport()) as elsewhere:
+        elsewhere.servers.delete(objects["servers"][0]["id"])
+        emulated.control("POST", "/servers", {"name": "b"})
+        elsewhere.ssh_keys.create(name="b", public_key=OTHER_LINE)
+        elsewhere.webhooks.create(**hook)
+    assert play("server", name="b", state="absent")["changed"]
+    assert play("ssh_key", name="b", state="absent")["changed"]
+    assert play("webhook_subscription", url=hook["url"], state="absent")["changed"]
+    objects = emulated.control("GET", "/objects")
+    assert [row for row in objects["servers"] if row["status"] not in ("cancelled", "terminated")] == []
+    assert (objects["ssh_keys"], objects["subscriptions"]) == ([], [])
+    assert account_problems(emulated, play) == []
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_id_that_is_gone_is_not_found_in_an_old_list(check_mode: bool) -> None:
+    emulated = Account()
+    play = Play(emulated, check_mode=check_mode)
+    ids = [str(emulated.control("POST", "/servers", {"name": f"s-{number}"})["id"]) for number in range(6)]
+    for id in ids:  # the last ones are answered from a list
+        assert play("server", id=id, name=f"s-{ids.index(id)}")["changed"] is False
+    emulated.control("DELETE", f"/servers/{ids[0]}")
+    assert "there is no server with id 99" in play("server", id="99")["msg"]
+    assert play("server", id="99", state="absent")["changed"] is False
+    if not check_mode:
+        play("server", id=ids[1], state="absent")
+        assert f"there is no server with id {ids[1]}" in play("server", id=ids[1])["msg"]
+
+
 def test_a_renewed_domain_is_shown_with_its_new_date() -> None:
     emulated = Account()
     play = Play(emulated)

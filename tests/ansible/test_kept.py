@@ -59,7 +59,7 @@ def test_a_root_password_is_written_as_soon_as_it_is_shown(ansible: Ansible) -> 
     )
     ansible.play(
         refused(
-            "anew",
+            "rewritten",
             name="web-1",
             os="debian-12",
             erase="web-1",
@@ -111,7 +111,7 @@ def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: 
     # file.
     (found,) = ansible.client.webhooks.list()
     ansible.control("DELETE", f"/webhooks/{found.id}")
-    ansible.play(hook("anew", events=["*"], secret_file=str(file)))
+    ansible.play(hook("rewritten", events=["*"], secret_file=str(file)))
     assert len({first, second, file.read_text()}) == 3
     kept = file.read_text()
     simulated = ansible.play(
@@ -199,7 +199,7 @@ def test_a_stale_id_deletes_nothing(ansible: Ansible) -> None:
     id = made["server"]["id"]
     played = ansible.play(
         refused("other", id=id, name="web-2", state="absent"),
-        refused("anew", id=id, name="web-2", erase="web-1", state="reinstalled"),
+        refused("again", id=id, name="web-2", erase="web-1", state="reinstalled"),
         {
             "name": "primary",
             "hosting.cloud.server_ip": {"server_id": id, "address": made["server"]["ip"], "state": "absent"},

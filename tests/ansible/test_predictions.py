@@ -75,7 +75,9 @@ RENAMED = Diff((Change("name", "Bo", "Ada", replaces=False),))
 def test_a_resource_without_rules_of_its_own_is_predicted(outcome: Outcome, effect: Any) -> None:
     memory = RunMemory(InMemory(), account=lambda: "1001")
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    request: Any = SimpleNamespace(mode="live", client=SimpleNamespace(service_now=lambda: now))
+    session = SimpleNamespace(snapshot=lambda part, ask, max_age: ask())
+    client = SimpleNamespace(service_now=lambda: now)
+    request: Any = SimpleNamespace(mode="live", client=client, session=session)
     predictions.of_outcome(memory, request, CONTACT, DECLARED, outcome)
     if effect is not None and effect[0] == "add":
         effect[2]["id"] = planned_id("contact", "ada@example.com")

@@ -73,8 +73,8 @@ def _first_key_only(self: ServerOrder) -> Iterator[str]:
 _all_keys = ServerOrder.keys
 
 
-def _only_quiesce(self: ServerOrder, *, after_sending: bool = False) -> None:
-    self._quiesce()
+def _only_wait(self: ServerOrder, *, after_sending: bool = False) -> None:
+    self._wait_for_pending_orders()
 
 
 def _as_it_is(self: AddressPurchase) -> Any:
@@ -117,19 +117,19 @@ def _never_finding(
 MUTANTS = (
     Mutant(
         "wait for orders under way before ordering",
-        ((ServerOrder, "_quiesce"),),
+        ((ServerOrder, "_wait_for_pending_orders"),),
         always(None),
         "tests/resources/test_ordering.py::test_an_order_under_way_is_waited_for_though_the_program_was_edited",
     ),
     Mutant(
         "look for a living server of the name before ordering",
         ((ServerOrder, "_found"),),
-        _only_quiesce,
+        _only_wait,
         "tests/resources/test_takeovers.py::test_a_server_of_the_name_that_is_not_ours_stops_it_with_advice",
     ),
     Mutant(
         "one order of a name at a time on a machine",
-        ((ServerOrder, "_turn"),),
+        ((ServerOrder, "_name_lock"),),
         always(nullcontext()),
         "tests/resources/test_one_name.py::test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop",
     ),

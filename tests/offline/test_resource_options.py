@@ -297,7 +297,7 @@ def test_deleted_with_a_resource_replaced_create_first(together: ToyProject) -> 
 
 @pytest.mark.slow
 def test_deleted_with_a_resource_whose_deletion_fails(together: ToyProject) -> None:
-    """Who is deleted with it has left the state already, as in Pulumi; the next run is asked for it anew."""
+    """Who is deleted with it has left the state already, as in Pulumi; the next run is asked for it again."""
     together.set_faults(**{"delete_a#1": "raise"})
     assert together.stack().destroy().exit_code == 1
     assert [item["name"] for item in together.state()["resources"] if item["name"] in "abc"] == ["a"]

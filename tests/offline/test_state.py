@@ -113,7 +113,7 @@ def test_a_deployment_is_saved_and_read() -> None:
         "b",
         {"extensions": {"x": {}}},
     )
-    # Nothing changed, nothing is encrypted anew.
+    # Nothing changed, nothing is encrypted again.
     assert json.loads(deployment_to_text(again, CRYPTER))["resources"] == data["resources"]
     assert json.loads(deployment_to_text(again, None))["resources"][0]["inputs"]["n"]["plaintext"] == "1"
 

@@ -54,7 +54,7 @@ def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engi
 
 
 def settled(answer: Any) -> Any:
-    """Without what the service counts anew in each answer, and as an engine carries it: numbers are
+    """Without what the service counts again in each answer, and as an engine carries it: numbers are
     floats, nulls are nothing.
     """
     if isinstance(answer, dict):

@@ -120,7 +120,7 @@ def test_what_this_run_paid_already_is_not_counted_twice(program: Program) -> No
     assert "Next: top up" not in done.output
 
 
-def test_a_namesake_is_named_in_the_preview(program: Program) -> None:
+def test_a_server_of_the_same_name_is_named_in_the_preview(program: Program) -> None:
     with Client(program.emulator.live_key, program.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="web", months=1)
         client.domains.register(name="example.com", privacy=True)

@@ -130,7 +130,7 @@ class ResourceHarness(AccountView):
         self.account.fault(action, path=path, method=method, **more)
 
     def reset(self) -> None:
-        """A fresh account, and a machine that knows nothing of the one before: ids begin anew."""
+        """A fresh account, and a machine that knows nothing of the one before: ids begin again."""
         self.control("POST", "/reset", {})
         self.another_machine()
 

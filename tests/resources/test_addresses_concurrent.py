@@ -123,8 +123,8 @@ def test_two_machines_one_killed_after_both_paid(
     tmp_path: Path,
     dies: tuple[str, ...],
 ) -> None:
-    """Both purchases were made from one and the same world; what is repeated on a third machine has the
-    keys alone to go by.
+    """Both purchases were made after the same look at the account; what is repeated on a third machine has
+    the keys alone to go by.
     """
     made_first = inputs_of(server)
     with separate_machines(monkeypatch, tmp_path), meeting_of(2) as meeting:
@@ -270,8 +270,8 @@ def test_with_strict_nothing_is_taken_over_without_a_scope(harness: ResourceHarn
 def test_a_purchase_beside_one_that_is_still_coming_looks_again(
     slow: ResourceHarness, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The second purchase is refused while the first one's address is assigned; by then the world is
-    another, and its owner unknown.
+    """The second purchase is refused while the first one's address is assigned; by then the
+    addresses are others, and who owns them is unknown.
     """
     server = slow.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
     sleep = EmulatorClock.sleep

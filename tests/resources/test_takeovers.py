@@ -49,7 +49,7 @@ def test_a_second_server_of_a_name_needs_order_attempt(harness: ResourceHarness)
     assert len(harness.living) == 2
 
 
-def test_a_namesake_that_another_declaration_marked_stops_it_too(harness: ResourceHarness) -> None:
+def test_one_of_the_name_that_another_declaration_marked_stops_it_too(harness: ResourceHarness) -> None:
     harness.order(identity="pulumi:t/prod/server/web-1")
     with pytest.raises(ResourceConflict):
         harness.order()
@@ -157,7 +157,7 @@ def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(
     assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
 
 
-def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(
+def test_a_preview_says_when_an_unproven_server_of_the_name_was_ordered(
     harness: ResourceHarness,
 ) -> None:
     with pytest.raises(ProcessKilled):
@@ -182,9 +182,9 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     assert len(harness.control("GET", "/objects")["servers"]) == 1
 
 
-def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(harness: ResourceHarness) -> None:
-    """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take
-    an alias first.
+def test_a_preview_stops_where_the_order_will_stop(harness: ResourceHarness) -> None:
+    """By another resource's tag, or by any server of the name under strict; a renamed resource is advised to
+    take an alias first.
     """
     old = harness.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
     renamed, inputs = "pulumi:t/dev/server/web-9", check(SERVER, GOOD).inputs

@@ -12,7 +12,13 @@ import pytest
 from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SnapshotFiles
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.results import Damaged
-from pulumi_hosting.session.account_snapshot import WORLD, AccountSnapshot, Change, InMemory, Storage
+from pulumi_hosting.session.account_snapshot import (
+    ORDERS_AND_SERVERS,
+    AccountSnapshot,
+    Change,
+    InMemory,
+    Storage,
+)
 from tests.support.waiting import HANG_SECONDS
 
 Make = Callable[[], Storage]
@@ -27,7 +33,7 @@ def listed(*servers: Any) -> dict[str, list[Any]]:
 
 
 def set_to(row: m.Server) -> Change:
-    return Change("set", WORLD, "list_servers", str(row.id), row)
+    return Change("set", ORDERS_AND_SERVERS, "list_servers", str(row.id), row)
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -53,7 +59,9 @@ class Asked:
     def __call__(
         self, max_age: float = 30.0, again: Callable[[str, str], Any] = lambda *_: None
     ) -> list[Any]:
-        return self.snapshot.get(WORLD, self.ask, lambda: self.now, max_age, again)["list_servers"]
+        return self.snapshot.get(ORDERS_AND_SERVERS, self.ask, lambda: self.now, max_age, again)[
+            "list_servers"
+        ]
 
 
 def test_own_writes_are_applied_and_renew_nothing(make: Make) -> None:
@@ -63,7 +71,7 @@ def test_own_writes_are_applied_and_renew_nothing(make: Make) -> None:
     one.now = other.now = 29.0
     one.snapshot.apply(set_to(server(3)))
     one.snapshot.apply(set_to(server(2, name="renamed")))
-    one.snapshot.apply(Change("delete", WORLD, "list_servers", "1"))
+    one.snapshot.apply(Change("delete", ORDERS_AND_SERVERS, "list_servers", "1"))
     for asked in (one, other):
         assert [(row.id, row.name) for row in asked()] == [(3, "web-3"), (2, "renamed")]
     one.now = 31.0
@@ -90,8 +98,8 @@ def test_what_is_in_doubt_is_read_again_once(make: Make) -> None:
 
     asked()
     for key in ("1", "2"):
-        asked.snapshot.apply(Change("doubt", WORLD, "list_servers", key))
-    assert asked.snapshot.row(WORLD, "list_servers", "1", 0.0, 30.0) is None
+        asked.snapshot.apply(Change("doubt", ORDERS_AND_SERVERS, "list_servers", key))
+    assert asked.snapshot.row(ORDERS_AND_SERVERS, "list_servers", "1", 0.0, 30.0) is None
     for _ in range(2):
         assert [(row.id, row.status) for row in asked(again=read)] == [(1, "stopped")]
     assert again == [("list_servers", "1"), ("list_servers", "2")]
@@ -101,7 +109,7 @@ def test_what_is_in_doubt_is_read_again_once(make: Make) -> None:
 def test_what_is_forgotten_is_asked_for_again(make: Make) -> None:
     asked = Asked(make(), server(1))
     asked()
-    asked.snapshot.forget(WORLD)
+    asked.snapshot.forget(ORDERS_AND_SERVERS)
     asked()
     assert asked.count == 2
 
@@ -126,7 +134,7 @@ def test_what_is_forgotten_while_it_is_asked_for_is_asked_for_again(make: Make) 
     plain = asked.ask
 
     def ask() -> dict[str, list[Any]]:
-        writer.forget(WORLD)
+        writer.forget(ORDERS_AND_SERVERS)
         return plain()
 
     asked.ask = ask  # type: ignore[method-assign]  # another ask for this test
@@ -142,7 +150,7 @@ def test_a_failure_is_not_remembered(make: Make) -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        asked.snapshot.get(WORLD, fail, lambda: 0.0, 30.0)
+        asked.snapshot.get(ORDERS_AND_SERVERS, fail, lambda: 0.0, 30.0)
     assert [row.id for row in asked()] == [1]
 
 
@@ -156,7 +164,7 @@ def test_sixteen_askers_wait_for_one_answer(make: Make) -> None:
     def work() -> None:
         snapshot = AccountSnapshot(make())
         everybody.wait(HANG_SECONDS)
-        answers.append(snapshot.get(WORLD, ask, lambda: 0.0, 30.0)["list_servers"][0].id)
+        answers.append(snapshot.get(ORDERS_AND_SERVERS, ask, lambda: 0.0, 30.0)["list_servers"][0].id)
 
     threads = [threading.Thread(target=work) for _ in range(16)]
     for thread in threads:
@@ -180,7 +188,10 @@ def test_an_answer_that_was_asked_for_after_the_call_is_new_enough(make: Make) -
             other(0.0)
         return called
 
-    assert [row.id for row in one.snapshot.get(WORLD, one.ask, now, 0.0)["list_servers"]] == [1, 2]
+    assert [row.id for row in one.snapshot.get(ORDERS_AND_SERVERS, one.ask, now, 0.0)["list_servers"]] == [
+        1,
+        2,
+    ]
     assert (one.count, other.count) == (1, 1)
     one.now = 8.0
     one(0.0)
@@ -236,7 +247,7 @@ def test_accounts_and_rights_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", "{broken", '{"at": 1}'])
-def test_a_file_that_says_nothing_is_asked_anew(tmp_path: Path, text: str) -> None:
+def test_a_file_that_says_nothing_is_asked_for_again(tmp_path: Path, text: str) -> None:
     asked = Asked(SnapshotFiles(tmp_path, lambda: "account"), server(1))
     asked()
     (path,) = tmp_path.glob("*.json")

@@ -35,7 +35,7 @@ def test_an_acknowledged_event_is_forgotten_31_days_after_it_was_last_seen(state
         store.acknowledge("evt_1")
         store.acknowledge("evt_2")
         clock.now += 20 * DAY
-        assert not store.add("evt_2", b"{}", {}, "delivery")  # sent again by hand: its 31 days begin anew
+        assert not store.add("evt_2", b"{}", {}, "delivery")  # sent again by hand: its 31 days begin again
         clock.now += 20 * DAY
         store.forget_old()
         assert [store.knows(id) for id in ("evt_1", "evt_2", "evt_3")] == [False, True, True]

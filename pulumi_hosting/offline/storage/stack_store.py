@@ -133,7 +133,7 @@ class StackStore:
         salt = _salt_of(data)
         if salt and salt != self.crypter().state:
             for state in (*snapshot.resources, *(item.resource for item in snapshot.pending)):
-                state.saved_text = None  # encrypted under another salt: write anew
+                state.saved_text = None  # encrypted under another salt: write again
         return snapshot
 
     def save(self, snapshot: Snapshot) -> None:

@@ -158,7 +158,7 @@ class PlannedTransport:
 
     def changed_list(self, operation: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """A whole list, or a price, as it would be."""
-        if operation == "get_quote":
+        if operation in ("get_quote", "get_balance"):
             return [self._changed(operation, [], {}, row) or row for row in rows]
         found = self._changed(operation, [], {}, {"data": rows, "next_cursor": None})
         return rows if found is None else list(found["data"])
@@ -237,7 +237,14 @@ class PlannedSnapshot:
         return {operation: self._planned(operation, rows) for operation, rows in found.items()}
 
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
-        return None  # whoever reads one object asks for it
+        if self._memory.key_is_revoked:
+            return None  # whoever asks for it is refused
+        found = self._real.row(part, operation, key, now, max_age)
+        rows = [] if found is None else self._planned(operation, [found])
+        return next((row for row in rows if str(row.id) == key), None)
+
+    def apply(self, change: Any) -> None:
+        self._real.apply(change)
 
     def forget(self, part: str) -> None:
         self._real.forget(part)

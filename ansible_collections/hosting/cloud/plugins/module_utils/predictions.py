@@ -234,7 +234,9 @@ _ITEMS = {
 
 
 def _now(request: Request) -> datetime:
-    return request.client.service_now()
+    from pulumi_hosting.exactly_once.catalog_reads import service_now
+
+    return service_now(request)
 
 
 def _text(moment: datetime) -> str:

@@ -133,7 +133,7 @@ options:
       - V(present) orders the server or changes what differs, and leaves its power alone.
       - V(started) and V(stopped) do the same and see to its power.
       - V(restarted) restarts a server that exists, each time the task runs.
-      - V(reinstalled) installs O(os) (the present image, if not set) anew on a server that exists, each time
+      - V(reinstalled) installs O(os) (the present image, if not set) again on a server that exists, each time
         the task runs. It needs O(erase).
       - V(absent) deletes it. Options other than those that name the server do nothing then.
     type: str
@@ -201,7 +201,7 @@ EXAMPLES = r"""
         name: web-1
         state: stopped
 
-    - name: Install it anew, which erases its disk
+    - name: Install it again, which erases its disk
       hosting.cloud.server:
         name: web-1
         os: debian-12

@@ -45,7 +45,7 @@ def test_costs_add_up_once_per_declaration_and_currency() -> None:
     budget = Budget()
     assert str(budget.total("EUR")) == "0"
     assert budget.refusal("a", cost("5.00")) is None
-    assert budget.refusal("a", cost("6.00")) is None  # planned anew
+    assert budget.refusal("a", cost("6.00")) is None  # planned again
     assert budget.refusal("b", cost("0.10")) is None
     assert budget.refusal("c", cost("7.00", "USD")) is None
     assert (str(budget.total("EUR")), str(budget.total("USD"))) == ("6.10", "7.00")

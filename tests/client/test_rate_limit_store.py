@@ -96,7 +96,7 @@ def test_a_change_that_fails_changes_nothing_and_frees_the_file(store: StateFile
 def test_what_was_written_before_the_machine_was_started_counts_as_empty(
     store: StateFile, now: float, expected: int
 ) -> None:
-    """The clock begins anew then."""
+    """The clock begins again then."""
     store.update(count, NOW)
     assert store.update(count, now) == expected
     some = Memory()

@@ -17,7 +17,6 @@ AGE_SECONDS = 2 * WINDOW_SECONDS
 LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
 LONE_SECONDS = 0.5  # after that long without any other request, the slot is the only waiter's
 PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
-ON_THE_WAY = 10.0  # seconds after which a request has been counted by the service
 GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
 SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
 
@@ -81,8 +80,8 @@ class Window:
     - ``confirmed``: whether a response has shown this window; ``rolled``: else when it was taken to begin.
     - ``counted``: requests that the service is known to have counted; ``own``: those granted here;
       ``foreign``: those of others. ``last_own``, ``last_foreign``: of the window before.
-    - ``seen``: when the latest request was granted whose response is known: what was granted well before it
-      is in ``counted``.
+    - ``lost``: requests without a response. The service may have counted them, or count them yet.
+    - ``seen``: when the latest request was granted whose response is known.
     - ``parallel``: how many may be on their way at once. ``blocked``: until when nothing is sent.
     - ``silent``: whether the responses say nothing of a limit: then only a 429 holds requests up.
     - ``kept``: how many requests of each window are kept for deletions.
@@ -98,6 +97,7 @@ class Window:
     foreign: int = 0
     last_own: int = 0
     last_foreign: int = 0
+    lost: int = 0
     seen: float = 0.0
     parallel: int = 1
     blocked: float = 0.0
@@ -112,7 +112,7 @@ class Window:
         passed = int((service_now - self.reset) / WINDOW_SECONDS) + 1
         self.reset = self.reset + passed * WINDOW_SECONDS
         self.last_own, self.last_foreign = (self.own, self.foreign) if passed == 1 else (0, 0)
-        self.counted = self.own = self.foreign = 0
+        self.counted = self.own = self.foreign = self.lost = 0
         self.confirmed, self.rolled = False, now
         if passed > 1:
             self.parallel = 1
@@ -132,7 +132,9 @@ class Window:
 
     def free(self, ticket: Ticket, now: float, service_now: float) -> int:
         """How many more requests the service will accept, as far as is known, without what is kept."""
-        return self.limit - self.counted - self.pending - self._kept_from(ticket, now, service_now)
+        return (
+            self.limit - self.counted - self.lost - self.pending - self._kept_from(ticket, now, service_now)
+        )
 
     def _kept_from(self, ticket: Ticket, now: float, service_now: float) -> int:
         """How many requests are kept from this one, for deletions.
@@ -150,8 +152,9 @@ class Window:
 
     @property
     def pending(self) -> int:
-        """How many requests are on their way that the service may not have counted yet."""
-        return sum(1 for other in self.sent if (other.granted or 0.0) > self.seen - ON_THE_WAY)
+        """How many requests are on their way. Any of them may not be counted yet: a busy machine may have
+        suspended its process before it sent it."""
+        return len(self.sent)
 
     @property
     def kept_now(self) -> int:
@@ -188,8 +191,8 @@ class Window:
         self.sent.remove(ticket)
         if not may_be_counted:
             self.own -= 1
-        elif ticket.granted is not None and ticket.granted > self.seen - ON_THE_WAY:
-            self.counted += 1
+        else:
+            self.lost += 1
 
     def learn(self, count: Count, ticket: Ticket | None, *, refused: bool) -> float | None:
         """Take over what the response to ``ticket`` says. The result is None, or how much later than
@@ -222,7 +225,7 @@ class Window:
 
     def _begin(self, reset: float, counted: int) -> None:
         self.reset, self.confirmed, self.counted = reset, True, counted
-        self.own, self.foreign = len(self.sent) + 1, 0
+        self.own, self.foreign, self.lost = len(self.sent) + 1, 0, 0
 
 
 def values_of(window: Window) -> list[Any]:
@@ -240,6 +243,7 @@ def values_of(window: Window) -> list[Any]:
         window.foreign,
         window.last_own,
         window.last_foreign,
+        window.lost,
         window.seen,
         window.parallel,
         window.blocked,

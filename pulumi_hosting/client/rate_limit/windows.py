@@ -102,7 +102,7 @@ class KeyWindows:
         room, usable = window.free(ticket, now, service_now), max(1, window.limit - window.kept_now)
         estimate = 0.0 if ahead < room else left + (ahead - max(0, room)) // usable * WINDOW_SECONDS
         soon = _SOON + _SOON_EACH * ahead
-        if window.counted >= window.limit:
+        if window.counted + window.lost >= window.limit:
             blocked = max(blocked, left)
         elif room < 1 and not window.pending:  # what is kept is this one's if it stays alone, or at the end
             soon = max(soon, LONE_SECONDS if window.waiting == [ticket] else left - LAST_MOMENT)
@@ -193,7 +193,7 @@ class KeyWindows:
     def dump(self) -> dict[str, Any]:
         """Plain values, for a file."""
         return {
-            "version": 1,
+            "version": 2,
             "at": self.at,
             "offset": self.offset,
             "margin": self.margin,
@@ -205,7 +205,7 @@ class KeyWindows:
     @classmethod
     def load(cls, found: Any) -> Self:
         """From plain values; raises ``KeyError``, ``TypeError`` or ``ValueError`` where they are others."""
-        if found["version"] != 1:
+        if found["version"] != 2:
             raise ValueError("written by another version")
         return cls(
             found["at"],

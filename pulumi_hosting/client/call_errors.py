@@ -111,12 +111,14 @@ class CallError(HostingError):
             return f"Next: {self._remedy}" if self._remedy else ""
         which = "An earlier attempt" if self._because_of_earlier else "The request"
         if self.idempotency_key:
-            return (
-                f"{which} may have been processed. Next: repeat the same call with "
-                f'idempotency_key="{self.idempotency_key}"; '
-                "the service carries it out once only"
-            )
+            return f"{which} may have been processed. {self._repetition()}"
         return f"{which} may have been processed. Next: look whether it was before sending it again"
+
+    def _repetition(self) -> str:
+        return (
+            f'Next: repeat the same call with idempotency_key="{self.idempotency_key}"; '
+            "the service carries it out once only"
+        )
 
     def __str__(self) -> str:
         advice = self.advice
@@ -250,7 +252,18 @@ class InvalidResponse(CallError):
         known = ", ".join(
             f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal)
         )
-        return (f"What could be read: {known}. " if known else "") + super().advice
+        return (f"What could be read: {known}. " if known else "") + self._next()
+
+    @property
+    def summary(self) -> str:
+        """What is wrong, with the key of an order or payment, which may have been made."""
+        return f"{self.args[0]}{self._facts(with_key=True)}"
+
+    def _next(self) -> str:
+        if self.idempotency_key and not self.outcome_unknown:
+            # Calls with a key spend money; the same call again has the result and spends nothing more.
+            return f"The order or payment may have been made. {self._repetition()}"
+        return super().advice
 
 
 class WebhookRejected(HostingError):

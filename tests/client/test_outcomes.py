@@ -189,3 +189,19 @@ def test_every_error_of_every_write_carries_its_key_and_request_id(operation: An
         assert bool(error.idempotency_key) == operation.is_keyed
         assert error.operation == operation.id
         check_facts(error, requests)
+
+
+@pytest.mark.parametrize(
+    "operation", [row for row in OPERATIONS if "insufficient_funds" in row.codes], ids=lambda row: row.id
+)
+def test_a_payment_whose_answer_was_cut_says_that_it_may_have_been_made(operation: Any) -> None:
+    cut = httpx.Response(200, content=b'{"server_id": 200', headers={"Content-Type": "application/json"})
+    error, requests = failed(lambda client: call(client, operation), [cut])
+    check_facts(error, requests)
+    assert isinstance(error, InvalidResponse)
+    assert f", key {error.idempotency_key})" in error.summary
+    assert f"request {error.request_id}" in str(error)
+    assert (
+        "The order or payment may have been made. Next: repeat the same call with "
+        f'idempotency_key="{error.idempotency_key}"; the service carries it out once only'
+    ) in str(error)

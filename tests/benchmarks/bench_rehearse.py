@@ -12,20 +12,33 @@ from pathlib import Path
 from tests.benchmarks.bench_import import LIBRARIES, run
 from tests.benchmarks.measure import Ratio, compare
 
-ROUNDS = 3
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROUNDS = 2
 ONE_SERVER = "from pulumi_hosting import Server\nServer('web', tariff_id=1, os='debian-12')\n"
+EVERY_RESOURCE_TWICE = """
+from base64 import b64encode
+from pulumi_hosting import Domain, Ptr, Server, ServerIp, SshKey, WebhookSubscription
+
+for number in (1, 2):
+    public_key = b64encode(b"\\0\\0\\0\\x0bssh-ed25519\\0\\0\\0\\x20" + bytes([number] * 32)).decode()
+    key = SshKey(f"key-{number}", public_key=f"ssh-ed25519 {public_key}")
+    web = Server(f"web-{number}", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="a shop")
+    mail = ServerIp(f"mail-{number}", server=web)
+    Ptr(f"web-ptr-{number}", server=web, domain=f"www.shop-{number}.com")
+    Ptr(f"mail-ptr-{number}", server=web, address=mail.address, domain=f"mail.shop-{number}.com")
+    Domain(f"shop-{number}", name=f"shop-{number}.com", nameservers=["ns1.example.com", "ns2.example.com"])
+    WebhookSubscription(f"news-{number}", url=f"https://shop-{number}.com/hook", events=["server.suspended"])
+"""
 
 
 def ratios() -> Iterator[Ratio]:
-    with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder:
-        program = Path(folder)
-        (program / "Pulumi.yaml").write_text("name: one\nruntime: python\n", encoding="utf-8")
-        (program / "__main__.py").write_text(ONE_SERVER, encoding="utf-8")
-        for what, directory in (("one server", program), ("the demo", EXAMPLES / "demo" / "program")):
+    for what, text in (("one server", ONE_SERVER), ("14 resources", EVERY_RESOURCE_TWICE)):
+        with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder:
+            program = Path(folder)
+            (program / "Pulumi.yaml").write_text("name: many\nruntime: python\n", encoding="utf-8")
+            (program / "__main__.py").write_text(text, encoding="utf-8")
             yield compare(
                 f"rehearse {what}",
-                partial(_rehearse, directory),
+                partial(_rehearse, program),
                 "importing pulumi, httpx and pydantic",
                 run(f"import pulumi.dynamic; {LIBRARIES}"),
                 ROUNDS,

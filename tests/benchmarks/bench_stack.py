@@ -2,7 +2,7 @@
 does nothing.
 
 ``make bench ARGS=stack:pulumi,native,many`` measures those rows alone that all of the words name: the engine, the
-form, and ``one``, ``many`` or ``create``.
+form, ``one``, ``many`` or ``create``, and ``up`` or ``refresh``.
 
 The passphrase of the stacks is known, so the offline engine derives its key with few rounds.
 """
@@ -54,6 +54,8 @@ COMMANDS: dict[str, Callable[[engines.Stack], engines.Run]] = {
     REFRESH: lambda stack: stack.refresh("--preview-only", "--expect-no-changes"),
 }
 
+_WORDS = {command.split()[0] for command in COMMANDS}
+
 _PROGRAM = """
 for number in range({servers}):
     Server(f"web-{{number}}", tariff_id=1, os="debian-12", name=f"web-{{number}}", notes="one of many", auto_renew=True, months=1)
@@ -82,11 +84,12 @@ def ratios(words: Collection[str] = ()) -> Iterator[Ratio]:
     for engine in engines.available():
         for name, size in SIZES.items():
             for form in FORMS:
-                if {*words} <= {engine.name, form, name}:
-                    yield from _measured(engine, form, size)
+                commands = [what for what in COMMANDS if not _WORDS & {*words} or what.split()[0] in words]
+                if {*words} <= {engine.name, form, name, *_WORDS}:
+                    yield from _measured(engine, form, size, commands)
 
 
-def _measured(engine: engines.Engine, form: str, size: Size) -> Iterator[Ratio]:
+def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[str]) -> Iterator[Ratio]:
     with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, _account() as account:
         made = count()
 
@@ -103,7 +106,8 @@ def _measured(engine: engines.Engine, form: str, size: Size) -> Iterator[Ratio]:
             ours, base = stack(account.environ), stack(None)
             for each in (ours, base):
                 _make(each)
-            for what, command in COMMANDS.items():
+            for what in chosen:
+                command = COMMANDS[what]
                 commands[what] = (
                     partial(_run, partial(command, ours)),
                     partial(_run, partial(command, base)),

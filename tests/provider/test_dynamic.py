@@ -1,5 +1,7 @@
 """The dynamic providers, asked as the SDK's provider process asks them, without an engine."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -174,3 +176,14 @@ def test_the_session_does_not_show_its_key() -> None:
     session = ProviderSession({})
     session.configure({"apiKey": key, "baseUrl": "https://api.example.org/v1"})
     assert key not in f"{session!r} {vars(session)!r} {session.client!r} {vars(session.client)!r}"
+
+
+def test_a_provider_starts_without_the_command_line_of_httpx() -> None:
+    code = (
+        "import gc, sys\n"
+        "from pulumi_hosting.provider.quick_imports import quick_imports\n"
+        "with quick_imports():\n"
+        "    import httpx\n"
+        "assert httpx.Client and 'rich' not in sys.modules and gc.isenabled()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

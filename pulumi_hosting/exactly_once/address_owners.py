@@ -25,6 +25,7 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
     WriteRefused,
 )
+from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
@@ -86,7 +87,7 @@ class Owners:
         """Whether another process that still runs noted the address for another resource."""
         if not self.is_noted_as_anothers(ip):
             return False
-        return local_files.process_runs(self._notes()["addresses"][str(ip.id)]["process"])
+        return process_runs(self._notes()["addresses"][str(ip.id)]["process"])
 
     def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> None:
         """Note that this resource has the address. A run that cannot write it goes on: what is not noted

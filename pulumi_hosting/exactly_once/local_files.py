@@ -19,7 +19,6 @@ from pulumi_hosting.client.private_directory import LocalFilesError as LocalFile
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of, refuse_unsafe, unusable
-from pulumi_hosting.client.private_directory import process_runs as process_runs
 from pulumi_hosting.session.key_owner import account
 
 _POLL = 0.05  # seconds between two attempts to get a lock

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
+from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.session.cost import Cost
@@ -85,4 +86,4 @@ def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:
 
 
 def _lives(member: str) -> bool:
-    return local_files.process_runs(int(member.partition("-")[0]))
+    return process_runs(int(member.partition("-")[0]))

@@ -165,7 +165,7 @@ def _serve(address: str) -> int:
                     signal.set_wakeup_fd(-1)
                     os.close(ended)
                     os.close(end)
-                    _work(descriptors, *wanted)
+                    _work(descriptors, wanted)
                 for descriptor in descriptors:
                     os.close(descriptor)
                 working[pid] = connection
@@ -218,17 +218,11 @@ def _obey(pid: int, connection: socket.socket, selector: selectors.BaseSelector)
         os.kill(pid, number)
 
 
-def _work(
-    descriptors: list[int],
-    arguments: list[str],
-    folder: str,
-    environ: dict[str, str],
-    group: int,
-    interruptible: bool,
-) -> NoReturn:
+def _work(descriptors: list[int], wanted: tuple[Any, ...]) -> NoReturn:
+    """In the child: do what a client's request asks for, and end as its Python would."""
     status = 1
     try:
-        status = _become(descriptors, arguments, folder, environ, group, interruptible)
+        status = _become(descriptors, *wanted)
         # What the interpreter does at its end, but for taking every module apart.
         threading._shutdown()  # type: ignore[attr-defined]  # not public, and what the interpreter calls
         atexit._run_exitfuncs()
@@ -309,24 +303,21 @@ def _is_understood(arguments: list[str], environ: dict[str, str]) -> bool:
 
 def _run(arguments: list[str], *, safe_path: bool) -> None:
     first = arguments[0]
+    if not safe_path:
+        beside = {"-m": os.getcwd(), "-c": ""}.get(first, os.path.dirname(os.path.abspath(first)))
+        sys.path.insert(0, beside)
     if first == "-m":
         name = arguments[1]
         sys.argv = arguments[1:]
-        if not safe_path:
-            sys.path.insert(0, os.getcwd())
         # it is run, not imported
         sys.modules.pop(name if f"{name}.__main__" not in sys.modules else f"{name}.__main__", None)
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     elif first == "-c":
         sys.argv = ["-c", *arguments[2:]]
-        if not safe_path:
-            sys.path.insert(0, "")
         code = compile(arguments[1], "<string>", "exec")
         exec(code, {"__name__": "__main__", "__builtins__": __builtins__})  # noqa: S102  # as python -c
     else:
         sys.argv = arguments
-        if not safe_path:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
         runpy.run_path(first, run_name="__main__")
 
 

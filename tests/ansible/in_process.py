@@ -60,6 +60,18 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
     )
 
 
+def result_of(name: str, task: Task) -> dict[str, Any]:
+    """Run the task; its result, as a playbook registers it."""
+    result = module(name).MODULE.answer(task)
+    return {
+        **result,
+        "action": name,
+        "failed": "failure" in result,
+        "warnings": task.warnings,
+        "invocation": {"module_args": dict(task.params)},
+    }
+
+
 class _Hooked(Transport):
     """Calls the play's ``before_write`` before its next write arrives, once; answers orders of servers with
     the play's ``damage``."""
@@ -110,15 +122,7 @@ class Play:
         )
 
     def __call__(self, name: str, /, **options: Any) -> dict[str, Any]:
-        task = task_of(self, name, options)
-        result = module(name).MODULE.answer(task)
-        result = {
-            **result,
-            "action": name,
-            "failed": "failure" in result,
-            "warnings": task.warnings,
-            "invocation": {"module_args": dict(task.params)},
-        }
+        result = result_of(name, task_of(self, name, options))
         self.results.append(result)
         return result
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
-from tests.ansible.in_process import task_of
-from tests.ansible.test_specs import module
+from tests.ansible.in_process import result_of, task_of
 from tests.simulation.network import Network
 from tests.simulation.stack import SimulatedClock, StepFailed
 
@@ -57,15 +56,8 @@ class Playbook:
             return made
 
         task.request = request  # type: ignore[method-assign]  # the task makes a session of its own
-        result = module(name).MODULE.answer(task)
+        result = result_of(name, task)
         self.network.may_die()
-        result = {
-            **result,
-            "action": name,
-            "failed": "failure" in result,
-            "warnings": task.warnings,
-            "invocation": {"module_args": dict(task.params)},
-        }
         self.results.append(result)
         if result["failed"]:
             raise StepFailed(str(result.get("msg")))

@@ -68,7 +68,7 @@ class RunFiles:
 
     def charges_of_killed_runs(self) -> list[str]:
         """One line for each earlier run that was killed and had charged something. They are reported once."""
-        from pulumi_hosting.exactly_once.local_files import process_runs
+        from pulumi_hosting.client.private_directory import process_runs
 
         lines = []
         for path in sorted(self.folder.parent.glob(f"ansible-local-*/{self._path(CHARGED).name}")):

@@ -13,16 +13,22 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from mutmut.mutation.diff_apply import get_diff_for_mutant
 
 from tests.support.named_tests import ROOT
 
 LINKS = ("pulumi_hosting", "tests", "ansible_collections", "examples")
 KILLED = (1, 3, 36, 24, -24, 152, 255)
 """What mutmut notes for a mutant: a test failed, or ran on without end."""
+
+_TEXT = r'(?<!f)"([^"]*)"'
+"""A text that is no template."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,17 @@ class Survivor:
     def is_wording(self) -> bool:
         """Whether only letters of a text with spaces differ: tests compare what messages tell, not each
         word."""
-        plain = self.after.replace("XX", "")
-        return plain.casefold() == self.before.replace("XX", "").casefold() and any(
-            " " in text for text in re.findall(r'"([^"]*)"', self.before)
+        (before, texts), (after, changed) = (
+            (re.sub(_TEXT, "", line), re.findall(_TEXT, line)) for line in (self.before, self.after)
+        )
+        return (
+            self.before != self.after
+            and before == after
+            and len(texts) == len(changed)
+            and all(
+                new == old or (" " in old and (new == f"XX{old}XX" or new.lower() == old.lower()))
+                for old, new in zip(texts, changed, strict=True)
+            )
         )
 
 
@@ -89,16 +103,16 @@ def survived(found: dict[str, int | None]) -> set[str]:
     return {name for name, code in found.items() if code is not None and code not in KILLED}
 
 
-def _mutmut(folder: Path, *arguments: str, **how: Any) -> str:
+def _run_mutmut(folder: Path, names: Iterable[str]) -> None:
     program = Path(sys.executable).with_name("mutmut")
-    run = subprocess.run([program, *arguments], cwd=folder, check=True, text=True, **how)
-    return str(run.stdout)
+    subprocess.run([program, "run", "--max-children", "1", *names], cwd=folder, check=True)
 
 
 def survivors(folder: Path, names: set[str]) -> Iterator[Survivor]:
     for name in sorted(names):
-        shown = _mutmut(folder, "show", name, stdout=subprocess.PIPE)
-        lines = [line for line in shown.splitlines() if not line.startswith(("+++", "---"))]
+        with chdir(folder):
+            shown = get_diff_for_mutant(name).splitlines()
+        lines = [line for line in shown if not line.startswith(("+++", "---"))]
         before, after = (
             " ".join(" ".join(line[1:].split()) for line in lines if line.startswith(sign)) for sign in "-+"
         )
@@ -111,9 +125,9 @@ def main() -> int:
     folder = prepare(area)
     shutil.rmtree(folder / "mutants" / "tests", ignore_errors=True)
     before = survived(verdicts(folder))
-    _mutmut(folder, "run", "--max-children", "1", *names)
+    _run_mutmut(folder, names)
     if again := before & verdicts(folder).keys() - {*names}:
-        _mutmut(folder, "run", "--max-children", "1", *again)
+        _run_mutmut(folder, again)
     found = verdicts(folder)
     alive = survived(found)
     explained, unexplained = 0, []

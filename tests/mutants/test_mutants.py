@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.mutants.automatic import Survivor
 from tests.mutants.table import MUTANTS, Mutant
 from tests.support.named_tests import ROOT, is_there
 
@@ -12,6 +13,22 @@ from tests.support.named_tests import ROOT, is_there
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.step)
 def test_the_named_test_is_there(mutant: Mutant) -> None:
     assert is_there(mutant.caught_by), mutant.caught_by
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_wording"),
+    [
+        ('raise X("a b", "c")', 'raise X("XXa bXX", "c")', True),
+        ('raise X("a b", "c")', 'raise X("A B", "c")', True),
+        ('raise X("a b", "c")', 'raise X("a b", "C")', False),
+        ('raise X("a b", "c")', 'raise X(None, "c")', False),
+        ('raise X("a b", "c")', 'raise X("a b")', False),
+        ('raise X("a b") or y', 'raise X("A B") and y', False),
+        ("f\"a {x('')} b\"", "f\"a {x('XXXX')} b\"", False),
+    ],
+)
+def test_a_mutant_of_letters_only_is_wording(before: str, after: str, is_wording: bool) -> None:
+    assert Survivor("", before, after).is_wording() is is_wording
 
 
 @pytest.mark.slow

@@ -124,6 +124,7 @@ def main() -> int:
     area, *names = sys.argv[1:]
     folder = prepare(area)
     shutil.rmtree(folder / "mutants" / "tests", ignore_errors=True)
+    (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)  # which test runs which function
     before = survived(verdicts(folder))
     _run_mutmut(folder, names)
     if again := before & verdicts(folder).keys() - {*names}:

@@ -17,7 +17,7 @@ def age(past: timedelta) -> str:
     >>> age(timedelta(seconds=10)), age(timedelta(minutes=125)), age(timedelta(days=9))
     ('0 min', '2 h', '9 days')
     """
-    minutes = max(0, int(past.total_seconds() // 60))
+    minutes = max(0, int(past.total_seconds()) // 60)
     if minutes < 60:
         return f"{minutes} min"
     return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"

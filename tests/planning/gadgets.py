@@ -134,6 +134,7 @@ class Gadget(
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         assert request.identity == ME
+        assert "name" in desired
         return self.price
 
     def is_provisional(self, state: GadgetState) -> bool:

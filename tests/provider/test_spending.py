@@ -3,6 +3,7 @@ account is needed.
 """
 
 import os
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,8 +38,8 @@ def limited(limit: str | None) -> Budget:
 class Served(Client):
     """A client that knows the service's time."""
 
-    def service_now(self) -> None:
-        return None
+    def service_now(self) -> datetime:
+        return datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 # --- the preview
@@ -82,9 +83,10 @@ def test_beyond_the_limit_only_the_refusal_is_shown() -> None:
 
 def test_what_is_taken_over_costs_nothing() -> None:
     budget, step = limited("0"), request(Served())
-    taken = Takeover(state(), "it has the tag", charged=Decimal("5.00"), currency="EUR", title="gadget")
+    ordered = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    taken = Takeover(state(), "it has the tag", ordered, Decimal("5.00"), "EUR", title="gadget")
     assert spending.show_takeover(budget, step, taken) is None
-    assert step.messages == ["takes over gadget 7, 5.00 EUR (it has the tag)"]
+    assert step.messages == ["takes over gadget 7, ordered 2 h ago, 5.00 EUR (it has the tag)"]
     assert budget.planned(ME) == Cost(Decimal("0.00"), "EUR", "it has the tag")
     assert budget.charged(ME, Decimal("5.00")) is None  # paid by its order, not by this run
     without = Takeover(state(), "it has the tag")
@@ -105,6 +107,9 @@ def test_an_order_within_the_limit_is_counted() -> None:
     assert budget.planned(ME) == FIVE
     must_be_affordable(budget)  # planned already: what the preview saw
     assert str(budget.total("EUR")) == "5.00"
+    cannot_adopt: Any = SimpleNamespace(name="a", given=lambda: {"name": "a"})
+    must_be_affordable(other := limited("5.00"), inputs=cannot_adopt)
+    assert other.planned(ME) == FIVE
 
 
 def test_an_order_beyond_the_limit_is_refused_by_name() -> None:

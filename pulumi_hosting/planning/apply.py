@@ -133,7 +133,7 @@ def _settle(request: Request, resource: Resource[Any, Any], state: Any, inputs: 
 
 
 def _stamped(state: Any, mode: str | None) -> Any:
-    return state if state.mode == mode else state.model_copy(update={"mode": mode})
+    return state.model_copy(update={"mode": mode})
 
 
 def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
@@ -432,7 +432,7 @@ def _looked_up(
     # found by its natural key.
     named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
     current = resource.read(request, id, resource.State.partial({**named, "id": id}))
-    nameable = any(getattr(inputs, field, None) is not None for field in natural_key(resource))
+    nameable = any(getattr(inputs, field) is not None for field in natural_key(resource))
     if current is None and must_exist and resource.replacement == "free" and nameable:
         # a replacement has another id: the declaration that asked for it must hold afterwards
         current = _find(request, resource, inputs)

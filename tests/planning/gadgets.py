@@ -134,7 +134,7 @@ class Gadget(
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         assert request.identity == ME
-        assert "name" in desired
+        assert "size" in desired
         return self.price
 
     def is_provisional(self, state: GadgetState) -> bool:
@@ -234,13 +234,13 @@ class RepeatableGadget(Gadget, Repeatable[GadgetState]):
         return [*self.more]
 
 
-class Plain(Resource[GadgetInputs, GadgetState]):
+class Plain(Resource[Any, Any]):
     """The same without any power."""
 
     kind: ClassVar[str] = "plain"
     title: ClassVar[str] = "plain thing"
-    Inputs = GadgetInputs
-    State = GadgetState
+    Inputs: type[Any] = GadgetInputs
+    State: type[Any] = GadgetState
     scopes: ClassVar = Gadget.scopes
 
     def __init__(self, *there: GadgetState) -> None:

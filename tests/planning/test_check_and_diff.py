@@ -241,6 +241,15 @@ def test_a_refused_number_is_repeated(change: dict[str, Any], said: str) -> None
     assert next(iter(failures({**GOOD, **change}).values())).endswith(said)
 
 
+def test_only_numbers_of_64_bits_are_repeated() -> None:
+    least = -(2**63) + 1
+    assert failures({**GOOD, "tariff_id": least})["tariff_id"].endswith(f", and is {least}")
+    for beyond in (2**63, -(2**63)):
+        reason = failures({**GOOD, "tariff_id": beyond})["tariff_id"]
+        assert reason.startswith("Input should be ")
+        assert " and is " not in reason
+
+
 @pytest.mark.parametrize("change", [{"password": 12345678}, {"notes": 12345678}, {"custom_fields": 12345678}])
 def test_a_number_in_a_field_for_text_is_not_repeated(change: dict[str, Any]) -> None:
     assert "12345678" not in str(failures({**GOOD, **change}))

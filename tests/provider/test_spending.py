@@ -107,7 +107,7 @@ def test_an_order_within_the_limit_is_counted() -> None:
     assert budget.planned(ME) == FIVE
     must_be_affordable(budget)  # planned already: what the preview saw
     assert str(budget.total("EUR")) == "5.00"
-    cannot_adopt: Any = SimpleNamespace(name="a", given=lambda: {"name": "a"})
+    cannot_adopt: Any = SimpleNamespace(name="a", given=lambda: {"name": "a", "size": 2})
     must_be_affordable(other := limited("5.00"), inputs=cannot_adopt)
     assert other.planned(ME) == FIVE
 

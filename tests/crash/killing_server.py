@@ -65,6 +65,8 @@ class KillingServer(ThreadingHTTPServer):
         self._command: Callable[[], int] = lambda: 0
         self._late: list[_OnItsWay] = []
         self._late_point: Point = "before send"
+        self._is_next = True
+        """Whether no run has to be killed any more."""
         self._killed: list[int] = []
         """The processes that were killed in the present run."""
         self.left: list[int] = []
@@ -81,14 +83,14 @@ class KillingServer(ThreadingHTTPServer):
         """A run that is not killed starts."""
         with self.gate:
             self.sent, self._counted = [], Counter()
-            self._kill_at = None
+            self._kill_at, self._is_next = None, True
 
     def begin_killed(
         self, exchange: Exchange, point: Point, victim: Victim, command: Callable[[], int]
     ) -> None:
         """A run starts that is to be killed. ``command``: returns the id of its process."""
         self.begin()
-        self._killed, self.left = [], []
+        self._killed, self.left, self._is_next = [], [], False
         self._kill_at, self._command = (exchange, point, victim), command
 
     @property
@@ -147,6 +149,8 @@ class KillingServer(ThreadingHTTPServer):
         return exchange
 
     def _process(self, request: httpx.Request) -> httpx.Response:
+        if not self._is_next:
+            return self.service.handle_request(request)
         is_write = request.method != "GET"
         awaited = any(late.is_awaited for late in self._late)
         # A sender that lives may hold a lock that the next run needs before it writes.

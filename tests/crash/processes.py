@@ -25,7 +25,6 @@ from tests.crash.real_frontends import ANSIBLE, COMMANDS, AnsibleFrontend, Front
 from tests.crash.verdict import RERUNS, Verdict
 from tests.support import processes
 from tests.support.programs import FORMS
-from tests.support.waiting import HANG_SECONDS
 
 ENGINE_POINTS: tuple[Point, ...] = ("before send", "processed", "not saved", "late before")
 """Points that differ when the engine is killed: the sender of the request lives and is answered."""
@@ -125,7 +124,7 @@ def _run(cell: ProcessCell, verdict: Verdict) -> bool:
     process = frontend.start(cell.command)
     started.set_result(process.pid)
     try:
-        process.communicate(timeout=HANG_SECONDS)
+        frontend.wait(process)
         if not server.has_killed:
             return False
         frontend.after_kill()

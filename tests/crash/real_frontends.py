@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +28,14 @@ from tests.crash.cases import HOOK, LIVE_NAME, PASSWORD
 from tests.crash.killing_server import KillingServer
 from tests.simulation.network import Delivered
 from tests.support.programs import PUBLIC_KEY, Declarations, Program, Ref, make_program
+from tests.support.waiting import HANG_SECONDS
 
 COMMANDS = ("create", "update", "delete")
 """Make everything, change everything that can be changed, remove everything."""
 ANSIBLE = "ansible"
 _SEED = 1
+_PIPE_BYTES = 1 << 20
+"""More than a pipe holds."""
 
 
 @dataclass
@@ -101,6 +105,10 @@ class Frontend(ABC):
         """A run that is killed: each of its processes is a child of the one that started it."""
 
     @abstractmethod
+    def wait(self, process: "subprocess.Popen[Any]") -> None:
+        """Return when that process has ended."""
+
+    @abstractmethod
     def run(self, command: str) -> str | None:
         """A run to its end; the message of its failure."""
 
@@ -147,7 +155,13 @@ class PulumiFrontend(Frontend):
 
     def start(self, command: str) -> "subprocess.Popen[Any]":
         self._declare(command)
-        return self.program.start_cold("destroy" if command == "delete" else "up")
+        operation = "destroy" if command == "delete" else "up"
+        with self._output.open("wb") as output:
+            return self.program.start_cold(operation, output)
+
+    def wait(self, process: "subprocess.Popen[Any]") -> None:
+        process.wait(HANG_SECONDS)
+        self.printed.append(self._output.read_text(encoding="utf-8"))
 
     def run(self, command: str) -> str | None:
         self._declare(command)
@@ -161,6 +175,10 @@ class PulumiFrontend(Frontend):
 
     def after_kill(self) -> None:
         self.program.stack.cancel()
+
+    @property
+    def _output(self) -> Path:
+        return self.work / "killed.txt"
 
     def _declare(self, command: str) -> None:
         self.program.declare(declared("update" if command == "update" else "create"))
@@ -227,6 +245,14 @@ class AnsibleFrontend(Frontend):
 
     def start(self, command: str) -> "subprocess.Popen[Any]":
         return self.playbooks.start(*self._tasks(command), cold=True)
+
+    def wait(self, process: "subprocess.Popen[Any]") -> None:
+        # Workers of a killed ansible-playbook live on and hold its output: its end does not come.
+        process.wait(HANG_SECONDS)
+        assert process.stdout is not None
+        with process.stdout as output, suppress(BlockingIOError):
+            os.set_blocking(output.fileno(), False)
+            self.printed.append(os.read(output.fileno(), _PIPE_BYTES).decode())
 
     def run(self, command: str) -> str | None:
         self.playbooks.reported = self.reported

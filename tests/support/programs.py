@@ -5,7 +5,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.provider.plugin.install import EXECUTABLE, place
@@ -68,9 +68,11 @@ class Program(AccountView):
             assert run.changed == changed, run.output
         return run
 
-    def start_cold(self, operation: str = "up") -> "subprocess.Popen[bytes]":
+    def start_cold(
+        self, operation: str = "up", output: int | IO[bytes] = subprocess.DEVNULL
+    ) -> "subprocess.Popen[bytes]":
         """An operation under way, for tests that kill it: its processes are real Pythons, and each is the
-        child of the one that started it.
+        child of the one that started it. ``output``: where it prints.
         """
         warm = sys.executable
         command = self.stack.command(operation, "--yes", "--skip-preview")
@@ -80,8 +82,8 @@ class Program(AccountView):
                 cwd=self.directory,
                 env=self.stack.environment() | {"PULUMI_PYTHON_CMD": PYTHON},
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
             )
 
     # --- its stack

@@ -25,6 +25,7 @@ SERVER: Inputs = {
 WEB: Inputs = {"name": "web", "tariff_id": 1, "os": "debian-12", "auto_renew": True}
 DB: Inputs = {**WEB, "name": "db"}
 BUSY = {"method": "POST", "path": "^/servers$", "times": 50, "action": {"panel_timeout": "active"}}
+PENDING = {"method": "POST", "path": "^/domains$", "times": 50, "action": {"registrar": "pending"}}
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Subject:
     absent: Inputs | None = None
     faults: tuple[Mapping[str, Any], ...] = ()
     provisioning_delay: float = 0.0
+    ip_delay: float = 0.0
     is_unpaid: bool = False
     balance: str = "100000.00"
 
@@ -77,8 +79,16 @@ PULUMI: Mapping[str, Subject] = {
             "replace": {**_DOMAIN, "name": OTHER_NAME},
         },
     ),
+    "domain 202": Subject("domain", _DOMAIN, faults=(PENDING,), provisioning_delay=45),
     "transfer": Subject("domain", {"name": "example-2.com", "auth_code": AUTH_CODE}),
     "server_ip": Subject("server_ip", {"server_id": "=web"}, {"replace": {"server_id": "=db"}}, needs=_WEBS),
+    "late server_ip": Subject(
+        "server_ip",
+        {"server_id": "=web"},
+        {"replace": {"server_id": "=db"}},
+        needs=_WEBS,
+        ip_delay=45,
+    ),
     "ssh_key": Subject(
         "ssh_key",
         {"name": "me", "public_key": PUBLIC_KEY},
@@ -132,12 +142,26 @@ ANSIBLE: Mapping[str, Subject] = {
         {"update": {**_DOMAIN, "auto_renew": False, "nameservers": _NAMESERVERS}},
         absent={"name": LIVE_NAME, "state": "absent"},
     ),
+    "domain 202": Subject(
+        "domain",
+        _DOMAIN,
+        absent={"name": LIVE_NAME, "state": "absent"},
+        faults=(PENDING,),
+        provisioning_delay=45,
+    ),
     "transfer": Subject("domain_transfer", {"name": "example-2.com", "auth_code": AUTH_CODE}),
     "server_ip": Subject(
         "server_ip",
         {"server_name": "web"},
         needs=_WEB,
         absent={"server_name": "web", "address": "@bought", "state": "absent"},
+    ),
+    "late server_ip": Subject(
+        "server_ip",
+        {"server_name": "web"},
+        needs=_WEB,
+        absent={"server_name": "web", "address": "@bought", "state": "absent"},
+        ip_delay=45,
     ),
     "ssh_key": Subject(
         "ssh_key",

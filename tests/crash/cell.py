@@ -70,7 +70,9 @@ class World:
 
     def __init__(self, case: Case, variant: str) -> None:
         self.case, self.subject = case, case.declared
-        self.network = KillingNetwork(1, provisioning_delay=self.subject.provisioning_delay)
+        self.network = KillingNetwork(
+            1, provisioning_delay=self.subject.provisioning_delay, ip_delay=self.subject.ip_delay
+        )
         control: Any = self.network
         self.account = AccountCheck(control.control)
         self.network.control("PATCH", "/account", {"balance": "100000.00"})

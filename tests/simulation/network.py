@@ -49,6 +49,7 @@ class Network(httpx.BaseTransport):
 
     seed: int
     provisioning_delay: float = 0.0
+    ip_delay: float = 0.0
     fault_rate: float = 0.0
     late: list[httpx.Request] = field(default_factory=list)
     """Requests that were sent and are not processed yet."""
@@ -56,7 +57,12 @@ class Network(httpx.BaseTransport):
 
     def __post_init__(self) -> None:
         self.clock = Clock(manual=True, start=START)
-        self.core = Core(clock=self.clock, seed=self.seed, provisioning_delay=self.provisioning_delay)
+        self.core = Core(
+            clock=self.clock,
+            seed=self.seed,
+            provisioning_delay=self.provisioning_delay,
+            ip_delay=self.ip_delay,
+        )
         self.core.announce(BASE_URL, "http://emulator/_control", 1)
         self.core.send = Delivered()
         self.live_key: str = self.core.ready_line["live_key"]

@@ -1,5 +1,6 @@
 """What is on an account and what was charged, in words that do not depend on ids and times."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,8 @@ Control = Callable[[str, str], Any]
 """Calls the control interface, as ``control("GET", "/objects")``."""
 _SERVICE = ("billing", "control")
 _GONE = ("cancelled", "terminated")
+_TAG = re.compile(r"\[iac[^]]*\]")
+"""An ownership tag, which also tells which attempt ordered the server."""
 
 
 def charges(control: Control) -> Counter[str]:
@@ -24,7 +27,8 @@ def objects(control: Control) -> Counter[str]:
     found, at = control("GET", "/objects"), Counter[str]()
     names = {row["id"]: row["name"] for row in found["servers"]}
     at.update(
-        f"server {row['name']} {row['os']} {row['status']}"
+        f"server {row['name']} {row['os']} {row['status']} {row['auto_renew']} "
+        f"{_TAG.sub('', row['notes'] or '')}"
         for row in found["servers"]
         if row["status"] not in _GONE
     )
@@ -33,7 +37,7 @@ def objects(control: Control) -> Counter[str]:
         for row in found["addresses"]
         if row["server_id"] in names and (row["bought"] or row["ptr"])
     )
-    at.update(f"domain {row['name']} {row['auto_renew']}" for row in found["domains"])
+    at.update(f"domain {row['name']} {row['auto_renew']} {row['nameservers']}" for row in found["domains"])
     at.update(f"ssh key {row['name']} {row['fingerprint']}" for row in found["ssh_keys"])
     at.update(f"webhook {row['url']} {row['events']} {row['active']}" for row in found["subscriptions"])
     at.update(f"top-up {row['amount']}" for row in found["invoices"] if row["type"] == "topup")

@@ -299,6 +299,7 @@ def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
         return
     if _NOTHING_TO_DO in stop:
         verdict.resolved_by = "nothing to do"
+        verdict.problems += world.problems()
         return
     if several := _SEVERAL.search(stop):
         first, *others = several[1].split(", ")

@@ -46,6 +46,7 @@ _ADOPT = re.compile(r"adopt_id(?: to |=)\"?([0-9]+)")
 _ADOPT_THAT = re.compile(r"\(id ([0-9]+)\).*set adopt_id to that one")
 _SEVERAL = re.compile(r"several objects: ids ([0-9, ]+)\. Next: .* or delete the others")
 _NOTHING_TO_DO = "nothing is owed for it any more"
+_CANCELLED = re.compile(r"invoice ([0-9]+) is cancelled")
 _ANOTHER = re.compile(r"order_attempt(?: to |=)([0-9]+)")
 
 
@@ -299,7 +300,7 @@ def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
         return
     if _NOTHING_TO_DO in stop:
         verdict.resolved_by = "nothing to do"
-        verdict.problems += world.problems()
+        verdict.problems += _still_owed(world, stop)
         return
     if several := _SEVERAL.search(stop):
         first, *others = several[1].split(", ")
@@ -317,6 +318,16 @@ def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
         verdict.problems.append(f"{verdict.resolved_by} did not help: {failure}")
         return
     verdict.problems += _differences(world, expected)
+
+
+def _still_owed(world: World, stop: str) -> list[str]:
+    """What contradicts that nothing is owed for the invoice that the message names."""
+    found = _CANCELLED.search(stop)
+    rows = world.network.control("GET", "/objects")["invoices"]
+    owed = [
+        row["id"] for row in rows if found and str(row["id"]) == found[1] and row["status"] != "cancelled"
+    ]
+    return [f"invoice {id} is not cancelled" for id in owed] if found else [f"no invoice is named: {stop}"]
 
 
 def _differences(world: World, expected: Reference) -> list[str]:

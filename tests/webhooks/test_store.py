@@ -1,8 +1,12 @@
 """The state file of a receiver: what it remembers, what it forgets, who may read it."""
 
+import os
+import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +78,51 @@ def test_a_full_store_takes_no_new_event(state_file: Path) -> None:
         assert not store.add("evt_1", b"{}", {}, "delivery")
         store.acknowledge("evt_1")
         assert store.add("evt_3", b"{}", {}, "delivery")
+
+
+def test_a_pending_event_has_what_was_delivered(state_file: Path) -> None:
+    clock = Clock()
+    with opened(state_file, clock) as store:
+        store.add("evt_1", b"one", {"X-Webhook-Id": "evt_1"}, "delivery")
+        clock.now += 1
+        store.add("evt_2", b"two", {}, "reconciliation")
+        first = store.next_pending(0)
+        assert first == (1, "evt_1", b"one", '{"X-Webhook-Id": "evt_1"}', "delivery", 1_800_000_000.0)
+        assert first is not None
+        second = store.next_pending(first.number)
+        assert second == (2, "evt_2", b"two", "{}", "reconciliation", 1_800_000_001.0)
+        assert store.next_pending(2) is None
+
+
+def test_no_one_else_may_read_the_file_at_any_moment(
+    state_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+
+    def chmod(path: Path, mode: int) -> None:
+        modes.extend(stat.S_IMODE(one.stat().st_mode) for one in (path, path.parent))
+        assert mode == 0o600
+
+    monkeypatch.setattr(Path, "chmod", chmod)
+    before = os.umask(0)
+    try:
+        EventStore(state_file.parent / "deep" / "deeper" / "events").close()
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o700]
+
+
+def test_a_file_in_use_is_not_waited_for(state_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The receiver waits, and reports it."""
+    waits: list[float] = []
+
+    def connect(path: Path, *, timeout: float = 5.0, **options: Any) -> sqlite3.Connection:
+        waits.append(timeout)
+        return sqlite3.Connection(path, timeout=timeout, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    EventStore(state_file).close()
+    assert waits == [0.0]
 
 
 def test_only_the_owner_may_read_the_file(state_file: Path) -> None:

@@ -167,7 +167,6 @@ def _pairs(headers: Headers) -> list[tuple[str, str]]:
             values = value if isinstance(value, list | tuple) else [value]
             found += [(_text(name), _text(one)) for one in values]
     except (TypeError, ValueError):
-        found = []
         items = None
     if items is None:
         raise ConfigurationError("the headers must be a mapping or pairs of strings")

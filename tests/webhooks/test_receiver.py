@@ -8,8 +8,10 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.delivery_store import EventStore
-from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
+from pulumi_hosting.webhooks.receiver import Limits, ReceivedEvent, Receiver, ReceiverOptions
 from tests.webhooks.support import (
     LIMIT_SECONDS,
     OTHER_SECRET,
@@ -174,6 +176,46 @@ def test_each_event_once_across_restarts(receivers: Receivers, state_file: Path)
     assert rows == [("evt_1", None, None), ("evt_2", None, None), ("evt_3", None, None)]
 
 
+def test_an_event_comes_with_the_headers_that_tell_of_its_delivery(receivers: Receivers) -> None:
+    raw = body("evt_1")
+    sent = {name.lower(): value for name, value in signed(raw).items()}
+    sent |= {"content-type": "application/json", "user-agent": "service/1", "x-other": "not shown"}
+
+    async def play() -> None:
+        before = datetime.now(UTC)
+        async with receivers.run() as running:
+            assert await running.deliver(raw, sent) == 200
+            (received,) = await running.events.take()
+        assert received.headers == {
+            "X-Webhook-Id": "evt_1",
+            "X-Webhook-Event": "server.created",
+            "X-Webhook-Timestamp": sent["x-webhook-timestamp"],
+            "User-Agent": "service/1",
+            "Content-Type": "application/json",
+        }
+        assert before <= received.received_at <= datetime.now(UTC)
+        assert received.received_at.tzinfo is UTC
+
+    asyncio.run(play())
+
+
+def test_its_parts_are_those_that_are_given(receivers: Receivers) -> None:
+    """No time to answer in, and the one thread of the store."""
+    threads: list[str] = []
+
+    def open_store(path: Path) -> EventStore:
+        threads.append(threading.current_thread().name)
+        return EventStore(path)
+
+    async def play() -> None:
+        parts = {"limits": Limits(answer_seconds=0.0), "open_store": open_store}
+        async with receivers.run(parts=parts) as running:
+            assert await running.deliver(body("evt_1")) == 503
+
+    asyncio.run(play())
+    assert threads == ["pulumi-hosting-webhooks_0"]
+
+
 def test_a_handler_that_blocks_holds_no_answer_and_loses_nothing(receivers: Receivers) -> None:
     async def blocked() -> None:
         async with receivers.run() as running:
@@ -261,7 +303,7 @@ def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, 
     class Failing(EventStore):
         def __init__(self, path: Path) -> None:
             super().__init__(path)
-            for name in ("add", "next_pending", "acknowledge"):
+            for name in ("add", "next_pending", "acknowledge", "forget_old"):
                 setattr(self, name, failing_once(getattr(self, name)))
 
     def failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -283,7 +325,8 @@ def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, 
     asyncio.run(play())
     assert "could not keep a delivery, the service will try again: disk is full" in receivers.lines()
     assert "cannot read the state file: disk is full; trying again in 1 s" in receivers.lines()
-    assert "cannot write the state file: disk is full; trying again in 1 s" in receivers.lines()
+    # the mark, and the events of last month
+    assert receivers.lines().count("cannot write the state file: disk is full; trying again in 1 s") == 2
     assert pending(state_file) == []
 
 

@@ -11,6 +11,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import send
+from pulumi_hosting.webhooks.receiver import ReceiverOptions
 from tests.support.account import Account
 from tests.webhooks.support import Receivers, body, no_pause, signed, until
 
@@ -67,6 +68,7 @@ def test_events_missed_while_down_are_handed_over_once(subscriber: Subscriber, r
         async with receivers.run(**subscriber.options()) as running:
             fetched = (await running.events.take_through(missed))[-1]
             assert (fetched.via, fetched.event.type) == ("reconciliation", "server.created")
+            assert fetched.headers == {"X-Webhook-Id": missed, "X-Webhook-Event": "server.created"}
             subscriber.route(running.origin)
             # The service tries again within the minute: accepted, known, not handed over again.
             await asyncio.to_thread(subscriber.account.advance, 61)
@@ -134,6 +136,9 @@ def test_a_service_that_fails_is_asked_again(subscriber: Subscriber, receivers: 
     subscriber.account.fault(
         {"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2
     )
+    subscriber.account.fault(
+        {"status": 500, "code": "server_error"}, method="GET", path="^/webhooks/deliveries/"
+    )
     # One event that cannot be had keeps no other waiting.
     subscriber.account.fault(
         {"status": 404, "code": "not_found"}, method="GET", path="^/webhooks/deliveries/"
@@ -150,7 +155,22 @@ def test_a_service_that_fails_is_asked_again(subscriber: Subscriber, receivers: 
         for line in lines
         if line.startswith("cannot ask for missed events: ") and line.endswith("trying again in 1 s")
     ]
+    assert [line for line in lines if line.startswith("cannot fetch missed event evt_")]
     assert len([line for line in lines if "continuing without it until the next start" in line]) == 1
+
+
+def test_without_a_client_of_its_own_it_is_made_of_the_options(
+    subscriber: Subscriber, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = subscriber.order()
+    client = subscriber.client()
+    monkeypatch.setattr(ReceiverOptions, "client", lambda options: client)
+
+    async def play() -> None:
+        async with receivers.run(**{**subscriber.options(), "parts": {"sleep": no_pause}}) as running:
+            await running.events.take_through(missed)
+
+    asyncio.run(play())
 
 
 def test_what_cannot_be_asked_for_ends_nothing(subscriber: Subscriber, receivers: Receivers) -> None:

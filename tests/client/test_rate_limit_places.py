@@ -1,6 +1,7 @@
 """The place of one call: what it reads in a response, how long it pauses, and what it tells the user."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_count_is_three_numbers(given: dict[str, str], count: Count | None) ->
 def test_a_date_is_read_as_unix_time() -> None:
     assert _unix_time(DATE) == 1_700_000_000.0
     assert _unix_time("") is None
+    assert _unix_time(None) is None
     assert _unix_time("soon") is None
 
 
@@ -152,11 +154,37 @@ def test_a_place_that_is_left_or_lost_is_so_once(machine: Machine) -> None:
     place.lost()
     assert (window(machine).own, window(machine).counted) == (own, 20)
     kept.lost()
-    assert (window(machine).sent, window(machine).counted) == ([], 21)
+    assert (window(machine).sent, window(machine).counted, window(machine).lost) == ([], 20, 1)
     kept.lost()
     kept.leave()
     kept.answered(200, headers(3))
-    assert window(machine).counted == 21
+    assert (window(machine).counted, window(machine).lost) == (20, 1)
+
+
+def test_the_store_is_asked_once_for_each_end_of_a_request() -> None:
+    asked: list[str] = []
+
+    class Noting(Memory):
+        def update(self, change: Any, now: float) -> Any:
+            asked.append("")
+            return super().update(change, now)
+
+    machine = Machine(store=Noting())
+    ends: list[Callable[[Place], None]] = [
+        lambda place: place.answered(200, headers(100)),
+        lambda place: place.answered(200, {}),
+        Place.lost,
+        Place.leave,
+    ]
+    for end in ends:
+        place = machine.place()
+        place.wait()
+        asked.clear()
+        end(place)
+        place.answered(200, headers(100))
+        place.lost()
+        place.leave()
+        assert len(asked) == 1
 
 
 def test_a_place_that_never_waited_has_nothing_to_give_back(machine: Machine) -> None:

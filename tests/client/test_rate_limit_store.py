@@ -112,6 +112,7 @@ def test_a_closed_file_is_opened_again(store: StateFile, path: Path) -> None:
         os.fstat(opened)
     store.close()
     assert store.update(count, NOW) == 2
+    assert path.exists()
 
 
 def test_the_file_is_closed_with_its_last_user() -> None:
@@ -122,6 +123,28 @@ def test_the_file_is_closed_with_its_last_user() -> None:
     del made
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened)
+
+
+def test_a_deleted_file_is_made_again_and_no_other_is_opened(store: StateFile, path: Path) -> None:
+    store.update(count, NOW)
+    closing = store._closing
+    store.update(count, NOW)
+    assert store._closing is closing
+    path.unlink()
+    assert store.update(count, NOW) == 1
+    assert path.exists()
+
+
+def test_a_link_that_takes_the_place_of_the_file_is_not_followed(
+    store: StateFile, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the check and the opening."""
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(state_file, "refuse_unsafe", lambda path: None)
+    with pytest.raises(OSError, match="symbolic"):
+        store.update(count, NOW)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_file_that_was_closed_by_others_is_closed_all_the_same(store: StateFile) -> None:
@@ -198,6 +221,11 @@ def test_a_lock_that_a_stopped_process_holds_is_not_waited_for_without_end(
 ) -> None:
     with pytest.raises(TimeoutError, match=r"^another process holds the file of the rate limit$"):
         waited(store, monkeypatch, float("inf"))
+
+
+def test_a_lock_is_looked_at_again_at_the_very_end(store: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_file, "LOCKED_SECONDS", 0.0)
+    assert len(waited(store, monkeypatch, 1)) == 1
 
 
 def test_the_lock_is_of_the_file_and_does_not_block(store: StateFile) -> None:

@@ -184,7 +184,7 @@ class Place:
             self._is_refused = count is None or count.remaining == 0
             self._is_empty = count is not None and count.remaining == 0
             self.refusals += int(self._is_refused)
-        facts = Facts(count, _unix_time(headers.get("Date", "")), status == 429)
+        facts = Facts(count, _unix_time(headers.get("Date")), status == 429)
         block = self._pause(headers) if self._is_refused else 0.0
 
         def take_over(windows: KeyWindows) -> str:
@@ -242,7 +242,7 @@ def _count(headers: Mapping[str, str]) -> Count | None:
 
 
 @lru_cache(maxsize=4)
-def _unix_time(text: str) -> float | None:
+def _unix_time(text: str | None) -> float | None:
     """Of a Date header. Many responses of one second share it."""
     moment = parse_http_date(text) if text else None
     return None if moment is None else moment.timestamp()

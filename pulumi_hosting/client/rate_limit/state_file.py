@@ -62,8 +62,6 @@ class StateFile:
 
         self._lock, self._unlock = partial(lock_descriptor, blocking=False), unlock_descriptor
         self._threads = threading.Lock()
-        self._pid = 0
-        self._file = -1
         self._closing: weakref.finalize[[int], StateFile] | None = None
         self._open()
 
@@ -91,7 +89,7 @@ class StateFile:
             self._close()
 
     def _locked(self) -> int:
-        if self._pid != os.getpid() or self._file < 0 or not os.fstat(self._file).st_nlink:
+        if self._pid != os.getpid() or self._closing is None or not os.fstat(self._file).st_nlink:
             self._open()
         until, pause = time.monotonic() + LOCKED_SECONDS, 0.0002
         while not self._lock(self._file):
@@ -105,14 +103,14 @@ class StateFile:
         self._close()
         directory()
         refuse_unsafe(self._path)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         self._pid = os.getpid()
         self._closing = weakref.finalize(self, _close, self._file)
 
     def _close(self) -> None:
         if self._closing is not None:
             self._closing()
-        self._closing, self._file = None, -1
+        self._closing = None
 
 
 def _close(file: int) -> None:

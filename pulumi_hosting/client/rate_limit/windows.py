@@ -206,7 +206,7 @@ class KeyWindows:
     def load(cls, found: Any) -> Self:
         """From plain values; raises ``KeyError``, ``TypeError`` or ``ValueError`` where they are others."""
         if found["version"] != 2:
-            raise ValueError("written by another version")
+            raise ValueError  # written by another version
         return cls(
             found["at"],
             found["offset"],

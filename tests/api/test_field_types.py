@@ -49,6 +49,12 @@ def test_no_number_is_money(value: object) -> None:
     assert reason(f.Money, value) == reason(f.Money, value, as_json=True) == MONEY
 
 
+def test_bytes_are_no_money() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(f.Money).validate_python(b"5.00")
+    assert [error["type"] for error in caught.value.errors()] == ["value_refused"]
+
+
 def test_money_that_was_read_is_money() -> None:
     assert TypeAdapter(f.Money).validate_python(Decimal("5")) == Decimal("5")
 

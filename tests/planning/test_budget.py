@@ -43,7 +43,7 @@ def test_a_limit_is_a_plain_amount(given: Any, amount: str | None) -> None:
 
 def test_costs_add_up_once_per_declaration_and_currency() -> None:
     budget = Budget()
-    assert str(budget.total("EUR")) == "0"
+    assert repr(budget.total("EUR")) == "Decimal('0')"
     assert budget.refusal("a", cost("5.00")) is None
     assert budget.refusal("a", cost("6.00")) is None  # planned again
     assert budget.refusal("b", cost("0.10")) is None

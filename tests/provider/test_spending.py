@@ -232,6 +232,11 @@ def test_other_runs_and_other_accounts_count_for_themselves(scope: str) -> None:
     assert member(scope).refusal("e", cost("0.01")) is not None
 
 
+def test_where_the_run_is_not_known_only_this_process_counts(scope: str) -> None:
+    budget = RunBudget(lambda: pytest.fail("no file is needed"))
+    assert budget.refusal("a", cost("10.00")) is None
+
+
 def test_what_was_charged_is_booked_for_all(scope: str) -> None:
     one, other = member(scope), member(scope)
     one.refusal("a", cost("4.00"))

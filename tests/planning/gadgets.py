@@ -165,7 +165,7 @@ class Gadget(
 
     def create(self, request: Request, inputs: GadgetInputs) -> GadgetState:
         assert request.identity == ME
-        assert type(inputs) is GadgetInputs
+        assert type(inputs) is self.Inputs
         self.log.append(f"create {inputs.name} {inputs.size}")
         values = {name: value for name, value in inputs.given().items() if name in GadgetState.model_fields}
         values.pop("notes", None)

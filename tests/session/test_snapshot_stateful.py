@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.server_search import world
+from pulumi_hosting.exactly_once.server_search import orders_and_servers
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 from pulumi_hosting.session.snapshot_text import plain
@@ -117,7 +118,7 @@ class SnapshotOfOneProcess(RuleBasedStateMachine):
     @rule()
     def read_the_snapshot(self) -> None:
         """It equals what a client without one reads."""
-        orders, servers = world(self.request)
+        orders, servers = orders_and_servers(self.request)
         fresh = self._client()
         assert [_shown(row) for row in servers] == [_shown(row) for row in fresh.servers.list()]
         assert [plain(row) for row in orders] == [plain(row) for row in fresh.orders.list()]
@@ -128,7 +129,7 @@ class SnapshotOfOneProcess(RuleBasedStateMachine):
     def let_orders_end(self) -> None:
         """Nobody tells the client: a snapshot of before is not used any more."""
         self.account.advance(3600)
-        self.request.reads.forget("world")
+        self.request.reads.forget(ORDERS_AND_SERVERS)
 
     def teardown(self) -> None:
         self.read_the_snapshot()

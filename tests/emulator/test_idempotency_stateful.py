@@ -40,7 +40,7 @@ class Orders(RuleBasedStateMachine):
         )
         self.stored: dict[str, Stored] = {}
         self.orders = 0
-        """How many orders were accepted, whatever came of them."""
+        """How many orders were accepted, whatever their outcome."""
         self.is_poor = False
 
     @rule(key=st.sampled_from(KEYS), name=st.sampled_from(NAMES), way=st.sampled_from(WAYS))

@@ -146,7 +146,7 @@ class BothFrontends(RuleBasedStateMachine):
 
     @precondition(lambda self: self.both.living)
     @rule(number=st.integers(0, 3), is_deleted=st.booleans())
-    def change_in_cabinet(self, number: int, is_deleted: bool) -> None:
+    def change_in_control_panel(self, number: int, is_deleted: bool) -> None:
         living = self.both.living
         server = living[number % len(living)]
         if is_deleted:

@@ -273,6 +273,7 @@ SAME_THING = {
 # Folders with one file per area, resource or module: the files are named after what they are about.
 BY_SUBJECT = re.compile(
     r"pulumi_hosting/(api/models|api/operations|client/services|emulator/handlers|resources|actions)/"
+    r"|pulumi_hosting/(cli|reports)/"
     r"|ansible_collections/hosting/cloud/plugins/(action|callback|inventory|doc_fragments|modules)/"
 )
 

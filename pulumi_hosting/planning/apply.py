@@ -13,8 +13,8 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
-from pulumi_hosting.planning.names import with_resolved_names
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
+from pulumi_hosting.planning.resolve_names import with_resolved_names
 from pulumi_hosting.resources.base import Resource, State, Takeover
 from pulumi_hosting.resources.powers import (
     Findable,

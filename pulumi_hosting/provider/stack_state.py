@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.planning.names import resolved
+from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider.conversion import (
     ENTRY,
     IDENTITY,
@@ -72,7 +72,7 @@ def resolved_names(
     values: Mapping[str, Any],
     olds: PropertyValues,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """See ``names.resolved``; ``olds``: the former inputs. An account that cannot be asked is a reason too:
+    """See ``resolve_names.resolved``; ``olds``: the former inputs. An account that cannot be asked is a reason too:
     nothing can be planned for an object whose value is not known.
     """
     try:

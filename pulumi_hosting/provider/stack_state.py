@@ -72,8 +72,8 @@ def resolved_names(
     values: Mapping[str, Any],
     olds: PropertyValues,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """See ``resolve_names.resolved``; ``olds``: the former inputs. An account that cannot be asked is a reason too:
-    nothing can be planned for an object whose value is not known.
+    """See ``resolve_names.resolved``; ``olds``: the former inputs. An account that cannot be asked is a
+    reason too: nothing can be planned for an object whose value is not known.
     """
     try:
         return resolved(request, resource, values, from_pulumi(olds)[0])

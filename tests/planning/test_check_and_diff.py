@@ -241,6 +241,10 @@ def test_a_refused_number_is_repeated(change: dict[str, Any], said: str) -> None
     assert next(iter(failures({**GOOD, **change}).values())).endswith(said)
 
 
+def test_rules_over_several_fields_name_the_one_to_correct() -> None:
+    assert failures({**GOOD, "months": 3, "hours": 1})["hours"].startswith("give either months or hours")
+
+
 def test_only_numbers_of_64_bits_are_repeated() -> None:
     least = -(2**63) + 1
     assert failures({**GOOD, "tariff_id": least})["tariff_id"].endswith(f", and is {least}")

@@ -162,3 +162,36 @@ def test_a_new_object_is_predicted_from_what_is_known() -> None:
     with pytest.raises(InvalidInput) as caught:
         apply.predict_create(Gadget(), {"size": 2}, ())
     assert str(caught.value) == "gadget is not valid: name: is required. Next: correct name"
+
+
+class AfterAnOldList(Gadget):
+    """A search that may be old finds what is gone; a deletion then shows that it was."""
+
+    def __init__(self, *there: GadgetState, listed: list[GadgetState]) -> None:
+        super().__init__(*there)
+        self.listed = listed
+
+    def find(self, request: Request, inputs: GadgetInputs) -> GadgetState | None:
+        assert request.fresh
+        return self.listed.pop(0) if self.listed else super().find(request, inputs)
+
+    def delete(self, request: Request, state: GadgetState) -> None:
+        self.log.append(f"delete {state.id}")
+        if self.there.pop(state.id, None) is None:
+            request.gone.add(state.id)
+
+
+def test_where_the_list_was_old_the_object_of_the_name_is_deleted() -> None:
+    gadget = AfterAnOldList(state("8"), listed=[state("7")])
+    done = ensure_absent(request(), gadget, A)
+    assert facts(done) == ("deleted", True, state("8").shown(), None, None)
+    assert gadget.log == ["delete 7", "delete 8"]
+
+
+def test_where_the_list_stays_old_nothing_more_is_deleted() -> None:
+    gadget = AfterAnOldList(listed=[state("7"), state("7")])
+    assert ensure_absent(request(), gadget, A).action == "deleted"
+    assert gadget.log == ["delete 7"]
+    gone = AfterAnOldList(listed=[state("7")])
+    assert ensure_absent(request(), gone, A).action == "deleted"
+    assert gone.log == ["delete 7"]

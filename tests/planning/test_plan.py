@@ -172,6 +172,7 @@ def test_without_a_price_nothing_asks_for_one() -> None:
     "error",
     [
         TransportError("no route", outcome_unknown=False),
+        ApiError(message="down", status=500, code="x"),
         ApiError(message="down", status=503, code="x"),
         ApiError(message="slow", status=429, code="x"),
     ],
@@ -179,7 +180,9 @@ def test_without_a_price_nothing_asks_for_one() -> None:
 def test_an_account_that_cannot_answer_is_an_error_or_an_unchecked_plan(error: HostingError) -> None:
     with pytest.raises(type(error)):
         planned(Thing(error=error))
-    assert planned(Thing(error=error), unreachable="warn").unchecked is error
+    assert planned(Thing(error=error), unreachable="warn") == Plan("created", unchecked=error)
+    changed = planned(Thing(error=error), unreachable="warn", recorded={"name": "b"})
+    assert changed == Plan("updated", unchecked=error)
 
 
 def test_a_refusal_of_the_service_is_always_an_error() -> None:

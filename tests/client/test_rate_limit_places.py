@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.client.rate_limit import limiter as limiter_module
 from pulumi_hosting.client.rate_limit import polls, state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter, _count, _line, _unix_time
-from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, memory
+from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, memory, store_name
 from pulumi_hosting.client.rate_limit.window import Count, Facts, Wait, Window
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
-from tests.client.support import FakeTime
+from tests.client.support import BASE, KEY, FakeTime
 from tests.client.test_rate_limit import Machine, headers
 
 READ, ORDER = BY_ID["get_server"], BY_ID["create_server"]
@@ -205,6 +206,30 @@ def test_a_place_that_was_taken_for_dead_waits_again(machine: Machine) -> None:
     assert [found.number for found in window(machine).waiting] == [2]
 
 
+def test_what_waits_follows_its_operation_into_the_other_bucket(machine: Machine) -> None:
+    machine.use(119)
+    first, second, waiting = (machine.place("list_server_ips") for _ in range(3))
+    first.step()
+    second.step()
+    assert waiting.step() is not None
+    first.answered(200, headers(0, limit=20, time=machine.time))
+    other = machine.place("list_server_ips")
+    for place in (waiting, other, waiting):
+        assert place.step() is not None
+    assert window(machine).waiting == []
+    assert [found.number for found in window(machine, "expensive").waiting] == [4, 5]
+
+
+def test_what_another_process_granted_stays_granted(machine: Machine) -> None:
+    machine.use(0)
+    place, other = machine.place(), machine.place()
+    assert place.step() is not None
+    machine.time.now += 61
+    assert other.step() is not None  # it looks first, and grants the place before it
+    window(machine).blocked = machine.time.now + 100
+    assert place.step() is None
+
+
 def test_a_request_that_waits_again_keeps_its_place(machine: Machine) -> None:
     machine.use(100)
     place = machine.place()
@@ -342,6 +367,13 @@ def test_a_wait_longer_than_allowed_ends_before_it_begins() -> None:
     assert window(machine).waiting == []
 
 
+def test_a_wait_may_take_all_the_time_that_is_allowed() -> None:
+    machine = Machine(timeout=10.0)
+    window(machine).blocked = 1010.0
+    machine.place().wait()
+    assert machine.time.now == 1010.0
+
+
 def test_the_waits_of_one_call_are_bounded_together() -> None:
     machine = Machine(timeout=100.0)
     machine.use(0)
@@ -415,7 +447,7 @@ def test_a_limiter_without_a_store_uses_the_file_of_key_and_address() -> None:
     machine.place().step()
     assert isinstance(machine.limiter.store, StateFile)
     (name,) = os.listdir(os.environ["HOSTING_RUNTIME_DIR"])
-    assert name.endswith(".rate")
+    assert name == f"{store_name(Secret(KEY), BASE)}.rate"
     machine.limiter.close()
     assert machine.limiter.store is None
     machine.limiter.close()

@@ -120,6 +120,7 @@ def test_a_request_needs_room(counted: int, expected: bool) -> None:
         ({}, [0, 0, 0, 0], False),
         ({}, [0, 0, 0, 0.5], False),  # of the same round
         ({}, [0, 0, 0, 0.625], True),
+        ({"rolled": NOW - 0.25}, [0.375] * 4, False),
         ({"confirmed": False}, [], True),
         ({"confirmed": False}, [0], False),  # one finds out
         ({"confirmed": False}, [0.5], False),
@@ -269,6 +270,8 @@ def test_a_response_of_the_same_window_shows_what_was_counted_at_least() -> None
     assert (one.counted, one.foreign) == (7, 2)
     learn(one, 2, RESET, None)
     assert (one.counted, one.foreign, one.seen) == (8, 3, NOW)
+    learn(unknown := window(), 7, RESET, None)
+    assert unknown.seen == 0.0
 
 
 def test_a_request_that_was_alone_shows_exactly_what_was_counted() -> None:
@@ -362,11 +365,11 @@ def test_tickets_are_numbered_and_wait_in_their_bucket() -> None:
 
 def test_a_ticket_that_comes_back_waits_with_its_old_number() -> None:
     some = keys(last_number=3)
-    some.rejoin("normal", old := sent(9), NOW)
+    some.rejoin("normal", old := sent(9))
     assert values(old, "number", "granted", "taken") == (9, None, False)
     assert some.windows["normal"].waiting == [old]
     assert some.join("normal", READ, 7, NOW).number == 10
-    some.rejoin("normal", sent(2), NOW)
+    some.rejoin("normal", sent(2))
     assert some.last_number == 10
 
 
@@ -403,6 +406,8 @@ def test_a_ticket_of_another_process_or_number_is_not_known() -> None:
         # room, and others before
         ({"parallel": 1}, [NOW], 0, Wait(0.02, 0, 0, 0)),
         ({"parallel": 1}, [NOW], 5, Wait(0.03, 5, 0, 0)),
+        ({"parallel": 1, "reset": NOW + 90}, [NOW], 0, Wait(0.02, 0, 0, 0)),
+        ({"parallel": 1, "counted": 5}, [NOW], 7, Wait(0.034, 7, 30, 0)),
         # full: the end of the window, and of more windows where many are before
         ({"counted": 10}, [], 0, Wait(30.001, 0, 30, 30)),
         ({"counted": 10}, [], 2, Wait(30.004, 2, 30, 30)),
@@ -477,7 +482,7 @@ def test_a_response_is_taken_over_in_its_window() -> None:
     one = normal(some, own=1)
     one.sent = [mine := sent(1), other := sent(2)]
     assert answered(some, sent(1), shown(4)) == "normal"
-    assert (one.sent, one.counted, one.own) == ([other], 6, 1)
+    assert (one.sent, one.counted, one.own, one.blocked) == ([other], 6, 1, 0.0)
     assert mine.number == 1
     assert answered(some, Ticket(2, 8, READ, NOW), shown(3)) == "normal"  # of another process
     assert (one.sent, one.counted) == ([other], 7)
@@ -531,7 +536,7 @@ def test_a_window_that_is_over_is_left_before_a_response_is_read() -> None:
     some = keys()
     one = normal(some, own=4, foreign=2)
     answered(some, sent(1), shown(9, reset=RESET + 60, date=NOW + 30), now=NOW + 30)
-    assert (one.last_own, one.last_foreign) == (4, 2)
+    assert (one.last_own, one.last_foreign, one.rolled) == (4, 2, NOW + 30)
 
 
 @pytest.mark.parametrize(("late", "margin"), [(0.25, 1.5), (2.0, 2.5), (9.0, 5.0)])

@@ -150,16 +150,15 @@ class Place:
         if self._ticket is not None and self._is_queued and before != self._bucket:
             # A response to another request has shown that the service counts it there.
             windows.leave(before, self._ticket.number, pid)
-            self._is_queued = False
         if self._ticket is None:
             self._ticket = windows.join(self._bucket, self._priority, pid, now)
             self._is_queued, self._looked_for_dead = True, now
         elif not self._is_queued:
-            windows.rejoin(self._bucket, self._ticket, now)
+            windows.rejoin(self._bucket, self._ticket)
             self._is_queued = True
         found = windows.look(self._bucket, self._ticket.number, pid, now)
-        if found is None:  # the file was deleted, or another process took this one for dead
-            windows.rejoin(self._bucket, self._ticket, now)
+        if found is None:  # moved, or the file was deleted, or another process took this one for dead
+            windows.rejoin(self._bucket, self._ticket)
             found = windows.look(self._bucket, self._ticket.number, pid, now)
         if isinstance(found, Ticket):
             self._ticket = found

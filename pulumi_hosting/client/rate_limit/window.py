@@ -38,9 +38,8 @@ class Ticket:
     def rank(self, now: float) -> tuple[int, int]:
         """Sorts the queue. Every two windows of waiting raise the priority by one, up to that of a write:
         no one waits for ever."""
-        if self.priority <= WRITE:
-            return self.priority, self.number
-        return max(WRITE, self.priority - int((now - self.joined) / AGE_SECONDS)), self.number
+        raised = max(WRITE, self.priority - int((now - self.joined) / AGE_SECONDS))
+        return min(self.priority, raised), self.number
 
 
 class Count(NamedTuple):

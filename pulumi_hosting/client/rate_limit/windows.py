@@ -69,10 +69,10 @@ class KeyWindows:
         """A ticket at the end of the queue, granted at once where no one else waits and there is room."""
         self.last_number += 1
         ticket = Ticket(self.last_number, pid, priority, now)
-        self.rejoin(bucket, ticket, now)
+        self.rejoin(bucket, ticket)
         return ticket
 
-    def rejoin(self, bucket: str, ticket: Ticket, now: float) -> None:
+    def rejoin(self, bucket: str, ticket: Ticket) -> None:
         """A ticket that was refused, or that was lost with the file, takes its old place."""
         ticket.granted, ticket.taken = None, False
         self.last_number = max(self.last_number, ticket.number)

@@ -50,6 +50,8 @@ class BothFrontends(RuleBasedStateMachine):
         """Names of servers whose replacement is not complete."""
         self.may_stop = False
         """Whether something happened after which a person may have to decide."""
+        self.unfinished_for = 0.0
+        """Seconds since a command failed that did not end since."""
         for name in ("web", *sorted(declared)):
             self.declare(name, None)
 
@@ -141,8 +143,8 @@ class BothFrontends(RuleBasedStateMachine):
         if seconds > 60:
             network.process_late()  # no network keeps a request for so long
         network.sleep(seconds)
-        if seconds > MEMORY and not all(self.both.clean.values()):
-            self.may_stop = True
+        self.unfinished_for = 0.0 if all(self.both.clean.values()) else self.unfinished_for + seconds
+        self.may_stop |= self.unfinished_for >= MEMORY
 
     @precondition(lambda self: self.both.living)
     @rule(number=st.integers(0, 3), is_deleted=st.booleans())

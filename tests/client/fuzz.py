@@ -114,8 +114,8 @@ def damages(answer: Answer, cuts: int | None) -> Iterator[Damage]:
         value = _at(answer.body, path)
         for how, other in _replacements(value):
             yield Damage(answer, how, path, json.dumps(_changed(answer.body, path, how, other)).encode())
-    whole = answer.content if answer.body is None else json.dumps(answer.body).encode()
-    for offset in range(1, len(whole), max(1, len(whole) // (cuts or len(whole)))):
+    whole = answer.content.rstrip() if answer.body is None else json.dumps(answer.body).encode()
+    for offset in range(1, len(whole), max(1, len(whole) // cuts) if cuts else 1):
         yield Damage(answer, "cut", (offset,), whole[:offset])
 
 

@@ -42,7 +42,7 @@ def _identified(order: Any) -> Any:
 
 
 class SnapshotOfOneProcess(RuleBasedStateMachine):
-    """One client writes, and its session reads; nobody else changes the account."""
+    """One client writes, and its session reads; no one else changes the account."""
 
     @initialize(dialect=st.sampled_from(("spec", "live")), servers=st.integers(0, 3))
     def begin(self, dialect: str, servers: int) -> None:
@@ -79,7 +79,7 @@ class SnapshotOfOneProcess(RuleBasedStateMachine):
         try:
             WRITES[name](self.client, ids[number % len(ids)] if ids else 0)
         except HostingError:
-            pass  # what came of it, the snapshot must show
+            pass  # the snapshot must show the result
         finally:
             self.account.control("DELETE", "/faults")
 
@@ -132,7 +132,7 @@ class SnapshotOfOneProcess(RuleBasedStateMachine):
 
     @rule()
     def let_orders_end(self) -> None:
-        """Nobody tells the client: a snapshot of before is not used any more."""
+        """The client is not told: a snapshot of before is not used any more."""
         self.account.advance(3600)
         self.request.reads.forget(ORDERS_AND_SERVERS)
 

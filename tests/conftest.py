@@ -14,6 +14,7 @@ from pulumi_hosting.emulator import Running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.warm_python import WarmPython
+from tests.support import browser
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 
@@ -115,6 +116,13 @@ def emulator(request: pytest.FixtureRequest, emulator_pool: EmulatorPool) -> Run
     if "dialect" in request.fixturenames:
         options["dialect"] = request.getfixturevalue("dialect")
     return emulator_pool.start(**options) if own else emulator_pool.get(**options)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[browser.Chromium]:
+    """A headless Chromium. The test is skipped where none is installed."""
+    with browser.started() as started:
+        yield started
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ test-crash: $(READY)  ## kill commands at every request and run them again; dama
 	@$(BIN)/python -m tests.client.transport_faults
 	@$(BIN)/python -m tests.crash $(ARGS)
 
-mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in pyproject.toml) and name what no test notices
+mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in tests/mutants/areas.toml) and name what no test notices
 	@nice -n 10 $(BIN)/python -m tests.mutants.automatic $(ARGS)
 
 sanity: $(READY)  ## run ansible-test over the collection: sanity and units, under the ansible-core of this environment

@@ -1,6 +1,6 @@
 """Mutate the code of one area and run the tests that belong to it: ``make mutation ARGS=keys``.
 
-mutmut makes the mutants and runs them. The areas stand in ``pyproject.toml``. The survivors that no test can
+mutmut makes the mutants and runs them. The areas stand in ``areas.toml``. The survivors that no test can
 notice, or should, stand in ``explained.toml`` beside this file, each with its reason; the percentage counts
 the others only. Everything mutmut makes is in ``build/mutation/<area>``; a second run goes on where the first
 was, and tries the survivors again. Delete the folder to start over.
@@ -58,7 +58,7 @@ class Survivor:
 
 def areas() -> dict[str, dict[str, list[str]]]:
     """Area → ``files`` and ``tests``."""
-    found: dict[str, dict[str, list[str]]] = _toml(ROOT / "pyproject.toml")["tool"]["mutation"]
+    found: dict[str, dict[str, list[str]]] = _toml(Path(__file__).with_name("areas.toml"))
     return found
 
 
@@ -121,7 +121,10 @@ def survivors(folder: Path, names: set[str]) -> Iterator[Survivor]:
 
 def main() -> int:
     """Exit 1 where less than 95 % of the mutants that are not explained are killed."""
-    area, *names = sys.argv[1:]
+    area, *names = sys.argv[1:] or [""]
+    if area not in areas():
+        print(f"no area {area!r}. Next: make mutation ARGS=<one of {', '.join(areas())}>", file=sys.stderr)
+        return 2
     folder = prepare(area)
     shutil.rmtree(folder / "mutants" / "tests", ignore_errors=True)
     (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)  # which test runs which function

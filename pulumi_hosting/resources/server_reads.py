@@ -43,14 +43,10 @@ def remark_on_same_name(request: Request, name: str) -> None:
         return
     twins = request.ownership.name(request.identity, name)
     for server in living_servers(request):
-        if str(server.id) in request.owned:
+        if server.name != name or str(server.id) in request.owned:
             continue  # also under the name it had before a rename
         owner = request.ownership.owner(str(server.id))
-        if (
-            server.name == name
-            and owner not in (None, request.identity)
-            and request.ownership.named(owner or "") in (None, name)
-        ):
+        if owner not in (None, request.identity) and request.ownership.named(owner or "") in (None, name):
             twins |= {owner or ""}
     if twins:
         others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))

@@ -16,6 +16,8 @@ class Ownership:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._ids: dict[str, set[str]] = {}
+        self._owners: dict[str, str] = {}
+        """The first identity of each id."""
         self._names: dict[str, str] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._kinds: dict[str, Ownership] = {}
@@ -28,6 +30,7 @@ class Ownership:
     def add(self, identity: str, id: str) -> None:
         with self._guard:
             self._ids.setdefault(identity, set()).add(id)
+            self._owners.setdefault(id, identity)
 
     def of(self, identity: str) -> frozenset[str]:
         """The ids recorded with ``identity``."""
@@ -51,7 +54,7 @@ class Ownership:
     def owner(self, id: str) -> str | None:
         """An identity that has this id."""
         with self._guard:
-            return next((owner for owner, ids in self._ids.items() if id in ids), None)
+            return self._owners.get(id)
 
     def named(self, identity: str) -> str | None:
         """The natural key that ``identity`` declares now, if that is known."""

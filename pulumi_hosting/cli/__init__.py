@@ -18,6 +18,11 @@ COMMANDS = {
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
+    "import": Command(
+        "pulumi_hosting.cli.import_account",
+        "import_account",
+        "Write everything on the account as a program or a playbook.",
+    ),
     "offline": Command(
         "pulumi_hosting.cli.offline",
         "offline",

@@ -135,6 +135,16 @@ def _shown(field: str, value: Any, secret: frozenset[str]) -> Any:
     return HIDDEN if field in secret and value is not None else value
 
 
+def shown_inputs(resource: Resource[Any, Any], state: State) -> frozenset[str]:
+    """The inputs that the state shows: what a declaration of an existing object manages."""
+    values = state.values()
+    return frozenset(
+        name
+        for name in resource.Inputs.model_fields
+        if values.get(name) not in (None, "", []) and not resource.Inputs.trait(name).policy
+    )
+
+
 def live_inputs(
     resource: Resource[Any, Any], state: State, managed: Collection[str], last: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning.diff import shown_inputs
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider.conversion import (
     ENTRY,
@@ -56,14 +57,7 @@ def managed_inputs(
     """
     fields = resource.Inputs.model_fields
     managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
-    if not managed:
-        values = state.values()
-        managed = {
-            name
-            for name in fields
-            if values.get(name) not in (None, "", []) and not resource.Inputs.trait(name).policy
-        }
-    return sorted({*managed, *(fields.keys() & inputs.keys())})
+    return sorted({*(managed or shown_inputs(resource, state)), *(fields.keys() & inputs.keys())})
 
 
 def resolved_names(

@@ -1,0 +1,254 @@
+"""The account as declarations: what a program or a playbook must say so that it manages what exists, and
+changes nothing of it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pulumi_hosting.exactly_once.address_list import plain_address
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import live_inputs, shown_inputs
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Inputs, Resource
+from pulumi_hosting.resources.powers import is_provisional, natural_key
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An ``output`` of another declared object, which ``variable`` names."""
+
+    variable: str
+    kind: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One object as it is to be declared.
+
+    - ``name``: unique among the objects of its kind; ``variable``: unique among all.
+    - ``inputs``: what the account shows of it; a value of another declared object is a ``Reference``.
+    - ``is_unique``: what is declared is enough to find it: no other object has its natural key.
+    - ``is_referenced``: whether another object refers to it.
+    """
+
+    object: AccountObject
+    name: str
+    variable: str
+    inputs: Mapping[str, Any]
+    is_unique: bool
+    is_referenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An object that is not declared, or, where it is declared, the ``field`` that is not; and why."""
+
+    object: AccountObject
+    reason: str
+    field: str | None = None
+
+    def __str__(self) -> str:
+        found = self.object
+        name = f" ({found.name})" if found.name and found.name != found.id else ""
+        return f"{found.resource.title} {found.id}{name}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountImport:
+    """Everything that can be declared, servers first; what is left out; kind → why it could not be read."""
+
+    declared: tuple[Declared, ...]
+    left_out: tuple[LeftOut, ...]
+    unread: Mapping[str, str]
+
+    def counts(self) -> dict[str, int]:
+        """How many objects of each kind are declared."""
+        return dict(Counter(one.object.kind for one in self.declared))
+
+
+def account_import(account: AccountObjects) -> AccountImport:
+    """Declares every object of the account. An order under way, and what does not fit the inputs of its
+    resource, is left out.
+    """
+    found: list[tuple[AccountObject, dict[str, Any]]] = []
+    left_out: list[LeftOut] = []
+    for one in _oldest_first(account):
+        inputs, missing = _inputs(one)
+        left_out += missing
+        if inputs is not None:
+            found.append((one, inputs))
+    objects = [one for one, _ in found]
+    names = _names(objects)
+    variables = _unique([(_key(one), _variable(one, names[_key(one)])) for one in objects])
+    taken = Counter(_natural_values(one) for one in account)
+    references = _references(objects, variables)
+    declared = [
+        Declared(
+            one,
+            names[_key(one)],
+            variables[_key(one)],
+            _with_references(inputs, references),
+            taken[_natural_values(one)] == 1,
+        )
+        for one, inputs in found
+    ]
+    used = {
+        value.variable for one in declared for value in one.inputs.values() if isinstance(value, Reference)
+    }
+    marked = (
+        Declared(one.object, one.name, one.variable, one.inputs, one.is_unique, one.variable in used)
+        for one in declared
+    )
+    return AccountImport(tuple(marked), tuple(left_out), account.unread)
+
+
+def unreadable_inputs(resource: Resource[Any, Any]) -> tuple[str, ...]:
+    """The inputs that the API never shows, and that an existing object does not need."""
+    model: type[Inputs] = resource.Inputs
+    return tuple(
+        name
+        for name in model.model_fields
+        if model.trait(name).write_only or (name in model.secret_fields() and not model.trait(name).trigger)
+    )
+
+
+# --- inputs ------------------------------------------------------------------------------------------------
+
+
+def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]:
+    """The inputs that the account shows, and those that no declaration may hold. None where the object
+    cannot be declared.
+    """
+    resource, state = found.resource, found.state
+    if is_provisional(resource, state):
+        return None, [LeftOut(found, "its order is under way. Next: import it when it is delivered")]
+    inputs = live_inputs(resource, state, _in_order(resource, shown_inputs(resource, state)), {})
+    model: type[Inputs] = resource.Inputs
+    inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
+    dropped: list[LeftOut] = []
+    while failures := check(resource, inputs).failures:
+        field, reason = next(iter(failures.items()))
+        what = f"{field} {reason}".strip()
+        if field not in inputs or field in _naming(resource) or model.model_fields[field].is_required():
+            return None, [LeftOut(found, f"it cannot be declared: {what}")]
+        del inputs[field]
+        dropped.append(LeftOut(found, f"declared without {field}, which {reason}", field))
+    return inputs, dropped
+
+
+def _in_order(resource: Resource[Any, Any], fields: Iterable[str]) -> list[str]:
+    """What names the object first, then the fields in the order of the resource."""
+    first = natural_key(resource)
+    return sorted(
+        fields, key=lambda name: (name not in first, list(resource.Inputs.model_fields).index(name))
+    )
+
+
+def _naming(resource: Resource[Any, Any]) -> tuple[str, ...]:
+    """What must be declared as it is: without it the object would be renamed, or another one be meant."""
+    return (*natural_key(resource), *(("name",) if resource.default_name else ()))
+
+
+def _natural_values(found: AccountObject) -> tuple[str, ...]:
+    """The natural key, in one spelling; what finds the object without an id."""
+    values, model = found.state.values(), found.resource.Inputs
+    spelled = []
+    for field in natural_key(found.resource):
+        value, normal = str(values.get(field) or ""), model.trait(field).normal
+        with suppress(ValueError):  # what is no input at all has one spelling
+            value = normal(value) if normal and value else value
+        spelled.append(value)
+    return (found.kind, *spelled)
+
+
+# --- references --------------------------------------------------------------------------------------------
+
+
+def _references(
+    objects: Iterable[AccountObject], variables: Mapping[tuple[str, str], str]
+) -> dict[tuple[str, ...], Reference]:
+    """Where a declared object shows a value that others are declared with: (field, value) → the id of a
+    server, (``address``, server, value) → one of its addresses.
+    """
+    known: dict[tuple[str, ...], Reference] = {}
+    for found in objects:
+        variable, values = variables[_key(found)], found.state.values()
+        if found.resource.parent is None:
+            known[f"{found.kind}_id", found.id] = Reference(variable, found.kind, "id")
+        for output, server in (("ip", found.id), ("address", values.get("server_id"))):
+            if values.get(output) and server and "domain" not in values:
+                with suppress(ValueError):
+                    address = plain_address(values[output])
+                    known["address", server, address] = Reference(variable, found.kind, output)
+    return known
+
+
+def _with_references(
+    inputs: Mapping[str, Any], references: Mapping[tuple[str, ...], Reference]
+) -> dict[str, Any]:
+    def value_of(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        place = (name, inputs.get("server_id", ""), value) if name == "address" else (name, value)
+        return references.get(place, value)
+
+    return {name: value_of(name, value) for name, value in inputs.items()}
+
+
+# --- names -------------------------------------------------------------------------------------------------
+
+
+def _oldest_first(account: AccountObjects) -> list[AccountObject]:
+    """Each kind by its ids, so that what comes later stands at the end of its kind."""
+    kinds = list(RESOURCES)
+    return sorted(
+        account, key=lambda one: (kinds.index(one.kind), [int(part) for part in re.findall(r"\d+", one.id)])
+    )
+
+
+def _key(found: AccountObject) -> tuple[str, str]:
+    return found.kind, found.id
+
+
+def _names(objects: Iterable[AccountObject]) -> dict[tuple[str, str], str]:
+    by_kind: dict[str, list[tuple[tuple[str, str], str]]] = {}
+    for found in objects:
+        by_kind.setdefault(found.kind, []).append((_key(found), _readable(found)))
+    return {key: name for pairs in by_kind.values() for key, name in _unique(pairs).items()}
+
+
+def _readable(found: AccountObject) -> str:
+    """What people call it, in letters that need no quotes. Of a URL the host: the rest may be a secret."""
+    name = found.name
+    if "://" in name:
+        name = urlsplit(name).hostname or ""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or found.kind.replace("_", "-")
+
+
+def _variable(found: AccountObject, name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", f"{found.kind}_{name}".lower()).strip("_")
+
+
+def _unique(wanted: Iterable[tuple[tuple[str, str], str]]) -> dict[tuple[str, str], str]:
+    """Each object's name; where several have one name, with the id behind it."""
+    pairs = list(wanted)
+    count = Counter(name for _, name in pairs)
+    used = {name for name, number in count.items() if number == 1}
+    names = {}
+    for key, name in pairs:
+        separator = "-" if "-" in name or "_" not in name else "_"
+        unique = name
+        if count[name] > 1:
+            unique = f"{name}{separator}{key[1].replace('/', separator)}"
+            while unique in used:
+                unique += f"{separator}x"
+            used.add(unique)
+        names[key] = unique
+    return names

@@ -1,0 +1,100 @@
+"""An account as an Ansible playbook: one task for each object."""
+
+import re
+from typing import Any
+
+import yaml
+
+from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference
+from pulumi_hosting.reports.import_texts import Steps, introduction, remainder
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.powers import Priced
+
+FILES = ("site.yml",)
+STEPS: Steps = (
+    ("ansible-galaxy collection install hosting.cloud", "once per machine"),
+    ("ansible-playbook --check site.yml", "nothing is changed: everything is as declared"),
+    ("ansible-playbook site.yml", "charges nothing, writes nothing"),
+)
+"""What to run once the file is written."""
+_SECRETS = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
+_STATES = {"running": "started", "stopped": "stopped"}
+"""Power of a server → the ``state`` that declares it: modules have no option ``power``."""
+_TEMPLATE = re.compile(r"\{[{%#]")
+
+
+class _Expression(str):
+    """A template, to be evaluated by Ansible."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Marks what the account shows and Ansible would take for a template: it is never evaluated."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    if _TEMPLATE.search(value):
+        return dumper.represent_scalar("!unsafe", value, style='"')
+    return dumper.represent_str(value)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(
+    _Expression, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
+)
+
+
+def playbook(found: AccountImport) -> dict[str, str]:
+    """File name → text."""
+    priced = [f"hosting.cloud.{kind}" for kind in found.counts() if isinstance(RESOURCES[kind], Priced)]
+    head = [
+        "- name: Everything on the account",
+        "  hosts: localhost",
+        "  gather_facts: false",
+        "  vars:",
+        '    ansible_python_interpreter: "{{ ansible_playbook_python }}"',
+    ]
+    if priced:
+        head += [
+            "  module_defaults:",
+            "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
+            *(f'    {module}: {{max_charge: "0.00"}}' for module in priced),
+        ]
+    tasks = "\n".join(_indented(_dumped([_task(declared)])) for declared in found.declared)
+    play = "\n".join([*head, "  tasks:", ""])
+    return {"site.yml": f"{introduction(found, STEPS, _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
+
+
+def _task(declared: Declared) -> dict[str, Any]:
+    found = declared.object
+    options: dict[str, Any] = {} if declared.is_unique else {"id": found.id}
+    for name, value in declared.inputs.items():
+        if name == "power":
+            options["state"] = _STATES[value]
+        else:
+            options[name] = _expression(value) if isinstance(value, Reference) else value
+    title = found.resource.title
+    task = {"name": f"{title[0].upper()}{title[1:]} {declared.name}", f"hosting.cloud.{found.kind}": options}
+    return task | ({"register": declared.variable} if declared.is_referenced else {})
+
+
+def _expression(reference: Reference) -> _Expression:
+    return _Expression(f"{{{{ {reference.variable}.{reference.kind}.{reference.output} }}}}")
+
+
+def _dumped(value: Any) -> str:
+    """YAML. Where a character does not print, every one beyond ASCII is escaped."""
+    dumped = ""
+    for allow_unicode in (True, False):
+        dumped = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=10**6)
+        if all(line.isprintable() for line in dumped.split("\n")):
+            break
+    return dumped
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True))

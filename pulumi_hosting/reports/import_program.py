@@ -1,0 +1,114 @@
+"""An account as a Pulumi program in Python, with dynamic resources or with the native provider."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference
+from pulumi_hosting.reports.import_texts import Steps, commented, introduction, next_steps, remainder
+
+FILES = ("Pulumi.yaml", "__main__.py")
+Form = Literal["dynamic", "native"]
+_LINE = 88
+"""Longer calls have a line for each argument."""
+_SECRETS = (
+    "For a password: `pulumi config set --secret webPassword`, then "
+    'password=pulumi.Config().require_secret("webPassword").'
+)
+_RUNS: Steps = (
+    ("pulumi stack init prod", ""),
+    ("pulumi preview", "names what is taken over; nothing is ordered"),
+)
+STEPS: Mapping[Form, Steps] = {
+    "dynamic": (
+        *_RUNS,
+        ("pulumi up", "charges nothing, writes only ownership tags"),
+        ("pulumi preview --expect-no-changes", "again: nothing to do"),
+    ),
+    "native": (
+        ("pulumi-hosting plugin install", "once per machine"),
+        *_RUNS,
+        ("pulumi up", "imports everything: charges nothing, writes nothing"),
+        ("pulumi preview --expect-no-changes", "again: nothing to do"),
+    ),
+}
+"""What to run once the files are written."""
+_AFTERWARDS: Mapping[Form, tuple[str, ...]] = {
+    "dynamic": (
+        "adopt_id: the object is taken over, not ordered. After the first `pulumi up` it may stay or go.",
+    ),
+    "native": (
+        "import_: the object is taken over, not ordered. After the first `pulumi up` it may stay or go.",
+        "What is imported carries no ownership tag.",
+    ),
+}
+
+
+def program(found: AccountImport, form: Form, project: str) -> dict[str, str]:
+    """File name → text. ``project``: the name of the Pulumi project, made fit."""
+    steps = STEPS[form]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
+    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps))])
+    return {
+        "Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n",
+        "__main__.py": _main(found, form),
+    }
+
+
+def _main(found: AccountImport, form: Form) -> str:
+    imports = {
+        "dynamic": "import pulumi_hosting as hosting\n",
+        "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
+    }
+    parts = [
+        introduction(found, STEPS[form], _SECRETS),
+        commented(["", *_AFTERWARDS[form]]),
+        "\n",
+        imports[form],
+    ]
+    kind = None
+    for declared in found.declared:
+        if declared.object.kind != kind:
+            parts.append("\n")
+        kind = declared.object.kind
+        parts.append(_declaration(declared, form))
+    return "".join(parts) + remainder(found)
+
+
+def _declaration(declared: Declared, form: Form) -> str:
+    found = declared.object
+    arguments = [python_text(declared.name)]
+    for name, value in declared.inputs.items():
+        if isinstance(value, Reference) and name == f"{found.resource.parent}_id":
+            arguments.append(f"{found.resource.parent}={value.variable}")
+        else:
+            arguments.append(f"{name}={python_text(value)}")
+    if form == "native":
+        arguments.append(f"opts=pulumi.ResourceOptions(import_={python_text(found.id)})")
+    elif "adopt_id" in found.resource.Inputs.model_fields:
+        # what is a part of another object is named by its own id, behind the other's
+        arguments.append(f"adopt_id={python_text(found.id.rpartition('/')[2])}")
+    result = f"{declared.variable} = " if declared.is_referenced else ""
+    call = f"{result}hosting.{class_of(found.kind)}"
+    line = f"{call}({', '.join(arguments)})"
+    if len(line) <= _LINE:
+        return f"{line}\n"
+    listed = "".join(f"    {argument},\n" for argument in arguments)
+    return f"{call}(\n{listed})\n"
+
+
+def python_text(value: Any) -> str:
+    """A value as Python's source has it. Every character that does not print is escaped.
+
+    >>> print(python_text(["it's", True, 7]), python_text('"'))
+    ["it's", True, 7] '"'
+    """
+    if isinstance(value, Reference):
+        return f"{value.variable}.{value.output}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(python_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{python_text(key)}: {python_text(item)}' for key, item in value.items())}}}"
+    text = repr(value)
+    return f'"{text[1:-1]}"' if text.startswith("'") and '"' not in text else text

@@ -1,0 +1,274 @@
+"""``pulumi-hosting import``: an account that was used by hand, as a program and as a playbook that take it
+over.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.emulator import Running
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import Engine
+from pulumi_hosting.rehearsal.warm_python import WarmPython
+from tests.ansible.conftest import Ansible, ansible_environ
+from tests.checked import checked
+from tests.reports.conftest import Command, Owner
+from tests.support.programs import FORMS, install_plugin
+
+SMALL, LARGE = 2, pytest.param(30, marks=pytest.mark.slow)
+"""Sites of the account: ten objects each."""
+HOSTILE = "Alice's \"{{ lookup('pipe', 'touch stolen') }}\" # \\ \u202e"
+
+
+def public_key(number: int) -> str:
+    head = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
+    return f"ssh-ed25519 {base64.b64encode(head + number.to_bytes(32, 'big')).decode()} key-{number}"
+
+
+def roomy_key(control: Control) -> str:
+    """A key whose limits per minute no test waits for."""
+    limits = {"mode": "live", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
+    return str(control("POST", "/keys", limits)["key"])
+
+
+class Used(Owner):
+    """An account that was used by hand: several sites, with names that repeat."""
+
+    def __init__(self, emulator: Running, sites: int) -> None:
+        super().__init__(emulator)
+        self.key = roomy_key(self.control)
+        self.client = Client(self.key, emulator.base_url)
+        self.control("PATCH", "/account", {"balance": "1000000"})
+        for site in range(sites):
+            self.add_site(site)
+
+    def add_site(self, site: int) -> None:
+        servers = [self.order(site, name) for name in ("www", f"db-{site}", f"mail-{site}", f"old.{site}")]
+        self.client.servers.ips.add(servers[2], idempotency_key=f"by-hand-address-{site:04}")
+        first, bought = [ip for ip in self.client.servers.ips.list(servers[2]) if ip.version == 4]
+        self.client.servers.ips.set_ptr(servers[2], first.id, domain=f"mail.site-{site}.com")
+        self.client.servers.ips.set_ptr(servers[2], bought.id, domain="relay.example.com")
+        self.client.servers.update(servers[1], notes=HOSTILE, auto_renew=True)
+        self.client.servers.power(servers[3], action="stop")
+        self.client.ssh_keys.create(name=f"{HOSTILE.strip(chr(0x202E))}{site}", public_key=public_key(site))
+        self.client.domains.register(
+            name=f"site-{site}.com", years=1, idempotency_key=f"by-hand-domain-{site:04}", privacy=True
+        )
+        url = f"https://hooks.example.com/{'secret-path' if site else ''}"
+        hook = self.client.webhooks.create(
+            url=url, events=["server.created", "balance.low"], description="News {# of all #}"
+        )
+        if site % 2:
+            self.client.webhooks.update(hook.id, active=False)
+
+    def order(self, site: int, name: str) -> int:  # type: ignore[override]  # its id as a number
+        """A server of a site, ordered by hand."""
+        answer = self.client.servers.create(
+            name=name, tariff_id=1, os="debian-12", months=1, idempotency_key=f"by-hand-{site:04}-{name:_>9}"
+        )
+        return answer.server.id  # type: ignore[union-attr]  # no order is slow here
+
+    def untagged(self) -> dict[str, Any]:
+        """Every object, without what an ownership tag is written behind."""
+        kinds = ("servers", "addresses", "domains", "ssh_keys", "subscriptions")
+        rows = {kind: [dict(row) for row in self.objects(kind)] for kind in kinds}
+        for row in (*rows["servers"], *rows["subscriptions"]):
+            for text in ("notes", "description"):
+                if row.get(text) is not None:
+                    row[text] = row[text].partition(" [iac2:")[0].partition("[iac2:")[0]
+            row.pop("updated_at", None)
+        return rows
+
+
+def written(command: Command, owner: Used, directory: Path, form: str) -> Mapping[str, Any]:
+    """Import the account; what the command says."""
+    answer = command("import", directory, "--form", form, "--json", key=owner.key)
+    assert answer.exit_code == 0, answer.output
+    facts: dict[str, Any] = json.loads(answer.stdout)
+    assert facts["left_out"] == []
+    return facts
+
+
+def writes(owner: Owner, since: int) -> set[str]:
+    """Requests that are no reads, without the ids in them."""
+    requests = owner.control("GET", "/requests?since=0")[since:]
+    return {
+        f"{entry['method']} {entry['path'].rpartition('/')[0]}"
+        for entry in requests
+        if entry["method"] != "GET"
+    }
+
+
+@pytest.mark.parametrize("sites", [SMALL, LARGE])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_program_takes_the_account_over_and_changes_nothing(
+    sites: int, form: str, engine: Engine, emulator: Running, command: Command, tmp_path: Path
+) -> None:
+    owner, directory = Used(emulator, sites), tmp_path / "shop"
+    facts = written(command, owner, directory, form)
+    assert len(facts["declared"]) == 10 * sites
+    ledger, before, asked = owner.ledger(), owner.untagged(), owner.control.requests()
+    environ = {"HOSTING_API_KEY": owner.key, "HOSTING_BASE_URL": emulator.base_url}
+    if form == "native":
+        environ |= install_plugin(tmp_path / "home")
+    stack = checked(engine.stack(directory, tmp_path / "home", environ), owner.control)
+
+    first = stack.up()
+    assert first.exit_code == 0, first.output
+    assert owner.ledger() == ledger
+    assert owner.untagged() == before
+    tags = {"PATCH /servers", "PATCH /webhooks"}
+    assert writes(owner, asked) == (tags if form == "dynamic" else set())
+
+    asked = owner.control.requests()
+    again = stack.up("--expect-no-changes", "--refresh")
+    assert (again.exit_code, writes(owner, asked)) == (0, set()), again.output
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(stack.export()), encoding="utf-8")
+    audited = command("audit", "--stack", export, key=owner.key)
+    assert (audited.exit_code, audited.stdout) == (0, "Everything on the account is managed.\n")
+
+
+@pytest.mark.parametrize("sites", [SMALL, LARGE])
+def test_a_playbook_takes_the_account_over_and_changes_nothing(
+    sites: int, emulator: Running, warm_python: WarmPython, command: Command, tmp_path: Path
+) -> None:
+    owner, directory = Used(emulator, sites), tmp_path / "shop"
+    facts = written(command, owner, directory, "ansible")
+    assert len(facts["declared"]) == 10 * sites
+    ledger, before, asked = owner.ledger(), owner.untagged(), owner.control.requests()
+    environ = ansible_environ(emulator, tmp_path) | {"HOSTING_API_KEY": owner.key}
+    ansible = Ansible(emulator, owner.client, tmp_path, environ, (str(warm_python.command),))
+    site, report = directory / "site.yml", tmp_path / "drift.json"
+
+    first = ansible.finish(ansible.start_file(site))
+    assert first.changed == [False] * 10 * sites
+    drift = {"ANSIBLE_CALLBACKS_ENABLED": "record,hosting.cloud.drift", "HOSTING_DRIFT_REPORT": str(report)}
+    again = ansible.finish(ansible.start_file(site, ("--check",), drift))
+    assert again.changed == [False] * 10 * sites
+    assert (owner.ledger(), owner.untagged(), writes(owner, asked)) == (ledger, before, set())
+    assert not list(tmp_path.rglob("stolen"))
+    audited = command("audit", "--results", report, key=owner.key)
+    assert (audited.exit_code, audited.stdout) == (0, "Everything on the account is managed.\n")
+
+
+# --- what is written
+
+
+def test_names_are_unique_and_references_are_references(
+    emulator: Running, command: Command, tmp_path: Path
+) -> None:
+    owner = Used(emulator, 2)
+    written(command, owner, tmp_path / "a", "dynamic")
+    text = (tmp_path / "a" / "__main__.py").read_text()
+    compact = text.replace("\n    ", " ").replace(",\n)", ")").replace("( ", "(")
+    for server in owner.living:
+        if server["name"] == "www":
+            assert f'hosting.Server("www-{server["id"]}", name="www", ' in compact
+    address = 'server_ip_198_18_1_5 = hosting.ServerIp("198.18.1.5", server=server_mail_0, adopt_id="30009")'
+    assert address in compact
+    assert "server=server_mail_0, address=server_mail_0.ip, domain=" in compact
+    assert "server=server_mail_0, address=server_ip_198_18_1_5.address, domain=" in compact
+    assert text.count("secret-path") == text.count('url="https://hooks.example.com/secret-path"') == 1
+    compile(text, "__main__.py", "exec")
+    assert text.startswith("# Everything on the account")
+    assert "#   pulumi up " in text
+    assert "\u202e" not in text
+    written(command, owner, tmp_path / "b", "ansible")
+    played = (tmp_path / "b" / "site.yml").read_text()
+    assert "\u202e" not in played
+    assert "#   ansible-playbook --check site.yml" in played
+
+
+def test_files_are_not_overwritten(command: Command, owner: Owner, tmp_path: Path) -> None:
+    owner.order("web")
+    (tmp_path / "site.yml").write_text("mine")
+    refused = command("import", tmp_path, "--form", "ansible")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines() == [
+        f"error: {tmp_path / 'site.yml'} exists already; nothing was written. Next: give another directory"
+    ]
+    assert owner.requested("GET")[1:] == []  # the order was looked up once, by this test
+    assert command("import", tmp_path).exit_code == 0  # other files
+    again = command("import", tmp_path)
+    assert (again.exit_code, (tmp_path / "site.yml").read_text()) == (2, "mine")
+    assert "Pulumi.yaml" in again.stderr
+
+
+def test_an_empty_account_is_no_file(command: Command, owner: Owner, tmp_path: Path) -> None:
+    answer = command("import", tmp_path / "shop")
+    assert (answer.exit_code, answer.stdout) == (
+        0,
+        "There is nothing on the account to be declared; nothing was written.\n",
+    )
+    assert not (tmp_path / "shop").exists()
+    assert owner.living == []
+
+
+def test_people_are_told_what_to_run(command: Command, owner: Owner, tmp_path: Path) -> None:
+    owner.order("web")
+    owner.add_key()
+    answer = command("import", tmp_path / "shop", "--form", "native")
+    assert answer.exit_code == 0
+    assert "server   1\nssh_key  1\n" in answer.stdout
+    assert f"Next:\n  cd {tmp_path / 'shop'}" in answer.stdout
+    assert "pulumi-hosting plugin install" in answer.stdout
+    program = (tmp_path / "shop" / "__main__.py").read_text()
+    assert "opts=pulumi.ResourceOptions(import_=" in program
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=60)
+def test_what_cannot_be_declared_is_left_out_and_named(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    """An order under way, a server without a name that can be declared, too few name servers."""
+    made = owner.control("POST", "/servers", {"name": "web"})
+    odd = owner.control("POST", "/servers", {"name": "two words\nx"})
+    owner.client.domains.register(name="one.com", years=1, idempotency_key="by-hand-domain-0001")
+    (domain,) = owner.objects("domains")
+    owner.control("PATCH", f"/domains/{domain['id']}", {"nameservers": ["ns1.example.net"]})
+    owner.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
+    owner.client.servers.create(
+        name="late", tariff_id=1, os="debian-12", months=1, idempotency_key="by-hand-late-000001"
+    )
+    answer = command("import", tmp_path / "shop", "--json")
+    assert answer.exit_code == 0, answer.output
+    facts = json.loads(answer.stdout)
+    assert {(row["kind"], row["id"]) for row in facts["declared"]} == {
+        ("server", str(made["id"])),
+        ("domain", str(domain["id"])),
+    }
+    reasons = {row["id"]: (row["field"], row["reason"]) for row in facts["left_out"]}
+    order = next(id for id in reasons if id.startswith("order:"))
+    assert "order is under way" in reasons[order][1]
+    assert reasons[str(odd["id"])][1].startswith("it cannot be declared: name ")
+    assert reasons[str(domain["id"])][0] == "nameservers"
+    text = (tmp_path / "shop" / "__main__.py").read_text()
+    compile(text, "__main__.py", "exec")
+    assert "\n# Not in this file:\n" in text
+    assert "nameservers=" not in text
+    assert answer.stderr.count("warning: ") == 3
+
+
+def test_a_kind_that_the_key_may_not_read_is_named(command: Command, owner: Owner, tmp_path: Path) -> None:
+    owner.order("web")
+    narrow = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "webhooks:manage"]})
+    answer = command("import", tmp_path / "shop", key=narrow["key"])
+    assert answer.exit_code == 1, answer.output
+    assert "domains were not read: " in answer.stderr
+    assert "#   every domain: " in (tmp_path / "shop" / "__main__.py").read_text()
+
+
+def test_a_test_key_is_refused(command: Command, owner: Owner, emulator: Running, tmp_path: Path) -> None:
+    owner.order("web")
+    answer = command("import", tmp_path / "shop", key=emulator.test_key)
+    assert answer.exit_code == 2
+    assert "HOSTING_API_KEY is a test key" in answer.stderr
+    assert not (tmp_path / "shop").exists()

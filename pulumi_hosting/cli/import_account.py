@@ -49,7 +49,8 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        found = account_import(read_account(reading(client, warn=print_warning)))
+        objects = read_account(reading(client, warn=print_warning))
+    found = account_import(objects, takes_ids=form != "dynamic")
     if is_playbook:
         files, steps = import_playbook.playbook(found), import_playbook.STEPS
     else:
@@ -65,8 +66,8 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
         if as_json
         else _text(found, directory, files, steps)
     )
-    for one in found.left_out:
-        print_warning(str(one))
+    for text in (*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)):
+        print_warning(text)
     for kind, reason in found.unread.items():
         print_warning(f"{kind.replace('_', ' ')}s were not read: {reason}")
     sys.exit(1 if found.unread else 0)

@@ -45,6 +45,16 @@ class Declared:
     is_unique: bool
     is_referenced: bool = False
 
+    @property
+    def remark(self) -> str:
+        """What a person should know before taking it over; empty where there is nothing."""
+        if self.object.tag is None:
+            return ""
+        return (
+            f"{self.object.resource.title} {self.object.id} carries the ownership tag {self.object.tag}: a "
+            "stack manages it. Next: leave it out here, or there"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -73,13 +83,22 @@ class AccountImport:
         return dict(Counter(one.object.kind for one in self.declared))
 
 
-def account_import(account: AccountObjects) -> AccountImport:
+def account_import(account: AccountObjects, *, takes_ids: bool = True) -> AccountImport:
     """Declares every object of the account. An order under way, and what does not fit the inputs of its
     resource, is left out.
+
+    ``takes_ids``: whether every object can be taken over by its id; else only where a resource has
+    ``adopt_id``, and of others that cannot be told apart the first one.
     """
     found: list[tuple[AccountObject, dict[str, Any]]] = []
     left_out: list[LeftOut] = []
+    first: dict[tuple[str, ...], str] = {}
     for one in _oldest_first(account):
+        same = first.setdefault(_natural_values(one), one.id)
+        if same != one.id and not takes_ids and "adopt_id" not in one.resource.Inputs.model_fields:
+            reason = f"it cannot be told from {same}. Next: delete one of the two, or use --form native"
+            left_out.append(LeftOut(one, reason))
+            continue
         inputs, missing = _inputs(one)
         left_out += missing
         if inputs is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference
-from pulumi_hosting.reports.import_texts import Steps, introduction, remainder
+from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 
@@ -64,7 +64,10 @@ def playbook(found: AccountImport) -> dict[str, str]:
             "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
             *(f'    {module}: {{max_charge: "0.00"}}' for module in priced),
         ]
-    tasks = "\n".join(_indented(_dumped([_task(declared)])) for declared in found.declared)
+    tasks = "\n".join(
+        _indented(commented([one.remark] if one.remark else []) + _dumped([_task(one)]))
+        for one in found.declared
+    )
     play = "\n".join([*head, "  tasks:", ""])
     return {"site.yml": f"{introduction(found, STEPS, _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
 

@@ -92,17 +92,16 @@ def _declaration(declared: Declared, form: Form) -> str:
     result = f"{declared.variable} = " if declared.is_referenced else ""
     call = f"{result}hosting.{class_of(found.kind)}"
     line = f"{call}({', '.join(arguments)})"
-    if len(line) <= _LINE:
-        return f"{line}\n"
-    listed = "".join(f"    {argument},\n" for argument in arguments)
-    return f"{call}(\n{listed})\n"
+    if len(line) > _LINE:
+        line = "".join([f"{call}(\n", *(f"    {argument},\n" for argument in arguments), ")"])
+    return f"{commented([declared.remark] if declared.remark else [])}{line}\n"
 
 
 def python_text(value: Any) -> str:
     """A value as Python's source has it. Every character that does not print is escaped.
 
-    >>> print(python_text(["it's", True, 7]), python_text('"'))
-    ["it's", True, 7] '"'
+    >>> print(python_text(["it's", True, 7]), python_text('"'), python_text("'\\""))
+    ["it's", True, 7] '"' "'\\""
     """
     if isinstance(value, Reference):
         return f"{value.variable}.{value.output}"
@@ -111,4 +110,9 @@ def python_text(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{python_text(key)}: {python_text(item)}' for key, item in value.items())}}}"
     text = repr(value)
-    return f'"{text[1:-1]}"' if text.startswith("'") and '"' not in text else text
+    if not isinstance(value, str) or text.startswith('"'):
+        return text
+    inner = text[1:-1].replace("\\'", "'")
+    if '"' not in inner:
+        return f'"{inner}"'
+    return text if "'" not in inner else '"' + inner.replace('"', '\\"') + '"'

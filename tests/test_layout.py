@@ -260,6 +260,7 @@ SAME_THING = {
     "base": "the base class of the folder",
     "client": "the client, and the documentation fragment of its options",
     "clock": "the time, handed in",
+    "cost": "what making something charges, and the command that adds it up",
     "errors": "the errors of the package",
     "failures": "an error as the frontend shows it",
     "lookups": "the functions of Pulumi are generated from the schema's lookups",

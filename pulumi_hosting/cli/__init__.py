@@ -15,6 +15,11 @@ COMMANDS = {
     "audit": Command(
         "pulumi_hosting.cli.audit", "audit", "List what is on the account and in no stack and no playbook."
     ),
+    "cost": Command(
+        "pulumi_hosting.cli.cost",
+        "cost",
+        "Say what the changes of a preview cost, now and per month.",
+    ),
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),

@@ -80,3 +80,10 @@ def _cell(value: object) -> str:
 def json_option(command: Any) -> Any:
     """``--json``, the same for every command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
+
+
+def markdown_option(command: Any) -> Any:
+    """``--markdown``, the same for every command."""
+    return click.option(
+        "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
+    )(command)

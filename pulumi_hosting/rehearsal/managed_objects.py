@@ -17,6 +17,16 @@ _PAID_ACTIONS = ("renew_server", "renew_domain", "pay_invoice")
 _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
 
 
+def kind_of(type: str) -> str | None:
+    """The kind of a resource by its type in Pulumi; None for what is no resource of this provider.
+
+    >>> kind_of("hosting:index:SshKey"), kind_of("pulumi-python:dynamic/hosting:Server"), kind_of("a:b:C")
+    ('ssh_key', 'server', None)
+    """
+    found = _TYPE.fullmatch(type)
+    return re.sub("(?<!^)([A-Z])", r"_\1", found[1]).lower() if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class ManagedObject:
     """One managed object.
@@ -65,12 +75,12 @@ class ManagedObjects:
         found = []
         for export in exports:
             for resource in (export.get("deployment") or {}).get("resources") or ():
-                kind = _TYPE.fullmatch(resource["type"])
+                kind = kind_of(resource["type"])
                 if kind is None or resource.get("external"):
                     continue
                 found.append(
                     ManagedObject(
-                        re.sub("(?<!^)([A-Z])", r"_\1", kind[1]).lower(),
+                        kind,
                         str(resource.get("id", "")),
                         resource["urn"].rpartition("::")[2],
                         (resource.get("outputs") or {}).get("mode") or "live",

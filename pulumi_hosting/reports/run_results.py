@@ -1,6 +1,7 @@
 """Files that other tools wrote: exports of Pulumi stacks, results of Ansible runs."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ class UnreadableFile(ValueError):
 
 def stack_export(path: Path) -> Mapping[str, Any]:
     """What ``pulumi stack export`` wrote."""
-    found = _json(path, "pulumi stack export")
+    found = read_json(path, "pulumi stack export")
     if not isinstance(found.get("deployment"), Mapping):
         raise UnreadableFile(f"{path} is no export of a stack. Next: pulumi stack export > {path}")
     return found
@@ -24,7 +25,7 @@ def run_results(path: Path) -> ManagedObjects:
     """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
     the output of the callback ``ansible.posix.json``.
     """
-    found = _json(path, "the report of the callback hosting.cloud.drift")
+    found = read_json(path, "the report of the callback hosting.cloud.drift")
     if isinstance(objects := found.get("objects"), list):
         rows = [row for row in objects if isinstance(row, Mapping)]
         return ManagedObjects(
@@ -37,16 +38,18 @@ def run_results(path: Path) -> ManagedObjects:
             )
         )
     if isinstance(found.get("plays"), list):
-        return ManagedObjects.of_results(_results_of_plays(found))
+        return ManagedObjects.of_results(results_of_plays(found))
     raise UnreadableFile(
         f"{path} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
         f"HOSTING_DRIFT_REPORT={path} ansible-playbook --check site.yml"
     )
 
 
-def _json(path: Path, what: str) -> Mapping[str, Any]:
+def read_json(path: Path, what: str) -> Mapping[str, Any]:
+    """The JSON object in a file; ``-`` is standard input. ``what``: how such a file is made."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        found = json.loads(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
         raise UnreadableFile(f"{path} cannot be read: {reason}. Next: give {what}") from None
@@ -55,7 +58,8 @@ def _json(path: Path, what: str) -> Mapping[str, Any]:
     return found
 
 
-def _results_of_plays(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def results_of_plays(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The results of all tasks in the output of the callback ``ansible.posix.json``."""
     for play in found["plays"]:
         for task in play.get("tasks") or ():
             yield from (task.get("hosts") or {}).values()

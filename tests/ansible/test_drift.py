@@ -3,13 +3,16 @@
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from ansible_collections.hosting.cloud.tests.unit.plugins.callback.test_drift import *  # noqa: F403  # they count here as well
+from pulumi_hosting.cli import main
 from tests.ansible.conftest import Ansible, Played
 from tests.ansible.test_playbooks import KEY_LINE
 
@@ -236,3 +239,36 @@ def test_what_cannot_be_written_is_one_warning(ansible: Ansible, code: str) -> N
     assert played.code == {"0": 0, "256": 3}[code], played.output
     assert "could not write its report" in " ".join(played.output.split())
     assert "Traceback" not in played.output
+
+
+@pytest.mark.slow
+def test_the_report_prices_the_run(ansible: Ansible) -> None:
+    """What a check run says that it would charge is what the real run then charges."""
+    password = str(ansible.home / "web.password")
+    declared = {"name": "web", "tariff_id": 1, "os": "debian-12", "root_password_file": password}
+    web = {"name": "server", "hosting.cloud.server": declared}
+    domain = {"name": "domain", "hosting.cloud.domain": {"name": "shop-example.com"}}
+    played, _ = run(ansible, KEY, web, domain)
+    assert played.code == 3, played.output
+    answer = CliRunner().invoke(
+        main, ["cost", str(ansible.home / "reports" / "drift.json"), "--json"], env={"HOSTING_API_KEY": ""}
+    )
+    assert answer.exit_code == 0, answer.output
+    announced = json.loads(answer.stdout)
+    rows = {(row["kind"], row["name"]): row for row in announced["resources"]}
+    assert rows["server", "web"]["action"] == rows["domain", "shop-example.com"]["action"] == "create"
+    assert rows["ssh_key", "laptop"]["charged"] == "0.00"
+    assert ansible.ledger() == []
+
+    played, report = run(ansible, KEY, web, domain, arguments=())
+    assert played.code == 0, played.output
+    assert announced["totals"]["EUR"]["charged"] == str(ansible.moved())
+    charges = [Decimal(row["charge"]) for row in report["priced"] if row["charge"]]
+    assert sum(charges) == ansible.moved()
+
+    gone = {"name": "server", "hosting.cloud.server": {"name": "web", "state": "absent"}}
+    played, report = run(ansible, gone, arguments=("--check",))
+    assert played.code == 3, played.output
+    (row,) = report["priced"]
+    assert (row["kind"], row["name"], row["action"]) == ("server", "web", "delete")
+    assert len(ansible.living) == 1

@@ -13,7 +13,7 @@ from tests.support.account import AccountView
 from tests.support.programs import PUBLIC_KEY
 
 Command = Callable[..., Result]
-"""``command("audit", "--json")``; ``key=`` is another API key."""
+"""``command("audit", "--json")``; ``key=`` is another API key, ``""`` none."""
 
 
 class Owner(AccountView):
@@ -43,7 +43,8 @@ def owner(emulator: Running) -> Owner:
 @pytest.fixture
 def command(emulator: Running) -> Command:
     def run(*arguments: object, key: str | None = None) -> Result:
-        environ = {"HOSTING_API_KEY": key or emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+        chosen = emulator.live_key if key is None else key
+        environ = {"HOSTING_API_KEY": chosen, "HOSTING_BASE_URL": emulator.base_url}
         return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environ)
 
     return run

@@ -79,6 +79,7 @@ operation_options = combined(
     click.option("--logtostderr", is_flag=True, help="Let providers log to standard error."),
     click.option("-m", "--message", help="Accepted for compatibility."),
     click.option("--color", help="Accepted for compatibility: the display has no colors."),
+    click.option("--show-sames", is_flag=True, help="Accepted for compatibility: JSON has them always."),
     click.option("--suppress-progress", is_flag=True, help="Accepted for compatibility."),
     click.option("--suppress-outputs", is_flag=True, help="Accepted for compatibility."),
 )

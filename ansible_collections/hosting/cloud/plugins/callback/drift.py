@@ -27,6 +27,8 @@ description:
   - C(objects) are the objects of the account that the playbook manages, by kind, id, name and mode. The
     command C(pulumi-hosting audit --results drift.json) lists what else is on the account. A task with
     C(no_log) adds none.
+  - C(priced) is what the tasks charged, or in check mode would charge, with what decides the price of each
+    object. The command C(pulumi-hosting cost drift.json) reads it.
 requirements:
   - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
   - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the
@@ -164,6 +166,7 @@ class CallbackModule(CallbackBase):
                 "changes": self._changes,
                 "failures": self._failures,
                 "objects": self._objects(),
+                "priced": self._priced(),
             }
         )
         code = self._exit_code()
@@ -181,7 +184,7 @@ class CallbackModule(CallbackBase):
 
     def _add_change(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
-        self._keep(outcome)
+        self._keep(result)
         if outcome.get("changed"):
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
@@ -189,16 +192,17 @@ class CallbackModule(CallbackBase):
 
     def _add_failure(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
-        self._keep(outcome | {"failed": True})
+        self._keep(result, failed=True)
         message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
         facts = {"failure": outcome["failure"]} if isinstance(outcome.get("failure"), dict) else {}
         self._failures.append(
             {**self._where(result), "message": str(message), "unreachable": False, **more, **facts}
         )
 
-    def _keep(self, outcome: Mapping[str, Any]) -> None:
+    def _keep(self, result: Any, **more: Any) -> None:
+        outcome = _of(result, "result")
         if "_ansible_no_log" not in outcome or not outcome["_ansible_no_log"]:
-            self._results.append(outcome)
+            self._results.append({**outcome, "action": self._where(result)["module"], **more})
 
     def _objects(self) -> list[dict[str, str]]:
         """What the playbook manages. Empty where the Python package is not installed here: then no task of
@@ -209,6 +213,14 @@ class CallbackModule(CallbackBase):
             return []
         found = ManagedObjects.of_results(self._results)
         return [{"kind": item.kind, "id": item.id, "name": item.name, "mode": item.mode} for item in found]
+
+    def _priced(self) -> list[dict[str, Any]]:
+        """What decides the cost of the run. Empty where the Python package is not installed here."""
+        try:
+            from pulumi_hosting.reports.planned_changes import of_results
+        except ImportError:
+            return []
+        return [change.facts() for change in of_results(self._results)]
 
     def _where(self, result: Any) -> dict[str, Any]:
         task = _of(result, "task")

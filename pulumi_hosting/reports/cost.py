@@ -1,0 +1,327 @@
+"""What a change costs: charged now, per month afterwards, the difference, what is refunded, and how long the
+balance lasts then.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
+from pulumi_hosting.reports.account_prices import AccountPrices
+from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
+from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.powers import Priced
+
+NOTHING = Decimal("0.00")
+_NEW = ("create", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One object of the preview. Amounts are in ``currency``; None: not known, and ``notes`` say why.
+
+    - ``charged``: what the change charges now. ``refunded``: what it credits now.
+    - ``monthly_before``, ``monthly_after``: its price per month by the price list; a domain's price per year
+      is divided by twelve.
+    """
+
+    kind: str
+    name: str
+    action: str
+    charged: Decimal | None
+    refunded: Decimal | None
+    monthly_before: Decimal | None
+    monthly_after: Decimal | None
+    currency: str | None
+    notes: tuple[str, ...] = ()
+    id: str | None = None
+
+    @property
+    def difference(self) -> Decimal | None:
+        """How much more it costs per month."""
+        if self.monthly_before is None or self.monthly_after is None:
+            return None
+        return self.monthly_after - self.monthly_before
+
+    @property
+    def is_change(self) -> bool:
+        return self.action != "keep"
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "id": self.id,
+            "action": self.action,
+            "charged": _text(self.charged),
+            "refunded": _text(self.refunded),
+            "monthly_before": _text(self.monthly_before),
+            "monthly_after": _text(self.monthly_after),
+            "monthly_difference": _text(self.difference),
+            "currency": self.currency,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums of one currency, of what is known."""
+
+    charged: Decimal = NOTHING
+    refunded: Decimal = NOTHING
+    monthly_before: Decimal = NOTHING
+    monthly_after: Decimal = NOTHING
+
+    @property
+    def difference(self) -> Decimal:
+        return self.monthly_after - self.monthly_before
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "charged": _text(self.charged),
+            "refunded": _text(self.refunded),
+            "monthly_before": _text(self.monthly_before),
+            "monthly_after": _text(self.monthly_after),
+            "monthly_difference": _text(self.difference),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceForecast:
+    """The balance, and after the change. ``until``: when the first renewal falls due that it does not cover
+    (``what``); None where it covers all within three years. Negative ``after``: it does not cover the change.
+    """
+
+    balance: Decimal
+    after: Decimal
+    currency: str
+    until: datetime | None
+    what: str | None
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "amount": _text(self.balance),
+            "after": _text(self.after),
+            "currency": self.currency,
+            "sufficient": self.after >= 0,
+            "lasts_until": None if self.until is None else self.until.isoformat().replace("+00:00", "Z"),
+            "first_uncovered": self.what,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    """``unknown``: what is not in the sums, one sentence each. ``is_partial``: unchanged resources are not
+    shown, so the sums per month are of the others."""
+
+    lines: tuple[CostLine, ...]
+    totals: Mapping[str, Totals]
+    balance: BalanceForecast | None
+    unknown: tuple[str, ...]
+    hidden: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "totals": {currency: sums.facts() for currency, sums in self.totals.items()},
+            "balance": None if self.balance is None else self.balance.facts(),
+            "not_known": list(self.unknown),
+            "unchanged_not_shown": self.hidden,
+            "resources": [line.facts() for line in self.lines],
+        }
+
+
+def cost(planned: Planned, prices: AccountPrices | None, why_no_prices: str = "") -> CostReport:
+    """The cost of what is ``planned``. ``prices``: the account to ask for what the preview does not say; None
+    where it cannot be asked, for the reason ``why_no_prices``."""
+    lines = tuple(_line(change, prices) for change in planned.changes)
+    totals = _totals(lines)
+    balance = None if prices is None else _forecast(planned.changes, lines, totals, prices)
+    unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
+    if balance is None:
+        refused = "; ".join(prices.refusals) if prices is not None else why_no_prices
+        unknown.append(f"how long the balance lasts: {refused or 'the account was not asked'}")
+    if planned.hidden:
+        unknown.append(
+            f"what {planned.hidden} unchanged resources cost per month: the preview does not show them. "
+            "Next: pulumi preview --json --show-sames"
+        )
+    return CostReport(lines, totals, balance, tuple(unknown), planned.hidden)
+
+
+# --- one object
+
+
+def _line(change: PlannedChange, prices: AccountPrices | None) -> CostLine:
+    free = CostLine(
+        change.kind, change.name, change.action, NOTHING, NOTHING, NOTHING, NOTHING, change.currency
+    )
+    notes = [change.note] if change.note else []
+    if change.action == "pay":
+        return replace(free, charged=change.charge, notes=tuple(notes))
+    if not isinstance(RESOURCES.get(change.kind), Priced):
+        return free
+    before, recorded = _before(change, prices)
+    charged: Decimal | None = NOTHING
+    after, currency = before, change.currency or recorded.get("currency")
+    if change.action in _NEW:
+        charged, quoted = _charged(change, prices)
+        after, listed, how = _monthly_of_new(change, charged, prices)
+        currency = currency or quoted or listed
+        notes += [how] if how else []
+        before = NOTHING if change.action == "create" else before
+    elif change.action == "delete":
+        after = NOTHING
+    elif change.action in ("import", "take over"):
+        after = before = _recorded_monthly(change.kind, change.after) or _listed(change, prices)
+    refunded, why = _refunded(change, recorded)
+    notes += [why] if why else []
+    return replace(
+        free,
+        charged=charged,
+        refunded=refunded,
+        monthly_before=before,
+        monthly_after=after,
+        currency=currency,
+        notes=tuple(notes),
+        id=recorded.get("id"),
+    )
+
+
+def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, Mapping[str, Any]]:
+    """The price per month so far, and the object as the account has it, where that was asked."""
+    recorded: Mapping[str, Any] = {}
+    if change.action in ("replace", "delete") and change.kind == SERVER and prices is not None:
+        id, name = change.before.get("id"), change.before.get("name")
+        found = prices.server(str(id)) if id else prices.server_named(str(name)) if name else None
+        recorded = found or {}
+    values = {**change.before, **{name: value for name, value in recorded.items() if value is not None}}
+    monthly = _recorded_monthly(change.kind, values)
+    if monthly is None and change.kind == DOMAIN and change.before.get("name") and prices is not None:
+        listed = prices.monthly(DOMAIN, change.before)
+        monthly = listed[0] if listed else None
+    return monthly, values
+
+
+def _recorded_monthly(kind: str, values: Mapping[str, Any]) -> Decimal | None:
+    if kind == DOMAIN:
+        yearly = decimal_of(values.get("price_renew"))
+        return None if yearly is None else yearly / 12
+    return decimal_of(values.get("price_monthly"))
+
+
+def _listed(change: PlannedChange, prices: AccountPrices | None) -> Decimal | None:
+    found = None if prices is None else prices.monthly(change.kind, change.after)
+    return found[0] if found else None
+
+
+def _charged(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, str | None]:
+    if change.charge is not None or prices is None or change.note:
+        return change.charge, change.currency
+    found = prices.charge(change.kind, change.after)
+    return (found.amount, found.currency) if found else (None, None)
+
+
+def _monthly_of_new(
+    change: PlannedChange, charged: Decimal | None, prices: AccountPrices | None
+) -> tuple[Decimal | None, str | None, str]:
+    """The price per month of what is made, its currency, and how it is known where that is no price list."""
+    recorded = _recorded_monthly(change.kind, change.after)
+    if recorded is not None:
+        return recorded, None, ""
+    listed = None if prices is None else prices.monthly(change.kind, change.after)
+    if listed is not None:
+        return listed[0], listed[1], ""
+    months = _paid_months(change)
+    if charged is None or months is None:
+        return None, None, ""
+    return charged / months, None, "per month: of the first payment"
+
+
+def _paid_months(change: PlannedChange) -> int | None:
+    """The months that the first payment is for; None where it says nothing of the later ones."""
+    values = change.after
+    if values.get("promo_code") or values.get("hours") or values.get("billing_cycle") == "hourly":
+        return None
+    if change.kind == SERVER:
+        return int(values.get("months") or 1)
+    return 12 * int(values.get("years") or 1) if change.kind == DOMAIN else None
+
+
+def _refunded(change: PlannedChange, recorded: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+    """What the deletion credits, and what else a person should know of it."""
+    if change.action not in ("replace", "delete"):
+        return NOTHING, ""
+    if change.kind == SERVER:
+        return decimal_of((recorded.get("refund_quote") or {}).get("amount")), ""
+    if change.kind == SERVER_IP:
+        return NOTHING, "refunded only together with its server"
+    until = str(recorded.get("expires_at") or "")[:10]
+    return NOTHING, f"stays until it expires{f' on {until}' if until else ''}, and does not renew itself"
+
+
+# --- sums
+
+
+def _totals(lines: Iterable[CostLine]) -> dict[str, Totals]:
+    sums: dict[str, Totals] = {}
+    for line in lines:
+        amounts = (line.charged, line.refunded, line.monthly_before, line.monthly_after)
+        if not any(amounts):
+            continue
+        # What has no known counterpart would falsify the difference.
+        monthly = (line.monthly_before, line.monthly_after) if line.difference is not None else (None, None)
+        old = sums.get(line.currency or "", Totals())
+        sums[line.currency or ""] = Totals(
+            old.charged + (line.charged or 0),
+            old.refunded + (line.refunded or 0),
+            old.monthly_before + (monthly[0] or 0),
+            old.monthly_after + (monthly[1] or 0),
+        )
+    return dict(sorted(sums.items()))
+
+
+def _gaps(line: CostLine) -> list[str]:
+    names = {"charge now": line.charged, "refund": line.refunded, "price per month": line.difference}
+    return [name for name, amount in names.items() if amount is None]
+
+
+def _unknown(line: CostLine) -> str:
+    reasons = [note for note in line.notes if "not known" in note]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    return f"{line.kind.replace('_', ' ')} {line.name}: {' and '.join(_gaps(line))}{why}"
+
+
+def _forecast(
+    changes: Sequence[PlannedChange],
+    lines: Sequence[CostLine],
+    totals: Mapping[str, Totals],
+    prices: AccountPrices,
+) -> BalanceForecast | None:
+    found = prices.balance()
+    if found is None:
+        return None
+    sums = totals.get(found.currency, Totals())
+    after = found.amount - sums.charged + sums.refunded
+    gone = {(line.kind, line.id) for line in lines if line.action in ("replace", "delete")}
+    renewals = [renewal for kind, id, renewal in found.renewals if (kind, id) not in gone]
+    for change, line in zip(changes, lines, strict=True):
+        renews = change.after.get("auto_renew", change.kind != DOMAIN)
+        months = _paid_months(change) or 1
+        if change.action in _NEW and renews and line.monthly_after and line.currency == found.currency:
+            due, what = months_after(found.now, months), f"{change.kind.replace('_', ' ')} {change.name}"
+            renewals.append(Renewal(due, what, line.monthly_after * months, months))
+    first = None if after < 0 else first_uncovered(after, renewals, found.now)
+    if after < 0:
+        return BalanceForecast(found.amount, after, found.currency, found.now, "this change")
+    if first is None:
+        return BalanceForecast(found.amount, after, found.currency, None, None)
+    return BalanceForecast(found.amount, after, found.currency, first.due, first.what)
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount.quantize(Decimal("0.01"), ROUND_HALF_UP))

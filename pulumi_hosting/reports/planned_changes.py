@@ -1,0 +1,233 @@
+"""What a preview, or a check run of a playbook, would change: of each object what decides its price."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.api.casing import camel
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
+from pulumi_hosting.reports.run_results import UnreadableFile, read_json, results_of_plays
+from pulumi_hosting.resources import RESOURCES
+
+_FIELDS = (
+    *("id", "name", "url", "address", "server_id", "adopt_id", "currency", "auto_renew", "status"),
+    *("tariff_id", "tariff", "months", "hours", "billing_cycle", "promo_code", "years"),
+    *("price_monthly", "price_renew", "refund_quote", "next_due_at", "expires_at"),
+)
+"""What is kept of an object: nothing secret."""
+
+_REPLACES = ("replace", "create-replacement", "delete-replaced")
+_ACTIONS = {
+    **{"create": "create", "update": "update", "delete": "delete", "same": "keep", "import": "import"},
+    **dict.fromkeys(_REPLACES, "replace"),
+}
+"""Operation of an engine → action. What is only read, or leaves the state alone, is no change."""
+
+_PRICE = re.compile(
+    r"(?:(?P<name>\S+): )?(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
+)
+_TAKEOVER = re.compile(r"(?:(?P<name>\S+): )?takes over (?P<what>.*)")
+_PRICE_LATER = re.compile(r"(?:(?P<name>\S+): )?price of [^:]*: (?P<what>not known before .*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """One object of a preview.
+
+    - ``action``: ``create``, ``update``, ``replace``, ``delete``, ``keep``, ``import`` or ``take over``; of
+      a task that pays for something, such as ``server_renew``, ``pay``.
+    - ``before``, ``after``: the fields that decide its price. ``after`` of a new object is its declaration.
+    - ``charge``: what the preview says that it charges now, in ``currency``; None where it says nothing.
+    - ``note``: why it says nothing, or what is taken over.
+    """
+
+    kind: str
+    name: str
+    action: str
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    charge: Decimal | None = None
+    currency: str | None = None
+    note: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines; :func:`from_facts` reads it."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "action": self.action,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "charge": None if self.charge is None else str(self.charge),
+            "currency": self.currency,
+            "note": self.note,
+        }
+
+
+def from_facts(facts: Mapping[str, Any]) -> PlannedChange:
+    """What :meth:`PlannedChange.facts` wrote."""
+    return PlannedChange(**{**facts, "charge": decimal_of(facts.get("charge"))})
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """``hidden``: how many unchanged resources the preview counts and does not show."""
+
+    changes: tuple[PlannedChange, ...]
+    hidden: int = 0
+
+    def __add__(self, other: "Planned") -> "Planned":
+        return Planned(self.changes + other.changes, self.hidden + other.hidden)
+
+
+def planned(path: Path) -> Planned:
+    """The changes in a file: the output of ``pulumi preview --json``, the report of the callback
+    ``hosting.cloud.drift`` or the output of the callback ``ansible.posix.json``. Raises ``UnreadableFile``.
+    """
+    found = read_json(path, "pulumi preview --json")
+    if isinstance(found.get("steps"), list) or "changeSummary" in found:
+        return Planned(tuple(of_preview(found)), _hidden(found))
+    if isinstance(found.get("priced"), list):
+        return Planned(tuple(from_facts(row) for row in found["priced"]))
+    if isinstance(found.get("plays"), list):
+        return Planned(tuple(of_results(results_of_plays(found))))
+    raise UnreadableFile(
+        f"{path} is no preview and no result of a check run. Next: pulumi preview --json > {path}"
+    )
+
+
+def decimal_of(value: Any) -> Decimal | None:
+    """An amount of money as the API writes it; None for anything else.
+
+    >>> decimal_of("5.00"), decimal_of("[unknown]"), decimal_of(None)
+    (Decimal('5.00'), None, None)
+    """
+    text = str(value)
+    return Decimal(text) if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", text) else None
+
+
+# --- Pulumi
+
+
+def of_preview(digest: Mapping[str, Any]) -> list[PlannedChange]:
+    """The changes of ``pulumi preview --json``, also the unchanged resources that it shows. The prices are
+    those that the provider announces in the preview."""
+    found: dict[tuple[str, str], PlannedChange] = {}
+    for step in digest.get("steps") or ():
+        old, new = step.get("oldState") or {}, step.get("newState") or {}
+        kind, action = kind_of((new or old).get("type", "")), _ACTIONS.get(step.get("op", ""))
+        if kind is None or action is None or (new or old).get("external"):
+            continue
+        key = (step["urn"], action)
+        change = found.get(key, PlannedChange(kind, step["urn"].rpartition("::")[2], action))
+        before = _kept(_snake(old.get("outputs")), old.get("id"))
+        after = {**_kept(_snake(new.get("inputs"))), **_kept(_snake(new.get("outputs")))}
+        charge = decimal_of((new.get("outputs") or {}).get("charged")) if action != "keep" else None
+        found[key] = replace(
+            change,
+            before=before or change.before,
+            after=after or change.after,
+            charge=change.charge if charge is None else charge,
+        )
+    for message in digest.get("diagnostics") or ():
+        _announce(found, str(message.get("urn") or ""), str(message.get("message") or ""))
+    return list(found.values())
+
+
+def _hidden(digest: Mapping[str, Any]) -> int:
+    counted = int((digest.get("changeSummary") or {}).get("same") or 0)
+    return max(0, counted - sum(1 for step in digest.get("steps") or () if step.get("op") == "same"))
+
+
+def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: str) -> None:
+    """Put what a line of the preview says about money to its resource. A dynamic resource names itself in
+    front of the line, in place of the URN."""
+    for pattern in (_PRICE, _TAKEOVER, _PRICE_LATER):
+        line = pattern.match(message.strip())
+        if line is None:
+            continue
+        for key, change in found.items():
+            new = change.action in ("create", "replace")
+            named = key[0] == urn if urn else change.name == line["name"]
+            if not (new and named and (urn or change.kind in _kinds_of(pattern, line["what"]))):
+                continue
+            if pattern is _PRICE:
+                amount, currency = Decimal(line["amount"]), line["currency"] or None
+                found[key] = replace(change, charge=amount, currency=currency)
+            elif pattern is _TAKEOVER:
+                note = f"takes over {line['what']}"
+                found[key] = replace(change, action="take over", charge=Decimal(0), note=note)
+            else:
+                found[key] = replace(change, note=f"price {line['what']}")
+            return
+
+
+def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+    """The kinds that a line may speak of, where only a name says of which resource: names repeat."""
+    if pattern is _TAKEOVER:
+        return tuple(RESOURCES)
+    if pattern is _PRICE_LATER:
+        return (SERVER_IP,) if "server" in what else (SERVER, DOMAIN)
+    if what.startswith("an address"):
+        return (SERVER_IP,)
+    return (DOMAIN,) if re.search(r"\d years?$|^transfer of |on this account already$", what) else (SERVER,)
+
+
+# --- Ansible
+
+
+def of_results(results: Iterable[Mapping[str, Any]]) -> Iterator[PlannedChange]:
+    """The changes that tasks of the collection report, of loops those of each item."""
+    for result in results:
+        if isinstance(result.get("results"), list):
+            yield from of_results(item for item in result["results"] if isinstance(item, Mapping))
+        elif not (result.get("skipped") or result.get("failed")):
+            yield from _of_result(result)
+
+
+def _of_result(result: Mapping[str, Any]) -> Iterator[PlannedChange]:
+    charge = result.get("charge") or {}
+    amount, currency = decimal_of(charge.get("amount")), charge.get("currency")
+    kind = next((kind for kind in RESOURCES if kind in result), None)
+    arguments = (result.get("invocation") or {}).get("module_args") or {}
+    module = str(result.get("action", "")).rpartition(".")[2]
+    if kind is None or (charge and module not in ("", kind, f"{kind}_transfer")):
+        if charge:
+            name = str(arguments.get("name") or arguments.get("id") or "")
+            note = "" if amount is not None else "price not known"
+            yield PlannedChange(module or "task", name, "pay", {}, {}, amount, currency, note)
+        return
+    after = _kept(result[kind]) if isinstance(result[kind], Mapping) else None
+    diff = result.get("diff") if isinstance(result.get("diff"), Mapping) else {}
+    before = _kept({**arguments, **_mapping((diff or {}).get("before"))}) if result.get("changed") else after
+    shown = after if after is not None else before or {}
+    name = str(next((shown[key] for key in ("name", "url", "address", "id") if shown.get(key)), ""))
+    declared = {**_kept(arguments), **(after or {})}
+    if after is None:
+        if result.get("changed"):
+            yield PlannedChange(kind, name, "delete", before or {})
+    elif not result.get("changed"):
+        yield PlannedChange(kind, name, "keep", after, after)
+    elif after.get("id"):
+        action = "create" if charge else "update"
+        yield PlannedChange(kind, name, action, {} if charge else after, declared, amount, currency)
+    else:
+        note = "price not known before its server exists" if charge and amount is None else ""
+        free = Decimal(0) if "charge" in result and not charge else amount
+        yield PlannedChange(kind, name, "create", {}, declared, free, currency, note)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _snake(values: Any) -> dict[str, Any]:
+    return {name: values[camel(name)] for name in _FIELDS if camel(name) in (values or {})}
+
+
+def _kept(values: Mapping[str, Any], id: Any = None) -> dict[str, Any]:
+    kept = {name: values[name] for name in _FIELDS if values.get(name) not in (None, "")}
+    return kept | ({"id": str(id)} if id else {})

@@ -1,0 +1,271 @@
+"""``pulumi-hosting cost``: what the changes of a preview cost."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.client.results import Damaged
+from pulumi_hosting.emulator import Running
+from pulumi_hosting.rehearsal.engines import Engine
+from pulumi_hosting.reports.balance import Renewal, first_uncovered
+from tests.reports.conftest import Command, Owner
+from tests.support.programs import PUBLIC_KEY, Program, make_program
+
+PROGRAM = f"""
+key = SshKey("laptop", name="laptop", public_key="{PUBLIC_KEY}")
+web = Server("web", tariff_id=1, os="debian-12", name="web", ssh_key_ids=[key.id])
+mail = hosting.ServerIp("mail", server=web)
+shop = hosting.Domain("shop", name="shop-example.com")
+"""
+SHOP, WEB, MAIL = "domain shop", "server web", "server_ip mail"
+
+
+@pytest.fixture(params=["native", pytest.param("dynamic", marks=pytest.mark.slow)])
+def program(request: pytest.FixtureRequest, engine: Engine, emulator: Running, tmp_path: Path) -> Program:
+    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", request.param)
+
+
+def preview(program: Program, path: Path) -> Path:
+    path.write_text(program.stack.preview("--json").output, encoding="utf-8")
+    return path
+
+
+def facts(command: Command, *arguments: object) -> dict[str, Any]:
+    answer = command("cost", *arguments, "--json")
+    assert answer.exit_code == 0, answer.output
+    found: dict[str, Any] = json.loads(answer.stdout)
+    found["rows"] = {f"{row['kind']} {row['name']}": row for row in found["resources"]}
+    return found
+
+
+def refund_of(owner: Owner, id: str) -> Decimal:
+    """What the account would credit for a server."""
+    quote = owner.client.servers.get(int(id)).refund_quote
+    assert quote is not None
+    return quote.amount
+
+
+def test_the_cost_of_a_preview_is_what_the_account_charges_and_refunds(
+    program: Program, command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    """Preview, up, preview of a change, up: the announced sums are those of the ledger."""
+    program.write(PROGRAM.replace("mail = hosting.ServerIp", "#"))
+    announced = facts(command, preview(program, tmp_path / "create.json"))
+    assert announced["not_known"] == []
+    assert announced["rows"][SHOP]["notes"] == []
+    program.run(program.stack.up())
+    assert announced["totals"]["EUR"]["charged"] == str(owner.moved())
+    tariff = owner.client.catalog.tariffs()
+    monthly = {tariff.id: tariff.price_monthly for tariff in tariff}
+    assert announced["rows"][WEB]["monthly_after"] == str(monthly[1])
+    (domain,) = owner.objects("domains")
+    yearly = (Decimal(domain["price_renew"]) / 12).quantize(Decimal("0.01"))
+    assert announced["rows"][SHOP]["monthly_after"] == str(yearly)
+    assert announced["balance"]["after"] == str(owner.client.balance.get().balance)
+
+    paid = owner.moved()
+    program.write(PROGRAM.replace("mail = hosting.ServerIp", "#").replace("tariff_id=1", "tariff_id=2"))
+    announced = facts(command, preview(program, tmp_path / "change.json"))
+    row = announced["rows"][WEB]
+    assert (row["action"], row["monthly_before"], row["monthly_after"]) == (
+        "replace",
+        str(monthly[1]),
+        str(monthly[2]),
+    )
+    assert announced["totals"]["EUR"]["monthly_difference"] == str(monthly[2] - monthly[1])
+    assert announced["totals"]["EUR"]["monthly_after"] == str(monthly[2] + yearly)
+    refund = Decimal(announced["totals"]["EUR"]["refunded"])
+    assert refund == refund_of(owner, owner.living_ids[0])
+    program.run(program.stack.up())
+    # The unused part of the period shrinks while the run goes on.
+    assert abs(owner.moved() - paid - Decimal(announced["totals"]["EUR"]["charged"]) + refund) <= Decimal(
+        "0.02"
+    )
+    assert len(owner.living) == 1
+
+
+def test_without_a_key_the_prices_of_the_preview_are_what_is_known(
+    program: Program, command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    program.write(PROGRAM)
+    found = preview(program, tmp_path / "create.json")
+    answer = command("cost", found, key="")
+    assert answer.exit_code == 0, answer.output
+    assert "create  server     web   5.00 EUR   5.00 EUR   +5.00" in answer.stdout
+    assert "cost:    17.00 EUR now, 6.00 EUR per month afterwards (+6.00)" in answer.stdout
+    assert (
+        "not known: server ip mail: charge now and price per month (price not known before its server exists)"
+        in answer.stdout
+    )
+    assert "not known: how long the balance lasts: no API key. Next: set HOSTING_API_KEY" in answer.stdout
+    markdown = command("cost", found, "--markdown", key="").stdout.splitlines()
+    assert markdown[0] == "**Cost:** 17.00 EUR now, 6.00 EUR per month afterwards (+6.00)"
+    assert "| create | server | web | 5.00 EUR | 5.00 EUR | +5.00 |  | per month: of the first payment |" in (
+        markdown
+    )
+    assert PUBLIC_KEY not in answer.output
+    assert owner.ledger() == []
+
+
+def change(kind: str, op: str, old: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Any]:
+    type = "hosting:index:" + "".join(map(str.capitalize, kind.split("_")))
+    step: dict[str, Any] = {"op": op, "urn": f"urn:pulumi:dev::shop::{type}::{kind}"}
+    if old is not None:
+        step["oldState"] = {"type": type, "id": old.get("id", "1"), "outputs": old}
+    if op != "delete":
+        step["newState"] = {"type": type, "inputs": inputs}
+    return step
+
+
+def digest(path: Path, *steps: dict[str, Any], **more: Any) -> Path:
+    path.write_text(json.dumps({"steps": steps, **more}))
+    return path
+
+
+def test_a_deleted_server_is_refunded_and_a_deleted_domain_stays(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    id = owner.order("web")
+    server = {"id": id, "priceMonthly": "5.00", "currency": "EUR"}
+    domain = {"id": "70001", "priceRenew": "13.00", "currency": "EUR", "expiresAt": "2031-02-03T00:00:00Z"}
+    ip = {"id": f"{id}/1", "priceMonthly": "2.00", "currency": "EUR"}
+    path = digest(
+        tmp_path / "x.json",
+        *(change("server", "delete", server), change("domain", "delete", domain)),
+        change("server_ip", "delete", ip),
+    )
+    found = facts(command, path)
+    assert found["totals"]["EUR"] == {
+        "charged": "0.00",
+        "refunded": str(refund_of(owner, id)),
+        "monthly_before": "8.08",
+        "monthly_after": "0.00",
+        "monthly_difference": "-8.08",
+    }
+    assert found["rows"]["domain domain"]["notes"] == [
+        "stays until it expires on 2031-02-03, and does not renew itself"
+    ]
+    assert found["rows"]["server_ip server_ip"]["notes"] == ["refunded only together with its server"]
+    assert owner.living_ids == [id]
+
+
+def test_a_missing_refund_is_no_refund_of_nothing(command: Command, tmp_path: Path) -> None:
+    server = {"id": "20001", "priceMonthly": "5.00", "currency": "EUR"}
+    path = digest(tmp_path / "x.json", change("server", "delete", server))
+    answer = command("cost", path, key="")
+    assert "not known: server server: refund" in answer.stdout
+    assert "delete  server  server  0.00 EUR  0.00 EUR   -5.00       not known" in answer.stdout
+
+
+def test_unchanged_resources_that_a_preview_hides_are_named(command: Command, tmp_path: Path) -> None:
+    path = digest(tmp_path / "x.json", changeSummary={"same": 4})
+    answer = command("cost", path, key="")
+    assert "cost:    nothing that is known" in answer.stdout
+    assert "not known: what 4 unchanged resources cost per month" in answer.stdout
+    assert "--show-sames" in answer.stdout
+
+
+def test_a_change_beyond_the_balance_says_how_much_to_top_up(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    balance = owner.client.balance.get().balance
+    path = digest(
+        tmp_path / "x.json",
+        change("server", "create", name="web", tariffId=1, os="debian-12"),
+        diagnostics=[
+            {
+                "message": "server: will charge 5000.00 EUR (VDS-1, 1 month); run total 5000.00 EUR",
+                "severity": "info",
+            }
+        ],
+    )
+    answer = command("cost", path)
+    assert f"balance: {balance} EUR, not sufficient. Next: top up {5000 - balance} EUR" in answer.stdout
+    assert facts(command, path)["balance"]["sufficient"] is False
+
+
+def test_the_balance_lasts_until_a_renewal_that_it_does_not_cover(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    owner.order("web")
+    (server,) = owner.client.servers.list()
+    assert not isinstance(server, Damaged)
+    assert server.billing is not None
+    owner.control("PATCH", "/account", {"balance": "12.00"})
+    found = facts(command, digest(tmp_path / "x.json"))["balance"]
+    assert (found["amount"], found["after"], found["first_uncovered"]) == ("12.00", "12.00", "server web")
+    due = server.billing.next_due_at
+    assert due is not None
+    # Renewals of 5.00: the first two are covered.
+    assert datetime.fromisoformat(found["lasts_until"]) >= due
+    assert (datetime.fromisoformat(found["lasts_until"]) - due).days in range(58, 63)
+
+
+@pytest.mark.parametrize(
+    ("balance", "due"),
+    [("4.99", "2027-01-31"), ("9.99", "2027-02-28"), ("29.99", "2027-04-28"), ("10000", None)],
+)
+def test_renewals_are_taken_one_after_the_other(balance: str, due: str | None) -> None:
+    now, day = datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 1, 31, tzinfo=UTC)
+    renewals = [
+        Renewal(day, "server", Decimal("5.00"), 1),
+        Renewal(datetime(2027, 3, 5, tzinfo=UTC), "domain", Decimal("10.00"), 12),
+        Renewal(day, "free", Decimal(0), 1),
+    ]
+    found = first_uncovered(Decimal(balance), renewals, now)
+    assert (found and f"{found.due:%Y-%m-%d}") == due
+
+
+def test_what_the_account_refuses_is_not_known(command: Command, owner: Owner, tmp_path: Path) -> None:
+    narrow = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"]})["key"]
+    path = digest(tmp_path / "x.json", change("server", "create", name="web", tariffId=1, os="debian-12"))
+    answer = command("cost", path, key=narrow)
+    assert answer.exit_code == 0, answer.output
+    assert "not known: how long the balance lasts: " in answer.stdout
+    assert "balance:read" in answer.stderr
+
+
+def results(path: Path, *tasks: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({"plays": [{"tasks": [{"hosts": {"localhost": task}} for task in tasks]}]}))
+    return path
+
+
+def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path) -> None:
+    """The output of ansible.posix.json: a new server, one that is deleted, a renewal, a loop."""
+    id = owner.order("old")
+
+    def charge(amount: str | None) -> dict[str, Any]:
+        return {"amount": amount, "currency": "EUR"}
+
+    new = {"changed": True, "server": {"name": "web", "id": None}, "charge": charge("5.00")}
+    new["invocation"] = {"module_args": {"name": "web", "tariff_id": 1, "password": "hunter2hunter2"}}
+    gone = {"changed": True, "server": None, "charge": None, "invocation": {"module_args": {"name": "old"}}}
+    kept = {"changed": False, "server": {"name": "db", "id": "9", "price_monthly": "7.00", "currency": "EUR"}}
+    paid = {"changed": True, "server_renewal": {}, "charge": charge("10.00")}
+    paid |= {"action": "hosting.cloud.server_renew", "invocation": {"module_args": {"name": "db"}}}
+    later = {"changed": True, "server_ip": {"id": None}, "charge": charge(None)}
+    path = results(tmp_path / "x.json", {"results": [new, gone]}, kept, paid, later, {"changed": True})
+    found = facts(command, path)
+    assert found["totals"]["EUR"] == {
+        "charged": "15.00",
+        "refunded": str(refund_of(owner, id)),
+        "monthly_before": "12.00",
+        "monthly_after": "12.00",
+        "monthly_difference": "0.00",
+    }
+    assert found["not_known"] == [
+        "server ip : charge now and price per month (price not known before its server exists)"
+    ]
+    assert "hunter2" not in json.dumps(found)
+    assert owner.living_ids == [id]
+
+
+def test_a_file_that_is_no_preview_is_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    answer = command("cost", tmp_path / "x.json")
+    assert answer.exit_code == 2
+    assert "Next: pulumi preview --json > " in answer.stderr

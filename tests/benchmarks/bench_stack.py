@@ -96,8 +96,15 @@ def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[
         def stack(environ: dict[str, str] | None) -> engines.Stack:
             return _stack(engine, form, Path(folder) / str(next(made)), size.servers, environ)
 
-        def creating(environ: dict[str, str] | None) -> Callable[[], None]:
-            return lambda: _run(stack(environ).up)
+        made_stacks: list[engines.Stack] = []
+
+        def creating(environ: dict[str, str] | None, **more: str) -> Callable[[], None]:
+            def create() -> None:
+                made_stacks.append(stack(environ))
+                made_stacks[-1].environ |= more
+                _run(made_stacks[-1].up)
+
+            return create
 
         commands = {}
         if CREATE in size.at_most:
@@ -120,11 +127,27 @@ def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[
             yield replace(found, note=f"{(account.requests() - before) // size.rounds} requests")
             if size.servers == 1 and engine.name == engines.OFFLINE:
                 yield _beside_the_libraries(found)
-        if size.servers > 1 and CREATE not in size.at_most:
+        if CREATE in size.at_most:
+            outputs = json.dumps(_outputs_of_one(made_stacks[0]))
+            with_ours, with_base = creating(account.environ), creating(None, NOTHING_OUTPUTS=outputs)
+            named = f"{CREATE} ({size.servers} servers, {form}, {engine.name})"
+            yield compare(named, with_ours, SAME_STATE, with_base, size.rounds)
+        elif size.servers > 1:
             _record(ours, base)
             for what, (with_ours, with_base) in commands.items():
                 named = f"{what} ({size.servers} servers, {form}, {engine.name})"
                 yield compare(named, with_ours, SAME_STATE, with_base, size.rounds)
+
+
+def _outputs_of_one(stack: engines.Stack) -> dict[str, object]:
+    """What a server's state holds, but for what the dynamic form keeps of its provider."""
+    entries = stack.export("--show-secrets")["deployment"]["resources"]
+    found = next(entry["outputs"] for entry in entries if entry["type"].endswith("Server"))
+    return {
+        key: json.loads(value["plaintext"]) if isinstance(value, dict) and "plaintext" in value else value
+        for key, value in found.items()
+        if key != PROVIDER_KEY
+    }
 
 
 def _record(ours: engines.Stack, base: engines.Stack) -> None:

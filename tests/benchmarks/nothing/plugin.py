@@ -1,6 +1,8 @@
 """A plugin that does nothing: what a program, the SDK and the engine cost alone."""
 
 import contextlib
+import json
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,6 +10,9 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+OUTPUTS = json.loads(os.environ.get("NOTHING_OUTPUTS", "{}"))
+"""What it answers beside the inputs when it creates."""
 
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
@@ -30,6 +35,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
     def Create(self, request: Any, context: Any) -> Any:
+        request.properties.update(OUTPUTS)
         return provider_pb2.CreateResponse(id="1", properties=request.properties)
 
     def Read(self, request: Any, context: Any) -> Any:

@@ -27,9 +27,13 @@ def plain_address(text: str) -> str:
 
 
 FRESH = 60.0  # seconds for which the addresses of a server are believed
+# seconds for which a list of all addresses believes them: at 20 servers a minute it may take that long
+LISTED = 600.0
 
 
-def of_server(request: Request, server_id: str, *, fresh: bool = False) -> list[m.Ip] | None:
+def of_server(
+    request: Request, server_id: str, *, fresh: bool = False, max_age: float = FRESH
+) -> list[m.Ip] | None:
     """Every address of a server, v4 and v6; None if there is no such server."""
     if fresh:
         request.reads.forget("ips", server_id)
@@ -38,7 +42,7 @@ def of_server(request: Request, server_id: str, *, fresh: bool = False) -> list[
         return {"list_server_ips": list(request.client.servers.ips.list(int(server_id)))}
 
     try:
-        return request.session.snapshot(part_of(server_id), ask, FRESH)["list_server_ips"]
+        return request.session.snapshot(part_of(server_id), ask, max_age)["list_server_ips"]
     except NotFound:
         return None
 
@@ -49,15 +53,15 @@ def part_of(server_id: str) -> str:
 
 
 def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:
-    """Server id and address, of one server or of all on the account."""
-    ids = (
-        [server_id]
-        if server_id is not None
-        else [str(server.id) for server in request.client.servers.list() if not server.is_gone]
-    )
-    for id in ids:
-        for ip in of_server(request, id, fresh=True) or []:
-            yield id, ip
+    """Server id and address: of one server as they are now, or of all on the account."""
+    if server_id is not None:
+        for ip in of_server(request, server_id, fresh=True) or []:
+            yield server_id, ip
+        return
+    for server in request.client.servers.list():
+        if not server.is_gone:
+            for ip in of_server(request, str(server.id), max_age=LISTED) or []:
+                yield str(server.id), ip
 
 
 def pick(found: list[m.Ip], wanted: str) -> m.Ip | None:

@@ -154,8 +154,11 @@ def test_a_program_takes_the_account_over_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     owner, directory = Used(emulator, sites), tmp_path / "shop"
+    read = len(owner.requested("GET"))
     facts = written(command, owner, directory, form)
     assert sites == 1 or len(facts["declared"]) == 10 * sites
+    addresses = [path for path in owner.requested("GET")[read:] if path.endswith("/ips")]
+    assert len(addresses) == len(owner.living)  # an expensive read, so one for each server
     left_out = [row["id"] for row in facts["left_out"]]
     # a second key of the same name has no other way in
     assert left_out == ([owner.doubled_key] if sites == 1 and form == "dynamic" else [])
@@ -279,6 +282,8 @@ def test_what_cannot_be_declared_is_left_out_and_named(
     """An order under way, a server without a name that can be declared, too few name servers."""
     made = owner.control("POST", "/servers", {"name": "web"})
     odd = owner.control("POST", "/servers", {"name": "two words\nx"})
+    (primary, *_) = owner.client.servers.ips.list(odd["id"])
+    owner.control("PATCH", f"/servers/{odd['id']}/ips/{primary.id}", {"ptr": "odd.example.org"})
     owner.client.domains.register(name="one.com", years=1, idempotency_key="by-hand-domain-0001")
     (domain,) = owner.objects("domains")
     owner.control("PATCH", f"/domains/{domain['id']}", {"nameservers": ["ns1.example.net"]})
@@ -294,6 +299,7 @@ def test_what_cannot_be_declared_is_left_out_and_named(
     assert {(row["kind"], row["id"]) for row in facts["declared"]} == {
         ("server", str(made["id"])),
         ("domain", str(domain["id"])),
+        ("ptr", f"{odd['id']}/{primary.id}"),
     }
     reasons = {row["id"]: (row["field"], row["reason"]) for row in facts["left_out"]}
     order = next(id for id in reasons if id.startswith("order:"))
@@ -304,6 +310,7 @@ def test_what_cannot_be_declared_is_left_out_and_named(
     compile(text, "__main__.py", "exec")
     assert "\n# Not in this file:\n" in text
     assert "nameservers=" not in text
+    assert f'server_id="{odd["id"]}",\n    address="{primary.address}"' in text  # no variable holds it
     assert answer.stderr.count("warning: ") == 3
 
 

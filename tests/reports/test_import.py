@@ -238,6 +238,20 @@ def test_names_are_unique_and_references_are_references(
     assert "#   ansible-playbook --check site.yml" in played
 
 
+def test_a_name_that_is_taken_is_not_given_again(command: Command, owner: Owner, tmp_path: Path) -> None:
+    """One server has the name that the id would give to another."""
+    first = owner.control("POST", "/servers", {"name": "www"})["id"]
+    for name in ("www", f"www-{first}", f"www_{first}"):
+        owner.control("POST", "/servers", {"name": name})
+    owner.client.webhooks.create(url="https://hooks.example.com/", events=["*"])
+    answer = command("import", tmp_path, "--json")
+    names = [row["name"] for row in json.loads(answer.stdout)["declared"]]
+    assert sorted(names) == sorted({*names, "hooks.example.com", f"www-{first}", f"www_{first}"})
+    assert len(names) == 5
+    text = (tmp_path / "__main__.py").read_text()
+    assert "active" not in text  # what it is anyway
+
+
 def test_files_are_not_overwritten(command: Command, owner: Owner, tmp_path: Path) -> None:
     owner.order("web")
     (tmp_path / "site.yml").write_text("mine")

@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.operations import BY_ID
-from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
-from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.client.rate_limit import limiter as limiter_module
 from pulumi_hosting.client.rate_limit import polls, state_file
-from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter, _count, _line, _unix_time
-from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, memory, store_name
+from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line, _unix_time
+from pulumi_hosting.client.rate_limit.state_file import Memory
 from pulumi_hosting.client.rate_limit.window import Count, Facts, Wait, Window
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
-from tests.client.support import BASE, KEY, FakeTime
 from tests.client.test_rate_limit import Machine, headers
 
 READ, ORDER = BY_ID["get_server"], BY_ID["create_server"]
@@ -437,86 +434,3 @@ def test_a_wait_is_announced_after_three_seconds(machine: Machine) -> None:
     machine.limiter.on_wait = lambda line: machine.told.append(f"{machine.time.now}")
     machine.place().wait()
     assert machine.told == ["1003.0"]
-
-
-# --- where the windows are
-
-
-def test_a_limiter_without_a_store_uses_the_file_of_key_and_address() -> None:
-    machine = Machine(store=None)
-    machine.place().step()
-    assert isinstance(machine.limiter.store, StateFile)
-    (name,) = os.listdir(os.environ["HOSTING_RUNTIME_DIR"])
-    assert name == f"{store_name(Secret(KEY), BASE)}.rate"
-    machine.limiter.close()
-    assert machine.limiter.store is None
-    machine.limiter.close()
-    assert machine.place().step() is not None  # the file has the request that is on its way
-    assert isinstance(machine.limiter.store, StateFile)
-
-
-class Failing:
-    """A store that fails, once it is asked."""
-
-    def __init__(self, failure: Exception) -> None:
-        self.failure = failure
-        self.closed = False
-
-    def update(self, change: Any, now: float) -> Any:
-        raise self.failure
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.mark.parametrize(
-    "failure", [OSError("disk is full"), LocalFilesError("not ours"), TimeoutError("held")]
-)
-def test_where_there_can_be_no_file_each_process_has_its_own_windows(
-    failure: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG", logger="pulumi_hosting")
-    one, other = (Machine(store=Failing(failure)) for _ in range(2))
-    assert one.place().step() is None
-    assert isinstance(one.limiter.store, Memory)
-    assert other.place().step() is not None  # in one process they are shared
-    assert one.limiter.store is other.limiter.store
-    assert f"the rate limit is not shared with other processes: {failure}" in caplog.messages
-
-
-def test_the_memory_is_that_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    names: list[str] = []
-
-    def noted(name: str) -> Memory:
-        names.append(name)
-        return memory(name)
-
-    monkeypatch.setattr("pulumi_hosting.client.rate_limit.state_file.memory", noted)
-    monkeypatch.setattr(
-        "pulumi_hosting.client.rate_limit.state_file.StateFile", lambda name: Failing(OSError(name))
-    )
-    Machine(store=None).place().step()
-    Machine(store=Failing(OSError("full"))).place().step()
-    assert len(set(names)) == 1
-    assert len(names[0]) == 32
-
-
-def test_a_store_is_closed_with_the_limiter() -> None:
-    machine, store = Machine(), Failing(OSError("full"))
-    machine.limiter.store = store
-    machine.limiter.close()
-    assert store.closed
-
-
-def test_the_store_is_given_the_callers_time() -> None:
-    time = FakeTime()
-    times: list[float] = []
-
-    class Noting(Memory):
-        def update(self, change: Any, now: float) -> Any:
-            times.append(now)
-            return super().update(change, now)
-
-    limiter: RateLimiter = Machine(store=Noting(), clock=time.clock).limiter
-    limiter.update(lambda windows: None)
-    assert times == [1000.0]

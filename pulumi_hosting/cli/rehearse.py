@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.lazy import require_extras
+from pulumi_hosting.cli.output import json_option, json_text, markdown_option
 from pulumi_hosting.cli.progress import Progress
 
 
@@ -36,13 +37,35 @@ from pulumi_hosting.cli.progress import Progress
 @click.option(
     "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
 )
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="FILE",
+    help="Write each step as a test case, in JUnit's XML.",
+)
+@json_option
+@markdown_option
 def rehearse(
-    directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool
+    directory: Path,
+    engine: str,
+    dialect: str,
+    config: tuple[str, ...],
+    install_pulumi: bool,
+    junit_file: Path | None,
+    as_json: bool,
+    as_markdown: bool,
 ) -> None:
     """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
     destroy.
+
+    It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
+    codes: 0 when everything was as expected, else 1.
+
+    Example: pulumi-hosting rehearse examples/demo/program --junit rehearsal.xml
     """
     require_extras("pulumi", "emulator")
+    from pulumi_hosting.cli import rehearse_formats as formats
     from pulumi_hosting.rehearsal import engines, runner
 
     values = dict(entry.partition("=")[::2] for entry in config)
@@ -52,10 +75,16 @@ def rehearse(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         chosen = engines.install() if install_pulumi else engines.choose(engine)
-        with Progress(sys.stdout) as progress:
-            passed = runner.rehearse(
+        with Progress(sys.stderr if as_json or as_markdown else sys.stdout) as progress:
+            outcome = runner.rehearse(
                 chosen, directory, progress.line, dialect=dialect, config=values, started=progress.step
             )
     except engines.EngineError as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(0 if passed else 1)
+    if junit_file is not None:
+        junit_file.write_text(formats.junit(outcome), encoding="utf-8")
+    if as_json:
+        click.echo(json_text(outcome.facts()))
+    elif as_markdown:
+        click.echo(formats.markdown(outcome))
+    sys.exit(0 if outcome.passed else 1)

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from secrets import token_hex
+from time import monotonic
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.emulator import running
@@ -25,6 +25,7 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from pulumi_hosting.rehearsal.outcome import Outcome, StepOutcome, program_cost
 from pulumi_hosting.rehearsal.warm_python import forked
 
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
@@ -54,12 +55,11 @@ class Rehearsal:
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
     started: Callable[[int, int | None, str], None] = lambda number, total, title: None
-    failed: list[str] = field(default_factory=list)
     steps: int | None = None
-    _number: int = 0
 
-    def run(self) -> bool:
-        """Run all steps. True when every one was as expected."""
+    def run(self) -> Outcome:
+        """Run all steps."""
+        self.outcome = Outcome(str(self.program), str(self.engine), self.dialect)
         self.report(
             f"engine: {self.engine}"
             + (
@@ -76,6 +76,7 @@ class Rehearsal:
         ):
             self.control = Control(emulator.control_url)
             self.account = AccountCheck(self.control)
+            self.base_url = emulator.base_url
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
             environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
@@ -89,15 +90,12 @@ class Rehearsal:
                 for key, value in self.config.items():
                     self.stack.run("config", "set", key, value)
                 self._run_steps()
-                if self.failed:
+                if self.outcome.failed:
                     self.stack.destroy()  # the program may have clean-up of its own
             finally:
                 self.stack.remove()
-        self.report(
-            "rehearsal: "
-            + ("everything as expected" if not self.failed else f"not as expected: {'; '.join(self.failed)}")
-        )
-        return not self.failed
+        self.report(f"rehearsal: {self.outcome.conclusion}")
+        return self.outcome
 
     # --- the steps
 
@@ -115,6 +113,7 @@ class Rehearsal:
         )
         if first.exit_code:
             return
+        self.outcome.cost = program_cost(self.control, self.base_url, self.control.ledger())
         self._step(
             "up again",
             lambda: self.stack.up("--expect-no-changes"),
@@ -126,7 +125,7 @@ class Rehearsal:
             self._drift(number, changed)
         self._step("drift check", self._check_drift, lambda run: run.exit_code == 0, "finds nothing more")
         self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, self._removed)
-        self._costs()
+        self.report(f"cost: {self.outcome.cost}")
 
     def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
         what = ", ".join(f"{name}.{field}" for name, field in changed if field) or "all deleted"
@@ -196,24 +195,25 @@ class Rehearsal:
         expectation: str | Callable[[], str],
     ) -> Run:
         """Run one step and report it. An ``expectation`` that depends on what the step left is asked then."""
-        self._number += 1
-        self.started(self._number, self.steps, title)
+        self.started(len(self.outcome.steps) + 1, self.steps, title)
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
-        before = self.control.requests()
+        before, began = self.control.requests(), monotonic()
         run = act()
-        sent = self.control.requests() - before
+        seconds, sent = monotonic() - began, self.control.requests() - before
         problems = self.account.check(ManagedObjects.of_stack(*self.stack.saved()), printed=run.output)
         passed = expected(run) and not problems
-        what = ", ".join(f"{count} {op}" for op, count in sorted(run.changed.items())) or "no change"
         text = expectation if isinstance(expectation, str) else expectation()
-        self.report(f"{'ok    ' if passed else 'FAILED'} {title:<34} {text}: {what} ({sent} requests)")
         if not passed:
-            self.failed.append(title)
             messages = run.errors or (() if expected(run) else run.output.strip().splitlines()[-12:])
             lines = [line.strip() for message in messages for line in message.splitlines()]
-            for line in [*problems, *lines, *self._missing_configuration(messages)]:
-                self.report(f"       | {line}")
+            problems = [*problems, *lines, *self._missing_configuration(messages)]
+        step = StepOutcome(title, passed, text, run.changed, sent, seconds, tuple(problems))
+        self.outcome.steps.append(step)
+        result = "ok    " if passed else "FAILED"
+        self.report(f"{result} {title:<34} {text}: {step.what} ({sent} requests)")
+        for line in step.problems:
+            self.report(f"       | {line}")
         return run
 
     def _removed(self) -> str:
@@ -226,16 +226,6 @@ class Rehearsal:
         for key in dict.fromkeys(key for message in messages for key in _MISSING_KEY.findall(message)):
             yield f"Next: pulumi-hosting rehearse {self.program} --config {key}=<value>"
 
-    def _costs(self) -> None:
-        charged = refunded = Decimal(0)
-        for movement in self.control.ledger():
-            amount = abs(Decimal(str(movement["amount"])))
-            if movement["direction"] == "debit":
-                charged += amount
-            else:
-                refunded += amount
-        self.report(f"cost: {charged} charged, {refunded} refunded, in {self.control.requests()} requests")
-
 
 def rehearse(
     engine: Engine,
@@ -245,9 +235,7 @@ def rehearse(
     dialect: str = "spec",
     config: Mapping[str, str] | None = None,
     started: Callable[[int, int | None, str], None] = lambda number, total, title: None,
-) -> bool:
-    """Rehearse the program in ``program`` with this stack configuration. ``started``: see :class:`Rehearsal`.
-
-    True when every step was as expected.
-    """
+) -> Outcome:
+    """Rehearse the program in ``program`` with this stack configuration. ``started``: see
+    :class:`Rehearsal`."""
     return Rehearsal(engine, program, report, dialect, config or {}, started).run()

@@ -1,0 +1,152 @@
+"""What a rehearsal found: its steps, and what the program costs."""
+
+import json
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from pulumi_hosting.rehearsal.control_client import Control
+
+_GONE = ("cancelled", "terminated", "transferred_out")
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """One step. ``expected``: what it should do, in words. ``changes``: counts by operation. ``problems``:
+    what was not as expected, line by line.
+    """
+
+    title: str
+    passed: bool
+    expected: str
+    changes: Mapping[str, int]
+    requests: int
+    seconds: float
+    problems: tuple[str, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """The changes in words."""
+        return ", ".join(f"{count} {op}" for op, count in sorted(self.changes.items())) or "no change"
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "title": self.title,
+            "passed": self.passed,
+            "expected": self.expected,
+            "changes": dict(self.changes),
+            "requests": self.requests,
+            "seconds": round(self.seconds, 3),
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCost:
+    """What the program costs; the drifts and repairs of the rehearsal are not in it. Amounts are in
+    ``currency``.
+
+    - ``first_up``: what the first `up` charges.
+    - ``per_month``: the price per month of what it makes, by the price list; of a domain a twelfth of its
+      price per year.
+    - ``refunded_at_once``: what is credited if everything is destroyed right after the first `up`.
+    """
+
+    first_up: Decimal
+    per_month: Decimal
+    refunded_at_once: Decimal
+    currency: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.first_up} {self.currency} at the first up, {self.per_month} {self.currency} per month, "
+            f"{self.refunded_at_once} {self.currency} refunded if destroyed at once"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "first_up": str(self.first_up),
+            "per_month": str(self.per_month),
+            "refunded_at_once": str(self.refunded_at_once),
+            "currency": self.currency,
+        }
+
+
+@dataclass
+class Outcome:
+    """One rehearsal. ``cost``: None where the first `up` failed."""
+
+    program: str
+    engine: str
+    dialect: str
+    steps: list[StepOutcome] = field(default_factory=list)
+    cost: ProgramCost | None = None
+
+    @property
+    def failed(self) -> list[str]:
+        """The titles of the steps that were not as expected."""
+        return [step.title for step in self.steps if not step.passed]
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.steps) and not self.failed
+
+    @property
+    def requests(self) -> int:
+        return sum(step.requests for step in self.steps)
+
+    @property
+    def conclusion(self) -> str:
+        """In words."""
+        return f"not as expected: {'; '.join(self.failed)}" if self.failed else "everything as expected"
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "program": self.program,
+            "engine": self.engine,
+            "dialect": self.dialect,
+            "passed": self.passed,
+            "failed": self.failed,
+            "cost": None if self.cost is None else self.cost.facts(),
+            "requests": self.requests,
+            "steps": [step.facts() for step in self.steps],
+        }
+
+
+def program_cost(control: Control, base_url: str, movements: Iterable[Mapping[str, Any]]) -> ProgramCost:
+    """The cost of what is on an emulator's account, right after the first `up`. ``movements``: its movements
+    of money. The requests are sent with a key of their own, which no limit holds up.
+    """
+    objects = control("GET", "/objects")
+    account = objects["accounts"][0]
+    living = {
+        kind: [row for row in objects[kind] if row["status"] not in _GONE] for kind in ("servers", "domains")
+    }
+    monthly = [Decimal(row["price_monthly"]) for row in living["servers"]]
+    monthly += [Decimal(row["price_monthly"]) for row in objects["addresses"] if row["bought"]]
+    monthly += [Decimal(row["price_renew"]) / 12 for row in living["domains"]]
+    paid = [
+        Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1)
+        for row in movements
+        if row["type"] in ("payment", "refund")
+    ]
+    limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
+    key = control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"], **limits})["key"]
+    refunds = [_refund(base_url, key, row["id"]) for row in living["servers"]]
+    return ProgramCost(_sum(paid), _sum(monthly), _sum(refunds), str(account["currency"]))
+
+
+def _refund(base_url: str, key: str, server: int) -> Decimal:
+    headers = {"Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(f"{base_url}/servers/{server}/refund-quote", headers=headers)  # noqa: S310  # our own emulator
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
+        return Decimal(json.loads(answer.read())["amount"])
+
+
+def _sum(amounts: Iterable[Decimal]) -> Decimal:
+    return sum(amounts, Decimal(0)).quantize(Decimal("0.01"), ROUND_HALF_UP)

@@ -20,6 +20,7 @@ SINKS: Mapping[str, str] = {
     "repr of an error": _FAILURE,
     "attributes of an error": _FAILURE,
     "log of the client at DEBUG": _FAILURE,
+    "lines of HOSTING_LOG=debug": "tests/client/test_debug_log.py::test_no_line_holds_a_secret",
     "traceback": _FAILURE,
     "local variables of our frames": _FAILURE,
     "cause and context of an error": _FAILURE,

@@ -25,6 +25,8 @@ REVEALED: Mapping[str, Any] = {"secrets": "revealed"}
 # or a log.
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
+# API keys and webhook secrets, wherever they are in a text.
+_TOKEN = re.compile(r"(?:vk_(?:live|test)|whsec)_[A-Za-z0-9_.\-]+")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -103,6 +105,15 @@ def clean_text(text: str, limit: int = 1000) -> str:
     """
     flat = _UNSAFE.sub("", _ANSI.sub("", text.replace("\r", " ").replace("\n", " ").replace("\t", " ")))
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def without_tokens(text: str) -> str:
+    """``text`` with every API key and webhook secret masked, known or not.
+
+    >>> without_tokens("key vk_live_abc and secret whsec_def")
+    'key ********** and secret **********'
+    """
+    return _TOKEN.sub(MASK, text)
 
 
 class Redactor:

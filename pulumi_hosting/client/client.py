@@ -25,7 +25,7 @@ from pulumi_hosting.api import operations
 from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client import responses
+from pulumi_hosting.client import debug_log, responses
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, given
@@ -84,6 +84,7 @@ class Client(Services):
         rng: Rng | None = None,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
+        debug_log.follow_environment()
         self._settings = settings(
             api_key,
             base_url,
@@ -167,21 +168,21 @@ class Client(Services):
         while True:
             place.wait(failure)
             attempts.count += 1
-            sent_id = self._new_id()
+            sent_id, sent_at = self._new_id(), self._clock()
             # The error is looked at, and raised, outside of the except block: its context must not grow with
             # the attempts.
             try:
                 stop_at = began + place.waited + retry_policy.deadline
                 answer = self.transport.send(request, sent_id, stop_at)
                 place.answered(answer.status, answer.headers)
-                return self._read(request, answer, sent_id, attempts.count)
+                return self._read(request, answer, sent_id, sent_at, attempts.count)
             except HostingError as error:
                 failure = error
             finally:
                 place.lost()  # unless it was answered
             failure = attempts.failed(failure, sent_id)
             if place.is_refused(row):
-                log.debug("%s %s: no room in the rate limit", row.method, request.path)
+                self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
                 continue
             elapsed = self._clock() - began - place.waited
             decision = decide(
@@ -192,7 +193,8 @@ class Client(Services):
                 retry_policy=retry_policy,
                 rng=self._rng,
             )
-            log.debug("%s %s: %s, %s", row.method, request.path, type(failure).__name__, decision)
+            what = f"{type(failure).__name__}, {decision}"
+            self._log(request, what, sent_at, attempts.count, sent_id)
             if isinstance(decision, Stop):
                 raise failure
             self._sleep(decision.after)
@@ -223,21 +225,22 @@ class Client(Services):
             operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start
         )
 
-    def _read(self, request: HttpRequest, answer: HttpResponse, sent_id: str, attempt: int) -> Any:
+    def _read(
+        self, request: HttpRequest, answer: HttpResponse, sent_id: str, sent_at: float, attempt: int
+    ) -> Any:
         """The result of a response, or its error, raised."""
         self._latest_date = (self._clock(), answer.headers.get("Date", ""))
         meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
-        log.debug(
-            "%s %s: %s (attempt %s, request %s)",
-            request.operation.method,
-            request.path,
-            answer.status,
-            attempt,
-            meta.request_id,
-        )
+        self._log(request, str(answer.status), sent_at, attempt, meta.request_id)
         return responses.read(
             request.operation, answer, meta, request.redact, self._wall(), base_url=self.base_url
         )
+
+    def _log(
+        self, request: HttpRequest, what: str, sent_at: float, attempt: int, request_id: str | None
+    ) -> None:
+        if log.isEnabledFor(logging.DEBUG):
+            debug_log.attempt(request, what, self._clock() - sent_at, attempt, request_id)
 
     # --- the object itself
 

@@ -241,9 +241,9 @@ def test_every_attempt_is_logged_without_its_content(caplog: pytest.LogCaptureFi
     )
     client.servers.get(1)
     lines = [record.getMessage() for record in caplog.records if record.name == "pulumi_hosting"]
-    assert lines[0] == "GET /servers/1: 503 (attempt 1, request one)"
+    assert lines[0] == "GET /servers/1: 503 (0.000 s, attempt 1, request one)"
     assert lines[1].startswith("GET /servers/1: Unavailable, again in 0.")
-    assert lines[2] == "GET /servers/1: 200 (attempt 2, request two)"
+    assert lines[2] == "GET /servers/1: 200 (0.000 s, attempt 2, request two)"
     assert json.dumps(SERVER) not in caplog.text
     assert BY_ID["get_server"].summary not in caplog.text
 

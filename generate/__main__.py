@@ -9,10 +9,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from generate import collection, examples, reference, releases, sdk, services, tables
+from generate import collection, examples, module_scopes, reference, releases, sdk, services, tables
 from generate.render import ROOT
 
-GENERATORS = (reference, services, sdk, collection, releases, tables, examples)
+GENERATORS = (reference, services, sdk, collection, module_scopes, releases, tables, examples)
 
 
 def stale(root: Path = ROOT) -> Mapping[str, str | None]:

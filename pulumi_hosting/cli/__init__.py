@@ -20,6 +20,7 @@ COMMANDS = {
         "cost",
         "Say what the changes of a preview cost, now and per month.",
     ),
+    "doctor": Command("pulumi_hosting.cli.doctor", "doctor", "Check key, account, service and installation."),
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),

@@ -13,7 +13,7 @@ from tests.support.account import AccountView
 from tests.support.programs import PUBLIC_KEY
 
 Command = Callable[..., Result]
-"""``command("audit", "--json")``; ``key=`` is another API key, ``""`` none."""
+"""``command("audit", "--json")``; ``key=`` is another API key, ``""`` none; ``NAME=`` another variable."""
 
 
 class Owner(AccountView):
@@ -42,9 +42,9 @@ def owner(emulator: Running) -> Owner:
 
 @pytest.fixture
 def command(emulator: Running) -> Command:
-    def run(*arguments: object, key: str | None = None) -> Result:
+    def run(*arguments: object, key: str | None = None, **variables: str) -> Result:
         chosen = emulator.live_key if key is None else key
-        environ = {"HOSTING_API_KEY": chosen, "HOSTING_BASE_URL": emulator.base_url}
+        environ = {"HOSTING_API_KEY": chosen, "HOSTING_BASE_URL": emulator.base_url, **variables}
         return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environ)
 
     return run

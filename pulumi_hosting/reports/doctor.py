@@ -1,0 +1,326 @@
+"""Whether this machine, this key and this service fit together: one check after the other, each with its next
+step. Only reads are sent, at most five.
+
+Nothing is needed to begin: without a key, a base URL or a network it says so and checks what is left.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    ConfigurationError,
+    HostingError,
+    RateLimitTimeout,
+)
+from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
+from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
+from pulumi_hosting.reports import installed_versions
+from pulumi_hosting.reports.checks import Check
+from pulumi_hosting.reports.contract import Difference, differences
+from pulumi_hosting.reports.key_scopes import scopes_check
+from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
+
+SECONDS = 20.0
+"""How long one request may take, its repetitions included."""
+CLOCK_WARNING = 30.0
+EXPIRY_WARNING = timedelta(days=14)
+_NO_KEY = "no-key-was-given"
+_ADDITIONS_SHOWN = 10
+
+_CHECK_OF_CODE = {
+    "invalid_token": "key",
+    "key_expired": "expiry",
+    "key_not_yet_valid": "expiry",
+    "ip_not_allowed": "allow-list",
+    "sandbox_disabled": "mode",
+    "api_disabled": "service",
+    "rate_limited": "limits",
+}
+"""Code of an error of ``GET /me`` → the check that it belongs to; others belong to the account."""
+
+Open = Callable[..., Client]
+
+
+def checks(
+    environ: Mapping[str, str] | None = None,
+    *,
+    open_client: Open = Client,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Iterator[Check]:
+    """Every check, in the order in which a new user needs them. Raises nothing."""
+    environ = os.environ if environ is None else environ
+    key = _settings(environ, base_url="https://api.example.com/v1")
+    address = _settings(environ, api_key=_NO_KEY)
+    yield _key(key)
+    yield _base_url(address)
+    if isinstance(address, Settings):
+        given = key.api_key if isinstance(key, Settings) else _NO_KEY
+        options: dict[str, Any] = {
+            "timeout": SECONDS / 2,
+            "deadline": SECONDS,
+            "rate_limit_timeout": SECONDS,
+            "read_only": True,
+        }
+        with open_client(given, address.base_url, **options) as client:
+            yield from _service(client, key, environ, now, open_client, options)
+    else:
+        yield Check("service", "warning", "not asked: there is no base URL that can be used")
+    yield _local_files()
+    yield from installed_versions.checks(environ)
+
+
+def _settings(environ: Mapping[str, str], **given: str) -> Settings | ConfigurationError:
+    """The settings, or what is wrong with the part that is not ``given``."""
+    try:
+        return settings(
+            given.get("api_key"),
+            given.get("base_url"),
+            timeout=SECONDS,
+            deadline=SECONDS,
+            ca_file=None,
+            user_agent=None,
+            environ=environ,
+        )
+    except ConfigurationError as error:
+        return error
+
+
+# --- what was given
+
+
+def _key(found: Settings | ConfigurationError) -> Check:
+    if isinstance(found, ConfigurationError):
+        step = f"export {API_KEY_VARIABLE}=…, with a key of the control panel"
+        return Check.of_error("key", found, step)
+    if found.is_test_key:
+        return Check("key", "ok", "a test key: reads are real, changes are simulated", facts={"kind": "test"})
+    if found.api_key.reveal().startswith("vk_live_"):
+        return Check("key", "ok", "a live key: changes are real and cost money", facts={"kind": "live"})
+    text = "it begins with neither vk_live_ nor vk_test_, and is taken for a live key"
+    return Check("key", "warning", text, "compare it with the control panel", facts={"kind": "unknown"})
+
+
+def _base_url(found: Settings | ConfigurationError) -> Check:
+    if isinstance(found, ConfigurationError):
+        step = f"export {BASE_URL_VARIABLE}=https://…/v1, as the provider's documentation names it"
+        return Check.of_error("base URL", found, step)
+    url = found.base_url
+    facts = {"base_url": url}
+    version = re.search(r"/v([0-9]+)$", url)
+    if version is None:
+        text = f"{url} does not end in a version segment such as /v1"
+        return Check("base URL", "warning", text, f"export {BASE_URL_VARIABLE}={url}/v1", facts=facts)
+    if version[1] != "1":
+        text = f"{url} is version {version[1]} of the API, and this package knows version 1"
+        step = f"export {BASE_URL_VARIABLE}={url[: version.start()]}/v1"
+        return Check("base URL", "warning", text, step, facts=facts)
+    return Check("base URL", "ok", url, facts=facts)
+
+
+# --- what the service says
+
+
+def _service(
+    client: Client,
+    key: Settings | ConfigurationError,
+    environ: Mapping[str, str],
+    now: Callable[[], datetime],
+    open_client: Open,
+    options: Mapping[str, Any],
+) -> Iterator[Check]:
+    try:
+        health = client.health()
+    except HostingError as error:
+        step = ""
+        if isinstance(error, ApiError) and not client.base_url.endswith("/v1"):
+            step = _with_version(client.base_url, open_client, options)
+        yield Check.of_error("service", error, step)
+        return
+    if health.status == "disabled":
+        text = "it answers, and its staff have switched the API off"
+        yield Check("service", "problem", text, "wait, or contact the provider")
+    else:
+        yield Check("service", "ok", f"it answers, version {health.version or 'not named'} of the API")
+    yield _clock(client, now)
+    if isinstance(key, Settings):
+        yield from _account(client, environ)
+    yield _contract(client)
+
+
+def _with_version(base_url: str, open_client: Open, options: Mapping[str, Any]) -> str:
+    """The step that corrects a base URL without its version segment, if there is an API."""
+    try:
+        with open_client(_NO_KEY, f"{base_url}/v1", **options) as client:
+            client.health()
+    except HostingError:
+        return ""
+    return f"export {BASE_URL_VARIABLE}={base_url}/v1"
+
+
+def _clock(client: Client, now: Callable[[], datetime]) -> Check:
+    try:
+        service = client.service_now()
+    except HostingError as error:
+        return Check.of_error("clock", error)
+    skew = (now() - service).total_seconds()
+    facts = {"seconds_ahead": round(skew)}
+    if abs(skew) <= CLOCK_WARNING:
+        return Check("clock", "ok", "that of this machine is right to a few seconds", facts=facts)
+    text = f"that of this machine is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
+    step = "set the clock of this machine (timedatectl set-ntp true)"
+    if abs(skew) >= TOLERANCE_SECONDS:
+        return Check("clock", "problem", f"{text}: webhook deliveries are refused", step, facts=facts)
+    return Check("clock", "warning", text, step, facts=facts)
+
+
+def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
+    try:
+        me = client.me()
+    except RateLimitTimeout as error:
+        yield Check.of_error("limits", error)
+        return
+    except ApiError as error:
+        yield _refusal(error)
+        return
+    except HostingError as error:
+        yield Check.of_error("account", error)
+        return
+    yield Check("account", "ok", f"number {me.account_id}", facts={"account_id": me.account_id})
+    yield _mode(client, me, environ)
+    yield _expiry(client, me)
+    yield _allow_list(me)
+    yield scopes_check(me.scopes, is_test_key=not me.livemode)
+    yield _balance(client, me)
+    yield _limits(me)
+
+
+def _refusal(error: ApiError) -> Check:
+    steps = {
+        "invalid_token": f"export {API_KEY_VARIABLE}=…, with a key of the control panel: this one may be "
+        "revoked, rotated or of another service",
+        "ip_not_allowed": "add this machine's address to the key's allow-list in the control panel",
+    }
+    return Check.of_error(_CHECK_OF_CODE.get(error.code, "account"), error, steps.get(error.code, ""))
+
+
+def _mode(client: Client, me: m.Me, environ: Mapping[str, str]) -> Check:
+    mode = "live" if me.livemode else "test"
+    declared = environ.get("HOSTING_MODE", "").strip()
+    if client.is_test_key == me.livemode:
+        looks = "test" if client.is_test_key else "live"
+        text = f"the key looks like a {looks} key, and the service says {mode}"
+        return Check("mode", "problem", text, "contact the provider, and change nothing until then")
+    if declared and declared != mode:
+        text = f"HOSTING_MODE is {declared}, and this is a {mode} key: every change is refused"
+        return Check("mode", "problem", text, f"use a {declared} key, or unset HOSTING_MODE")
+    return Check("mode", "ok", mode, facts={"mode": mode})
+
+
+def _expiry(client: Client, me: m.Me) -> Check:
+    end = me.key.expires_at
+    facts = {"expires_at": None if end is None else end.isoformat()}
+    if end is None:
+        return Check("expiry", "ok", "the key does not expire", facts=facts)
+    try:
+        left = end - client.service_now()
+    except HostingError as error:
+        return Check.of_error("expiry", error)
+    text = f"the key expires on {end:%Y-%m-%d %H:%M} UTC"
+    if left < EXPIRY_WARNING:
+        days = f"in {left.days} days" if left.days > 1 else f"in {left.total_seconds() / 3600:.0f} h"
+        return Check(
+            "expiry", "warning", f"{text}, {days}", "create another in the control panel", facts=facts
+        )
+    return Check("expiry", "ok", text, facts=facts)
+
+
+def _allow_list(me: m.Me) -> Check:
+    entries = me.key.ip_allowlist or []
+    text = "this machine's address is on it" if entries else "the key works from any address"
+    return Check("allow-list", "ok", text, facts={"entries": len(entries)})
+
+
+def _balance(client: Client, me: m.Me) -> Check:
+    (scope,) = BY_ID["get_balance"].scopes
+    if scope not in me.scopes:
+        return Check("balance", "warning", f"not read: the key lacks {scope}", f"give the key {scope}")
+    try:
+        found = client.balance.get()
+    except HostingError as error:
+        return Check.of_error("balance", error)
+    text = f"{found.balance} {found.currency}"
+    facts = {"balance": str(found.balance), "currency": found.currency}
+    step = "top up in the control panel, or with hosting.cloud.balance_topup"
+    if found.low_balance:
+        return Check("balance", "warning", f"{text}: less than the next 7 days need", step, facts=facts)
+    if found.balance <= 0:
+        return Check("balance", "warning", f"{text}: nothing can be ordered", step, facts=facts)
+    return Check("balance", "ok", text, facts=facts)
+
+
+def _limits(me: m.Me) -> Check:
+    found = None if me.meta is None else me.meta.rate_limit
+    if found is None or found.limit is None or found.remaining is None:
+        return Check("limits", "warning", "the service did not say how many requests are left")
+    expensive = me.key.rate_expensive_per_minute
+    facts = {"limit": found.limit, "remaining": found.remaining, "expensive_limit": expensive}
+    text = f"{found.remaining} of {found.limit} normal requests left in this minute"
+    text += f", {expensive} expensive ones each minute" if expensive is not None else ""
+    if found.remaining * 10 <= found.limit:
+        step = "wait a minute; stop what else uses this key, or give it a key of its own"
+        return Check("limits", "warning", text, step, facts=facts)
+    return Check("limits", "ok", text, facts=facts)
+
+
+# --- the contract
+
+
+def _contract(client: Client) -> Check:
+    try:
+        found = differences(client.openapi())
+    except HostingError as error:
+        return Check.of_error("contract", error)
+    used = [row for row in found if row.kind != "added" or row.breaks]
+    added = [row for row in found if row.kind == "added" and not row.breaks]
+    facts = {"differences": [row.facts() for row in found]}
+    if not found:
+        return Check(
+            "contract", "ok", f"all {len(BY_ID)} operations are as this package knows them", facts=facts
+        )
+    details = [*map(_line, used), *map(str, added[:_ADDITIONS_SHOWN])]
+    if len(added) > _ADDITIONS_SHOWN:
+        details.append(f"{len(added) - _ADDITIONS_SHOWN} more additions: --json lists them")
+    breaking = sum(row.breaks for row in used)
+    number = "1 addition" if len(added) == 1 else f"{len(added)} additions"
+    additions = f"{number} that this package does not use"
+    if not used:
+        return Check("contract", "ok", additions, details=tuple(details), facts=facts)
+    text = f"{len(used)} differences, {breaking} of which can make calls fail; {additions}"
+    step = "pip install --upgrade pulumi-hosting; if it is the latest, report the lines below"
+    return Check("contract", "problem" if breaking else "warning", text, step, tuple(details), facts)
+
+
+def _line(row: Difference) -> str:
+    return f"{row} (calls can fail)" if row.breaks else str(row)
+
+
+# --- this machine
+
+
+def _local_files() -> Check:
+    step = "set HOSTING_RUNTIME_DIR to a directory on a local disk that is yours alone"
+    try:
+        check_platform()
+        found = directory()
+    except LocalFilesError as error:
+        return Check.of_error("local files", error)
+    except OSError as error:
+        return Check("local files", "problem", f"locks cannot be kept: {error.strerror}", step)
+    return Check("local files", "ok", f"locks and notes in {found}", facts={"directory": str(found)})

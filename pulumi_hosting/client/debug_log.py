@@ -74,12 +74,12 @@ def follow_environment(environ: Mapping[str, str] | None = None) -> None:
 
 
 def show_with(show: Callable[[str], None]) -> None:
-    """Show the lines with this function: for processes whose standard error nobody reads."""
+    """Show the lines with this function: for processes whose standard error is not shown."""
     _LINES.show = show
 
 
 def attempt(request: HttpRequest, what: str, seconds: float, number: int, request_id: str | None) -> None:
-    """Log attempt ``number`` of a request, from 1: what came of it, and after how many seconds."""
+    """Log attempt ``number`` of a request, from 1: its outcome, and after how many seconds."""
     facts = [f"{seconds:.3f} s", f"attempt {number}"]
     facts += [f"request {request_id}"] if request_id else []
     facts += [f"key {request.idempotency_key}"] if request.idempotency_key is not None else []

@@ -82,6 +82,16 @@ class Used(Owner):
         for number, ip in enumerate(self.client.servers.ips.list(several)):
             self.control("PATCH", f"/servers/{several}/ips/{ip.id}", {"ptr": f"host-{number}.example.org"})
         self.control("POST", "/servers", {"name": "imported", "synthetic": True})
+        hourly = next(tariff.id for tariff in self.client.catalog.tariffs() if tariff.hourly_available)
+        self.client.servers.create(
+            name="hourly",
+            tariff_id=hourly,
+            os="debian-12",
+            hours=1,
+            billing_cycle="hourly",
+            idempotency_key="by-hand-hourly-0001",
+        )
+        self.control("PATCH", f"/tariffs/{hourly}", {"disabled": True})  # not sold any more
         for name, change in {
             "locked": {"blocked": True, "notes": "locked"},
             "unpaid": {"status": "suspended"},

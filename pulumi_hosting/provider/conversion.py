@@ -14,6 +14,8 @@ from pulumi.output import Unknown
 
 from pulumi_hosting.provider.names import IDENTITY as IDENTITY
 from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
+from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS
+from pulumi_hosting.provider.names import WAIT_TIMEOUT as WAIT_TIMEOUT
 from pulumi_hosting.provider.names import camel as camel
 
 MANAGED = "__managed"
@@ -24,8 +26,6 @@ ACCOUNT = "__account"
 
 ENTRY = "__entry"
 """Output: which entry of the stack's state this is, to tell two that name one object apart."""
-
-WAIT_TIMEOUT = "waitTimeout"
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
 """A value that exists only afterwards."""

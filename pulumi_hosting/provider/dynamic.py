@@ -25,6 +25,7 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
+from pulumi_hosting.provider.custom_timeouts import bounded, recorded
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
@@ -91,7 +92,8 @@ class _Provider(ResourceProvider):
 
         with self._adapter() as adapter:
             try:
-                return CreateResult(*adapter.create(props))
+                id, outputs = adapter.create(bounded(props, "create"))
+                return CreateResult(id, recorded(outputs, props))
             except WaitTimeout as error:  # what an earlier run ordered
                 raise order_still_open(error) from None
             except PartialFailure as failure:
@@ -100,7 +102,7 @@ class _Provider(ResourceProvider):
                     raise paid_and_not_recorded(failure, adapter.resource.title) from None
                 # What exists must be recorded; what is still to be set is a difference in the next run.
                 print(f"warning: {failure}", flush=True)
-                return CreateResult(failure.id, failure.outputs)
+                return CreateResult(failure.id, recorded(failure.outputs, props))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         from pulumi_hosting.api.secrets import clean_text
@@ -108,21 +110,24 @@ class _Provider(ResourceProvider):
         from pulumi_hosting.provider.failures import fail
 
         with self._adapter() as adapter:
-            found = adapter.read(id_, props)
+            found = adapter.read(id_, bounded(props, "read"))
             if found is None and MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
                 fail(
                     f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. "
                     f"Next: correct the id"
                 )
-        return ReadResult("", {}) if found is None else ReadResult(*found)
+        if found is None:
+            return ReadResult("", {})
+        id, outputs, live = found
+        return ReadResult(id, recorded(outputs, props), recorded(live, props))
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         with self._adapter() as adapter:
-            return UpdateResult(adapter.update(_id, _olds, _news))
+            return UpdateResult(recorded(adapter.update(_id, _olds, bounded(_news, "update")), _news))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         with self._adapter() as adapter:
-            adapter.delete(_id, _props)
+            adapter.delete(_id, bounded(_props, "delete"))
 
     @contextmanager
     def _adapter(self) -> "Iterator[Adapter]":

@@ -8,6 +8,11 @@ IDENTITY = "__identity"
 """Input and output: what names the declaration for ever; keys and the ownership tag are derived from it."""
 
 
+TIMEOUTS = "__timeouts"
+"""Input of dynamic resources: the program's option ``custom_timeouts``, in seconds by step."""
+
+WAIT_TIMEOUT = "waitTimeout"
+
 ORGANIZATION = "__organization"
 """Input: the organization that the stack is in, where the backend has any."""
 

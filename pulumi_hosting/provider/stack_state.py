@@ -11,6 +11,7 @@ from pulumi_hosting.provider.conversion import (
     IDENTITY,
     MANAGED,
     ORGANIZATION,
+    TIMEOUTS,
     WAIT_TIMEOUT,
     from_pulumi,
     to_pulumi,
@@ -23,7 +24,8 @@ PropertyValues = Mapping[str, Any]
 
 def provider_fields(props: PropertyValues) -> dict[str, Any]:
     """What is recorded beside the resource's own fields."""
-    return {key: props[key] for key in (IDENTITY, ORGANIZATION, WAIT_TIMEOUT) if props.get(key) is not None}
+    kept = (IDENTITY, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
+    return {key: props[key] for key in kept if props.get(key) is not None}
 
 
 def entry_stamp(olds: PropertyValues) -> dict[str, Any]:

@@ -22,6 +22,9 @@ PROPS: dict[str, Any] = {
 }
 
 
+TIMEOUTS = {"create": 90.0, "update": 60.0, "delete": 30.0, "read": 10.0}
+
+
 def some(outs: dict[str, Any] | None) -> dict[str, Any]:
     assert outs is not None
     return outs
@@ -74,10 +77,53 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
     provider.delete(made.id, outs)
 
 
+@pytest.mark.parametrize("own", [None, 5.0])
+def test_each_step_waits_as_long_as_its_timeout_says(
+    provider: dynamic.ServerProvider,
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    own: float | None,
+) -> None:
+    waited: list[Any] = []
+    request = adapter.Adapter._request
+
+    def recorded(serving: adapter.Adapter, props: Any) -> Any:
+        waited.append(props.get("waitTimeout"))
+        return request(serving, props)
+
+    monkeypatch.setattr(adapter.Adapter, "_request", recorded)
+    props = {**PROPS, "__timeouts": TIMEOUTS, **({} if own is None else {"waitTimeout": own})}
+    inputs = provider.check({}, props).inputs
+    steps: list[tuple[str, Any]] = []
+
+    def step(name: str, answer: Any) -> Any:
+        steps.append((name, waited[-1]))
+        return answer
+
+    waited.clear()
+    made = step("create", provider.create(inputs))
+    seen = step("read", provider.read(made.id, some(made.outs)))
+    renamed = provider.check(inputs, {**props, "name": "www"}).inputs
+    changed = step("update", provider.update(made.id, some(seen.outs), renamed))
+    for outs in (made.outs, seen.outs, changed.outs):
+        assert some(outs)["__timeouts"] == TIMEOUTS
+        assert some(outs).get("waitTimeout") == own
+    assert not provider.diff(made.id, some(changed.outs), renamed).changes
+    step("delete", provider.delete(made.id, some(changed.outs)))
+    expected = {name: TIMEOUTS[name] if own is None else own for name in TIMEOUTS}
+    assert dict(steps) == expected
+    assert not [server for server in account.objects("servers") if server["status"] == "active"]
+    assert sorted(row["direction"] for row in account.ledger()) == ["credit", "debit"]
+
+
 @pytest.mark.emulator(provisioning_delay=60)
+@pytest.mark.parametrize("waiting", [{"waitTimeout": 0.1}, {"__timeouts": {"create": 0.1}}])
 @pytest.mark.parametrize("fault", [None, {"status": 400, "code": "invalid_request"}])
 def test_an_order_that_is_in_no_state_says_so(
-    provider: dynamic.ServerProvider, account: Account, fault: dict[str, Any] | None
+    provider: dynamic.ServerProvider,
+    account: Account,
+    fault: dict[str, Any] | None,
+    waiting: dict[str, Any],
 ) -> None:
     """Whether the waiting time is over, or looking at the order failed: the order is paid, and only an
     `up` can find it.
@@ -85,7 +131,7 @@ def test_an_order_that_is_in_no_state_says_so(
     account.fault({"panel_timeout": "active"}, method="POST", path="^/servers$")
     if fault:
         account.fault(fault, method="GET", path="^/orders/[0-9]+$", times=9)
-    inputs = provider.check({}, {**PROPS, "waitTimeout": 0.1}).inputs
+    inputs = provider.check({}, {**PROPS, **waiting}).inputs
     with pytest.raises(failures.Failed) as failed:
         provider.create(inputs)
     message = str(failed.value)

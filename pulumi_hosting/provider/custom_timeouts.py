@@ -1,0 +1,50 @@
+"""Pulumi's option ``custom_timeouts``. Dynamic providers do not get it: it travels among the properties."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+
+from pulumi_hosting.provider.names import TIMEOUTS, WAIT_TIMEOUT
+
+STEPS = ("create", "update", "delete", "read")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+
+
+def seconds(text: str) -> float:
+    """A duration as Pulumi writes it (``90s``, ``1h30m``). Raises ``ValueError``.
+
+    >>> seconds("1h30m"), seconds("1.5s")
+    (5400.0, 1.5)
+    """
+    parts = _PART.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ValueError(f"{text!r} is no duration. Next: write it like 90s, 10m or 1h30m")
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+
+
+def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
+    """Step → seconds, of the steps that have one. Raises ``ValueError``."""
+    given = opts.custom_timeouts
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        given = pulumi.CustomTimeouts(**given)
+    return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
+
+
+def bounded(props: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """The properties, with the custom timeout of ``step`` as waiting time unless the program sets one."""
+    timeouts = props.get(TIMEOUTS)
+    own = props.get(WAIT_TIMEOUT) is not None
+    if own or not isinstance(timeouts, Mapping) or not timeouts.get(step):
+        return dict(props)
+    return {**props, WAIT_TIMEOUT: timeouts[step]}
+
+
+def recorded(outputs: Mapping[str, Any], props: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs without a waiting time that only the custom timeouts brought."""
+    own = props.get(WAIT_TIMEOUT) is not None
+    return {name: value for name, value in outputs.items() if own or name != WAIT_TIMEOUT}

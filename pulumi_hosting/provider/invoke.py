@@ -3,7 +3,8 @@
 ``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. With the functions of
 ``pulumi_hosting`` the program itself calls the API, with HOSTING_API_KEY and HOSTING_BASE_URL or else the
 stack's configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that
-``opts`` names or else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
+``opts`` names or else the stack's. In a unit test (``pulumi.runtime.set_mocks``) the mocks answer both. Every
+failure is a ``pulumi.RunError``: the program ends with one line.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import rpc
 
+from pulumi_hosting.provider.mocks import mocked
 from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
 
@@ -61,6 +63,8 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
 
 
 def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> Any:
+    if mocked():
+        return _invoke(name, args, opts)
     from pulumi_hosting.client.exceptions import HostingError
     from pulumi_hosting.provider.lookup_tokens import call
     from pulumi_hosting.provider.stack_settings import SETTINGS
@@ -81,6 +85,8 @@ def _ask_output(
 ) -> pulumi.Output[Any]:
     from pulumi_hosting.schema.lookups import LOOKUPS
 
+    if mocked():
+        return _invoke_output(name, args, opts)
     # In a thread: waiting for the answer would stop the whole program.
     output: pulumi.Output[Any] = pulumi.Output.from_input(args).apply(
         lambda known: asyncio.to_thread(_ask, name, known)
@@ -91,7 +97,10 @@ def _ask_output(
 def _invoke(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None) -> Any:
     try:
         found = pulumi.runtime.invoke(token(name), dict(args), _options(opts)).value
-    except Exception as error:  # noqa: BLE001  # the SDK raises nothing more special for what a plugin refuses
+    except Exception as error:
+        if mocked():  # an error of the test itself
+            raise
+        # the SDK raises nothing more special for what a plugin refuses
         raise pulumi.RunError(str(error)) from None
     return _typed(name, found)
 
@@ -120,7 +129,12 @@ def _typed(name: str, found: Mapping[str, Any]) -> Any:
     from pulumi_hosting.schema.lookups import LOOKUPS
 
     lookup = LOOKUPS[name]
-    value = found if lookup.single is None else found[camel(lookup.single)]
+    key = lookup.single and camel(lookup.single)
+    if key is not None and key not in found:
+        raise pulumi.RunError(
+            f"{lookup.name}: the answer has no {key!r}. Next: return {{{key!r}: …}} from call"
+        )
+    value = found if key is None else found[key]
     return rpc.translate_output_properties(
         value, lambda key: key, _python_type(lookup.value), transform_using_type_metadata=True
     )

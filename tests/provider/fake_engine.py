@@ -46,18 +46,22 @@ class RecordedMocks(mocks.Mocks):
         return self.answer(args.token, args.args)
 
 
-class Monitor(mocks.MockMonitor):
-    """Remembers the registrations as they went over the wire."""
+class Monitor:
+    """Remembers the registrations as they went over the wire. It is no ``MockMonitor``: programs behave as
+    with an engine, not as in a unit test.
+    """
 
     def __init__(self, recorded: RecordedMocks) -> None:
-        super().__init__(recorded)
         self.recorded = recorded
+        self._monitor: Any = mocks.MockMonitor(recorded)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._monitor, name)
 
     def RegisterResource(self, request: Any) -> Any:
         if request.custom:
             self.recorded.requests.append(request)
-        answer: Any = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
-        return answer
+        return self._monitor.RegisterResource(request)
 
 
 @cache
@@ -66,15 +70,19 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 class Engine:
-    """A pretended engine."""
+    """A pretended engine; with ``unit_test`` the mocks of one, as ``pulumi.runtime.set_mocks`` makes them."""
 
-    def __init__(self, *, preview: bool = False) -> None:
+    def __init__(self, *, preview: bool = False, unit_test: bool = False) -> None:
         self.recorded = RecordedMocks()
         # The SDK expects the thread to have an event loop, and ``asyncio.run`` of another test takes it away.
         asyncio.set_event_loop(_loop())
         _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
         mocks.set_mocks(
-            self.recorded, project="shop", stack="dev", preview=preview, monitor=Monitor(self.recorded)
+            self.recorded,
+            project="shop",
+            stack="dev",
+            preview=preview,
+            monitor=None if unit_test else Monitor(self.recorded),  # type: ignore[arg-type]  # it has the methods of one
         )
 
     def run(self, program: Callable[[], Any]) -> Any:

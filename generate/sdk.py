@@ -68,6 +68,7 @@ def files() -> Mapping[str, str]:
         "outputs": outputs_of,
         "parameters": _parameters,
         "plain": _plain,
+        "parameter_docs": _parameter_docs,
         "prose": lambda model: model.__dict__.get("__doc__") or "",
         "secrets": lambda resource: tuple(sorted(secrets_of(resource))),
         "summary": lambda resource: summary_of(resource, str),
@@ -111,6 +112,19 @@ def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
     return sorted(items, key=lambda item: not item.required)
 
 
+def _parameter_docs(resource: Resource[Any, Any]) -> str:
+    """What each argument means, for editors."""
+    server = [":param server: The Server it belongs to, in place of server_id."]
+    lines = [
+        ":param resource_name: Name in the stack.",
+        ":param args: All inputs as one object, in place of keywords.",
+        ":param opts: Pulumi's own options.",
+        *(server if _belongs_to_a_server(resource) else []),
+        *(f":param {item.name}: {item.description}" for item in _declared(resource)),
+    ]
+    return "\n".join(lines)
+
+
 # --- lookups ------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +138,7 @@ def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
 
 
 def _parameter(item: Field, output: bool) -> str:
-    kind = f"{_plain(item.type)} | int" if item.type.is_id else _plain(item.type)
+    kind = _given(item.type)
     kind = f"pulumi.Input[{kind}]" if output else kind
     return kind if item.required else f"{kind} | None"
 
@@ -152,10 +166,10 @@ def _output(item: Field) -> str:
     return _plain(item.type) if item.required or item.type.kind == "any" else f"{_plain(item.type)} | None"
 
 
-def _input(item: Field) -> str:
+def _input(item: Field, optional: bool = False) -> str:
     # An output that turns out to be None is the same as no value.
     return (
-        f"pulumi.Input[{_eventual(item.type)}]"
+        f"pulumi.Input[{_eventual(item.type)}]{' | None' if optional else ''}"
         if item.required
         else f"pulumi.Input[{_eventual(item.type)} | None] | None"
     )
@@ -167,4 +181,11 @@ def _eventual(type: Type) -> str:
         return f"Sequence[pulumi.Input[{_eventual(type.of)}]]"
     if type.kind == "map" and type.of is not None:
         return f"Mapping[str, pulumi.Input[{_eventual(type.of)}]]"
+    return _given(type)
+
+
+def _given(type: Type) -> str:
+    """A value as a program may give it: the choices, where there are no others."""
+    if type.choices:
+        return f"Literal[{', '.join(map(repr, type.choices))}]"
     return f"{_plain(type)} | int" if type.is_id else _plain(type)

@@ -106,7 +106,7 @@ def members(found: type) -> set[str]:
             base is not found and base in listed_classes()
         ):
             continue
-        for node in parsed(base).body:
+        for node in _statements(parsed(base)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
                 node.name == "__init__" or node.name[0] != "_"
             ):
@@ -125,6 +125,12 @@ def members(found: type) -> set[str]:
                 default = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 collected[node.target.id] = f"{node.target.id}: {ast.unparse(node.annotation)}{default}"
     return set(collected.values())
+
+
+def _statements(node: ast.ClassDef) -> Iterator[ast.stmt]:
+    """The body of a class; of an ``if``, the first branch: the one of type checkers."""
+    for statement in node.body:
+        yield from statement.body if isinstance(statement, ast.If) else [statement]
 
 
 def parsed(value: Any) -> Any:

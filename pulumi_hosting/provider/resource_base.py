@@ -6,7 +6,7 @@ one form fits the other.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Self, get_origin
@@ -14,14 +14,21 @@ from typing import Any, ClassVar, Self, get_origin
 import pulumi
 from pulumi.dynamic import Resource
 
+from pulumi_hosting.provider import declaration_mistakes as mistakes
+from pulumi_hosting.provider.custom_timeouts import timeouts_of
 from pulumi_hosting.provider.dynamic import PROVIDERS
-from pulumi_hosting.provider.names import IDENTITY, NAME, ORGANIZATION, camel, class_of, dynamic_token, token
+from pulumi_hosting.provider.mocks import mocked
+from pulumi_hosting.provider.names import (
+    IDENTITY,
+    NAME,
+    ORGANIZATION,
+    TIMEOUTS,
+    camel,
+    class_of,
+    dynamic_token,
+    token,
+)
 from pulumi_hosting.provider.version import version
-
-
-class WrongArguments(pulumi.RunError, TypeError):
-    """A resource was declared with arguments that it does not take. The program ends with this one line."""
-
 
 _Form = tuple[
     Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]
@@ -45,6 +52,8 @@ class Declaration:
     """A declared resource. ``_kind`` names it; what else there is to know of it is written into its class, so
     that a program need load neither the resources nor the API's models."""
 
+    _args: ClassVar[type]
+    """The class that holds all inputs as one object."""
     _kind: ClassVar[str]
     _inputs: ClassVar[tuple[str, ...]]
     _needed: ClassVar[tuple[str, ...]]
@@ -78,6 +87,8 @@ class Declaration:
         for name in outputs:
             setattr(cls, name, pulumi.property(camel(name)))
         cls._outputs = {camel(name): name for name in outputs}
+        if "_args" in vars(cls):
+            vars(cls)["__init__"].__signature__ = _signature(vars(cls)["__init__"], cls._args)
 
     @classmethod
     def get(
@@ -100,8 +111,13 @@ class Declaration:
         self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None
     ) -> None:
         """Make it of ``args`` or of keywords."""
+        mistakes.declared(type(self).__name__, resource_name)
         if args is not None and inputs:
-            raise WrongArguments(f"{self._called(resource_name)}: give either args or keywords, not both")
+            self._refuse(resource_name, "give either args or keywords, not both")
+        if args is not None and not isinstance(args, self._args):
+            wanted = f"args must be {self._args.__name__}, and is {type(args).__name__}"
+            self._refuse(resource_name, f"{wanted}. Next: give keywords, and options as opts=…")
+            args = None
         given = {
             name: value
             for name, value in (inputs if args is None else vars(args)).items()
@@ -112,7 +128,7 @@ class Declaration:
         warning = None
         if self._is_of_a_server:
             opts, warning = self._with_its_server(resource_name, given, opts)
-        self._check_arguments(resource_name, given)
+        given = self._checked_arguments(resource_name, given)
         self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
@@ -134,10 +150,15 @@ class Declaration:
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
         there. A server that the engine forgets and does not delete takes nothing with it."""
-        name, server = self._called(resource_name), given.pop("server", None)
+        server = given.pop("server", None)
         if server is None:
             if "server_id" not in given:
-                raise WrongArguments(f"{name}: missing argument 'server', or 'server_id'. Next: give server")
+                self._refuse(
+                    resource_name,
+                    "missing argument 'server', or 'server_id'. Next: give server",
+                    ["server_id"],
+                )
+                return opts, None
             # An id that is written out is no server of this program, so no order of deletions follows from
             # it.
             lock = isinstance(given["server_id"], pulumi.Output) and (
@@ -147,16 +168,18 @@ class Declaration:
                 f"{self._early_deletion}. Next: declare it with server=… in place of server_id"
             ) if lock else None
         if "server_id" in given:
-            raise WrongArguments(f"{name}: give either server or server_id, not both")
+            self._refuse(resource_name, "give either server or server_id, not both", ["server_id"])
         if (
             not isinstance(server, Declaration)
             or not isinstance(server, pulumi.CustomResource)
             or server._kind != "server"
         ):
-            raise WrongArguments(
-                f"{name}: server must be a Server, and this is a "
-                f"{type(server).__name__}. Next: give server_id"
+            self._refuse(
+                resource_name,
+                f"server must be a Server, and this is a {type(server).__name__}. Next: give server_id",
+                ["server_id"],
             )
+            return opts, None
         given["server_id"] = server.id
         return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
 
@@ -170,24 +193,31 @@ class Declaration:
         # What is not among the properties, though absent, would not be an attribute afterwards.
         return {_Field(name): None for name in self._outputs.values()}
 
-    def _called(self, resource_name: str) -> str:
-        """The resource as a message names it: ``Server('web')``."""
-        return f"{type(self).__name__}({resource_name!r})"
+    def _refuse(self, resource_name: str, text: str, fields: Collection[str] = ()) -> None:
+        """Raise with the resource and the program's line, or report it where a program is only checked."""
+        mistakes.refuse(type(self).__name__, resource_name, text, fields)
 
-    def _check_arguments(self, resource_name: str, given: Mapping[str, Any]) -> None:
-        if unknown := given.keys() - set(self._inputs):
-            inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
-            raise WrongArguments(
-                f"{self._called(resource_name)}: {_quoted('unknown argument', unknown)}. "
-                f"Valid arguments: {', '.join(inputs)}. Next: {_correction(unknown, inputs)}"
+    def _checked_arguments(self, resource_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those that it takes. Raises where another is given, or one is missing."""
+        inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
+        for unknown in mistakes.grouped(sorted(given.keys() - set(self._inputs))):
+            self._refuse(
+                resource_name,
+                f"{_quoted('unknown argument', unknown)}. Valid arguments: {', '.join(inputs)}. "
+                f"Next: {_correction(unknown, inputs)}",
+                unknown,
             )
         named = {name for name, other in self._named_by.items() if other in given}
-        if missing := [name for name in self._needed if name not in {*given, *named}]:
-            wanted = [" or ".join(filter(None, (name, self._named_by.get(name)))) for name in sorted(missing)]
-            raise WrongArguments(
-                f"{self._called(resource_name)}: {_quoted('missing argument', missing)}. "
-                f"Next: give {', '.join(wanted)}"
+        for missing in mistakes.grouped(
+            sorted(name for name in self._needed if name not in {*given, *named})
+        ):
+            wanted = [" or ".join(filter(None, (name, self._named_by.get(name)))) for name in missing]
+            self._refuse(
+                resource_name,
+                f"{_quoted('missing argument', missing)}. Next: give {', '.join(wanted)}",
+                missing,
             )
+        return {name: value for name, value in given.items() if name in self._inputs}
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop
@@ -209,8 +239,22 @@ class Dynamic(Declaration, Resource):
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=token(class_of(self._kind)))],
         )
-        beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
+        if mocked():  # a unit test sees the program's own inputs, and no others
+            return partial(pulumi.CustomResource.__init__, self, dynamic_token(self._kind)), ours, {}
+        beside = {
+            IDENTITY: _identity(self._kind, resource_name, opts),
+            **_organization(),
+            **self._timeouts(resource_name, opts),
+        }
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
+
+    def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> dict[str, Any]:
+        try:
+            found = timeouts_of(opts)
+        except ValueError as error:
+            self._refuse(resource_name, f"custom_timeouts: {error}")
+            return {}
+        return {TIMEOUTS: found} if found else {}
 
 
 class Native(Declaration, pulumi.CustomResource):
@@ -225,7 +269,7 @@ class Native(Declaration, pulumi.CustomResource):
         return (
             partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))),
             ours,
-            _organization(),
+            {} if mocked() else _organization(),
         )
 
 
@@ -271,6 +315,20 @@ class Provider(pulumi.ProviderResource):
 
 
 # --- parts -------------------------------------------------------------------------------------------------
+
+
+def _signature(function: Callable[..., None], args: type) -> inspect.Signature:
+    """What ``inspect`` and notebooks show of a constructor: every argument by its name and type."""
+    head = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+        for name, hint in inspect.get_annotations(args).items()
+    ]
+    return inspect.Signature([*head, *keywords], return_annotation=None)
 
 
 def _merged(ours: pulumi.ResourceOptions, theirs: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:

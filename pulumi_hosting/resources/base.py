@@ -114,6 +114,23 @@ class _WholeNumber:
         return core_schema.chain_schema([number, core_schema.int_schema(ge=self.least, le=2**63 - 1)])
 
 
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A validator of numbers: one of those ``allowed``, and no other. Editors offer them."""
+
+    allowed: tuple[int, ...]
+
+    def __call__(self, value: int) -> int:
+        if value not in self.allowed:
+            raise ValueError(f"must be one of {', '.join(map(str, self.allowed))}")
+        return value
+
+
+ALWAYS = "always there"
+"""Marks a field of a state that has a value whenever the object is there. It may be empty only while an order
+is under way, and no program sees the outputs of such an object.
+"""
+
 IdText = Annotated[str, BeforeValidator(_id_text)]
 Count = Annotated[int, _WholeNumber(0)]
 WholeNumber = Annotated[int, _WholeNumber(1)]
@@ -195,7 +212,7 @@ class State(Record):
     """What exists, as the API shows it, plus what was sent and cannot be read back."""
 
     id: str = Field(description="Id of the object.")
-    mode: str | None = Field(
+    mode: Annotated[str | None, ALWAYS] = Field(
         default=None, description="live, or test: made with a test key, so only simulated."
     )
 

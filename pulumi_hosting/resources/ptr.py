@@ -56,8 +56,12 @@ class PtrInputs(base.Inputs):
 class PtrState(base.State):
     id: str = Field(description="<server id>/<address id>.")
     server_id: str = Field(description="Id of the server whose address has the record.")
-    address: str | None = Field(default=None, description="The IPv4 or IPv6 address that is looked up.")
-    domain: str | None = Field(default=None, description="Host name that the address resolves to.")
+    address: Annotated[str | None, base.ALWAYS] = Field(
+        default=None, description="The IPv4 or IPv6 address that is looked up."
+    )
+    domain: Annotated[str | None, base.ALWAYS] = Field(
+        default=None, description="Host name that the address resolves to."
+    )
 
 
 def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:

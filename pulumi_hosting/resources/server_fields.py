@@ -14,12 +14,14 @@ from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     ADOPTS,
+    ALWAYS,
     POLICY,
     PRICES,
     REPLACES_AND_PRICES,
     WHEN_CREATING,
     Count,
     IdText,
+    OneOf,
     Trait,
     WholeNumber,
 )
@@ -56,7 +58,7 @@ class ServerInputs(base.Inputs):
     ]
     name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -"), Drift(renamed)]
     months: Annotated[
-        Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
+        Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))],
         Field(
             description="Months paid when ordering: 1, 3, 6 or 12. Not together with "
             "hours. Used at creation only."
@@ -207,12 +209,6 @@ class ServerInputs(base.Inputs):
         return m.ServerUpdate(name=self.name, notes=notes, auto_renew=self.auto_renew is True)
 
 
-def _one_of(value: int, allowed: tuple[int, ...]) -> int:
-    if value not in allowed:
-        raise ValueError(f"must be one of {', '.join(map(str, allowed))}")
-    return value
-
-
 class RefundQuote(BaseModel):
     """What a deletion would credit now."""
 
@@ -226,7 +222,7 @@ class RefundQuote(BaseModel):
 
 class ServerState(base.State):
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: str | None = Field(
+    name: Annotated[str | None, ALWAYS] = Field(
         default=None, description="Host name that the server was ordered with, or renamed to."
     )
     hostname: str | None = Field(
@@ -250,7 +246,10 @@ class ServerState(base.State):
         default=None, description="running or stopped; empty while the service keeps it suspended."
     )
     location: str | None = Field(default=None, description="Name of the location where the server stands.")
-    ip: str | None = Field(default=None, description="Primary address: the one that was assigned first.")
+    ip: str | None = Field(
+        default=None,
+        description="Primary address: the one that was assigned first; empty while there is none.",
+    )
     ips: list[str] = Field(default=[], description="Every address of the server, IPv4 and IPv6.")
     notes: str | None = Field(
         default=None, description="Notes shown in the control panel, without the provider's tag."

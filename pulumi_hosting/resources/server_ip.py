@@ -58,7 +58,9 @@ class ServerIpState(base.State):
         description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
     )
     server_id: str = Field(description="Id of the server that has the address.")
-    address: str | None = Field(default=None, description="The address; empty until it is assigned.")
+    address: Annotated[str | None, base.ALWAYS] = Field(
+        default=None, description="The address; empty until it is assigned."
+    )
     gateway: str | None = Field(
         default=None, description="Router of the address, to be set in the server's network configuration."
     )

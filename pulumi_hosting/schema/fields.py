@@ -15,18 +15,18 @@ import inspect
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import AwareDatetime, BaseModel
+from pydantic import AfterValidator, AwareDatetime, BaseModel
 from pydantic.fields import FieldInfo
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.resources.base import ALWAYS, Inputs, OneOf, State
 
 Kind = Literal["string", "integer", "number", "boolean", "array", "map", "object", "any"]
 
@@ -37,13 +37,14 @@ _CATALOG_MODELS = (m.Tariff, m.TariffRef, m.Location)
 @dataclass(frozen=True, slots=True)
 class Type:
     """A kind of value. ``of``: what an array or a map holds; ``model``: what an object is; ``is_id``:
-    text for a number of 64 bits.
+    text for a number of 64 bits; ``choices``: the only values there are, where the set is closed.
     """
 
     kind: Kind
     of: "Type | None" = None
     model: type[BaseModel] | None = None
     is_id: bool = False
+    choices: tuple[str | int, ...] = ()
 
     def models(self) -> Iterator[type[BaseModel]]:
         """The model it refers to, if any."""
@@ -118,10 +119,20 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     name = info.serialization_alias or attribute
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
+    if choices := _numbers_allowed(info):
+        found = replace(found, choices=choices)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
     if issubclass(model, Inputs) and attribute in model.named_by():
         required = False  # its name may be given instead
+    if issubclass(model, State) and ALWAYS in info.metadata:
+        required = True
     return Field(name, found, required, _is_secret(info.annotation), _description(annotation, info))
+
+
+def _numbers_allowed(info: FieldInfo) -> tuple[int, ...]:
+    """The only numbers that a validator of the field lets pass; empty where it has no such list."""
+    validators = (item.func for item in info.metadata if isinstance(item, AfterValidator))
+    return next((one.allowed for one in validators if isinstance(one, OneOf)), ())
 
 
 def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
@@ -129,7 +140,7 @@ def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = Non
     annotation, _ = _without_none(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return type_of(type(arguments[0]), name, owner)
+        return replace(type_of(type(arguments[0]), name, owner), choices=arguments)
     if origin in (list, tuple, set, frozenset, Sequence):
         return Type("array", of=type_of(arguments[0], name.removesuffix("s"), owner))
     if origin in (dict, Mapping):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import typing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -157,6 +158,26 @@ def test_wrong_arguments_are_reported_by_name(form: str) -> None:
         server("web")
     with pytest.raises(TypeError, match=r"missing argument 'tariff_id'. Next: give tariff_id or tariff$"):
         server("web", os="debian-12")
+
+
+def test_options_are_the_third_argument(pretended: Engine, form: str) -> None:
+    opts = pulumi.ResourceOptions(protect=True)
+    pretended.run(
+        lambda: class_of(form, "server")("web", args_of("server")(tariff_id=1, os="debian-12"), opts)
+    )
+    pretended.run(lambda: class_of(form, "server")("db", None, opts, tariff_id=1, os="debian-12"))
+    assert [request.protect for request in pretended.recorded.requests] == [True, True]
+    with pytest.raises(TypeError, match=r"Server\('web'\): args must be ServerArgs, and is ResourceOptions"):
+        class_of(form, "server")("web", opts)
+
+
+def test_a_wrong_argument_names_the_line_of_the_program(form: str, tmp_path: Path) -> None:
+    program = tmp_path / "shop.py"
+    program.write_text("def main(server):\n    x = 1\n    server('web', tariff_id=1)\n")
+    names: dict[str, Any] = {}
+    exec(compile(program.read_text(), program, "exec"), names)  # noqa: S102  # the text above
+    with pytest.raises(TypeError, match=rf"^{program}:3: Server\('web'\): missing argument 'os'"):
+        names["main"](class_of(form, "server"))
 
 
 OF_A_SERVER: dict[str, dict[str, Any]] = {"server_ip": {}, "ptr": {"domain": "www.example.com"}}
@@ -318,6 +339,10 @@ def test_every_field_is_in_the_signature_and_in_args(kind: str) -> None:
         hints = inspect.get_annotations(by_keywords)
         assert hints.keys() - {"resource_name", "args", "opts", "return"} == names
         assert inspect.get_annotations(by_args)["args"] is args_of(kind)
+        shown_to_users = inspect.signature(class_of(form, kind)).parameters
+        assert list(shown_to_users)[:3] == ["resource_name", "args", "opts"]
+        assert list(shown_to_users)[3:] == [field.name for field in dataclasses.fields(args_of(kind))]
+        assert all(f":param {name}: " in class_of(form, kind).__init__.__doc__ for name in names)
         shown = {field.name for field in outputs_of(resource)}
         assert {
             name

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pulumi
 
@@ -21,11 +22,11 @@ class ServerArgs:
     """Id of the tariff, from the catalog. A change replaces the server."""
     name: pulumi.Input[str | None] | None = None
     """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
-    months: pulumi.Input[int | None] | None = None
+    months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None
     """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation only."""
     hours: pulumi.Input[int | None] | None = None
     """Hours paid when ordering an hourly server: 1 to 720. Used at creation only."""
-    billing_cycle: pulumi.Input[str | None] | None = None
+    billing_cycle: pulumi.Input[Literal["monthly", "hourly"] | None] | None = None
     """monthly or hourly. A change replaces the server."""
     ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
     """Ids of SSH keys to install; order does not matter, and another id of the same key is no change. A
@@ -35,7 +36,7 @@ class ServerArgs:
     """Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. Generated
     and shown once when absent. A change has an effect only with rebuild set to replace or reinstall.
     """
-    rebuild: pulumi.Input[str | None] | None = None
+    rebuild: pulumi.Input[Literal["replace", "reinstall", "forbid"] | None] | None = None
     """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one
     deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change
     is refused. Without it a change of os replaces, and changed keys and passwords are for the next server:
@@ -49,7 +50,7 @@ class ServerArgs:
     """Whether the service renews it from the balance."""
     notes: pulumi.Input[str | None] | None = None
     """Free text shown in the control panel."""
-    power: pulumi.Input[str | None] | None = None
+    power: pulumi.Input[Literal["running", "stopped"] | None] | None = None
     """running or stopped. Not managed when absent."""
     tariff: pulumi.Input[str | None] | None = None
     """Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is ordered;

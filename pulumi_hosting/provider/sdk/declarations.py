@@ -2,7 +2,7 @@
 """The inputs and outputs of each resource class: the same for dynamic resources and the native provider."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 import pulumi
 
@@ -19,8 +19,14 @@ from pulumi_hosting.provider.sdk.results import (
     RefundQuote,
 )
 
+MYPY = False
+"""True for mypy. It prints all overloads of a call that fits none, and with one signature the one argument that is
+wrong. Other type checkers say with overloads which argument is missing.
+"""
+
 
 class ServerDeclaration(Declaration):
+    _args = ServerArgs
     _kind = "server"
     _inputs = (
         "tariff_id",
@@ -47,9 +53,9 @@ class ServerDeclaration(Declaration):
     _secrets = ("password", "root_password")
     _default_name = True
     _delete_before_replace = False
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
-    name: pulumi.Output[str | None]
+    name: pulumi.Output[str]
     """Host name that the server was ordered with, or renamed to."""
     hostname: pulumi.Output[str | None]
     """Host name that the control panel keeps, which a rename may not change."""
@@ -69,7 +75,7 @@ class ServerDeclaration(Declaration):
     location: pulumi.Output[str | None]
     """Name of the location where the server stands."""
     ip: pulumi.Output[str | None]
-    """Primary address: the one that was assigned first."""
+    """Primary address: the one that was assigned first; empty while there is none."""
     ips: pulumi.Output[list[str]]
     """Every address of the server, IPv4 and IPv6."""
     notes: pulumi.Output[str | None]
@@ -126,51 +132,116 @@ class ServerDeclaration(Declaration):
     order_attempt: pulumi.Output[int | None]
     """Increment to force a new order after the provider refused to create a possible duplicate."""
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: ServerArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        os: pulumi.Input[str],
-        tariff_id: pulumi.Input[int | None] | None = None,
-        name: pulumi.Input[str | None] | None = None,
-        months: pulumi.Input[int | None] | None = None,
-        hours: pulumi.Input[int | None] | None = None,
-        billing_cycle: pulumi.Input[str | None] | None = None,
-        ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
-        password: pulumi.Input[str | None] | None = None,
-        rebuild: pulumi.Input[str | None] | None = None,
-        promo_code: pulumi.Input[str | None] | None = None,
-        custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None,
-        auto_renew: pulumi.Input[bool | None] | None = None,
-        notes: pulumi.Input[str | None] | None = None,
-        power: pulumi.Input[str | None] | None = None,
-        tariff: pulumi.Input[str | None] | None = None,
-        adopt_id: pulumi.Input[str | None] | None = None,
-        order_attempt: pulumi.Input[int | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: ServerArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            os: pulumi.Input[str] | None = None,
+            tariff_id: pulumi.Input[int | None] | None = None,
+            name: pulumi.Input[str | None] | None = None,
+            months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None,
+            hours: pulumi.Input[int | None] | None = None,
+            billing_cycle: pulumi.Input[Literal["monthly", "hourly"] | None] | None = None,
+            ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
+            password: pulumi.Input[str | None] | None = None,
+            rebuild: pulumi.Input[Literal["replace", "reinstall", "forbid"] | None] | None = None,
+            promo_code: pulumi.Input[str | None] | None = None,
+            custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None,
+            auto_renew: pulumi.Input[bool | None] | None = None,
+            notes: pulumi.Input[str | None] | None = None,
+            power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
+            tariff: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            order_attempt: pulumi.Input[int | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: ServerArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self, resource_name: str, args: ServerArgs, opts: pulumi.ResourceOptions | None = None
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            os: pulumi.Input[str],
+            tariff_id: pulumi.Input[int | None] | None = None,
+            name: pulumi.Input[str | None] | None = None,
+            months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None,
+            hours: pulumi.Input[int | None] | None = None,
+            billing_cycle: pulumi.Input[Literal["monthly", "hourly"] | None] | None = None,
+            ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
+            password: pulumi.Input[str | None] | None = None,
+            rebuild: pulumi.Input[Literal["replace", "reinstall", "forbid"] | None] | None = None,
+            promo_code: pulumi.Input[str | None] | None = None,
+            custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None,
+            auto_renew: pulumi.Input[bool | None] | None = None,
+            notes: pulumi.Input[str | None] | None = None,
+            power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
+            tariff: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            order_attempt: pulumi.Input[int | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: ServerArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param os: Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides.
+            :param tariff_id: Id of the tariff, from the catalog. A change replaces the server.
+            :param name: Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)
+            :param months: Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation
+                only.
+            :param hours: Hours paid when ordering an hourly server: 1 to 720. Used at creation only.
+            :param billing_cycle: monthly or hourly. A change replaces the server.
+            :param ssh_key_ids: Ids of SSH keys to install; order does not matter, and another id of the same
+                key is no change. A change has an effect only with rebuild set to replace or reinstall.
+            :param password: Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter
+                and a digit. Generated and shown once when absent. A change has an effect only with rebuild
+                set to replace or reinstall.
+            :param rebuild: What a change of os, ssh_key_ids or password does. replace: a new server is
+                ordered and the old one deleted; reinstall: the same server, address and paid period, BUT ITS
+                DISK IS ERASED; forbid: the change is refused. Without it a change of os replaces, and changed
+                keys and passwords are for the next server: the present one keeps what it has.
+            :param promo_code: Promo code. Used at creation only.
+            :param custom_fields: Answers to the provider's extra order questions, up to 30. Matter when
+                ordering only.
+            :param auto_renew: Whether the service renews it from the balance.
+            :param notes: Free text shown in the control panel.
+            :param power: running or stopped. Not managed when absent.
+            :param tariff: Name of the tariff, from the catalog, in place of tariff_id. It is resolved when
+                the server is ordered; a later change of the catalog is no difference.
+            :param adopt_id: Take over this existing server instead of ordering one. Tariff and image must be
+                the declared ones.
+            :param order_attempt: Increment to force a new order after the provider refused to create a
+                possible duplicate.
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)
 
 
 class DomainDeclaration(Declaration):
+    _args = DomainArgs
     _kind = "domain"
     _inputs = (
         "name",
@@ -187,7 +258,7 @@ class DomainDeclaration(Declaration):
     _secrets = ("auth_code",)
     _default_name = False
     _delete_before_replace = False
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
     """Full name in punycode and lower case, such as xn--mnster-3ya.example."""
@@ -228,49 +299,89 @@ class DomainDeclaration(Declaration):
     it.
     """
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: DomainArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        name: pulumi.Input[str],
-        years: pulumi.Input[int | None] | None = None,
-        nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
-        privacy: pulumi.Input[bool | None] | None = None,
-        auto_renew: pulumi.Input[bool | None] | None = None,
-        promo_code: pulumi.Input[str | None] | None = None,
-        auth_code: pulumi.Input[str | None] | None = None,
-        adopt_id: pulumi.Input[str | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: DomainArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            name: pulumi.Input[str] | None = None,
+            years: pulumi.Input[int | None] | None = None,
+            nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
+            privacy: pulumi.Input[bool | None] | None = None,
+            auto_renew: pulumi.Input[bool | None] | None = None,
+            promo_code: pulumi.Input[str | None] | None = None,
+            auth_code: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: DomainArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`DomainArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self, resource_name: str, args: DomainArgs, opts: pulumi.ResourceOptions | None = None
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            name: pulumi.Input[str],
+            years: pulumi.Input[int | None] | None = None,
+            nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
+            privacy: pulumi.Input[bool | None] | None = None,
+            auto_renew: pulumi.Input[bool | None] | None = None,
+            promo_code: pulumi.Input[str | None] | None = None,
+            auth_code: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: DomainArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param name: Full domain name, in Unicode or punycode. A change registers another domain.
+            :param years: Years paid when registering: 1 to 10, within the zone's bounds. Used at creation
+                only.
+            :param nameservers: 2 to 4 name servers (some deployments take exactly 2); order, case and a dot
+                at the end do not matter.
+            :param privacy: Whether the owner's data is hidden in WHOIS; where the zone allows it.
+            :param auto_renew: Whether the service renews it from the balance.
+            :param promo_code: Promo code. Used at creation only.
+            :param auth_code: EPP code of the present registrar: the domain is transferred in, not registered.
+                Used at creation only.
+            :param adopt_id: Take over this existing domain of the account, which must have the declared name,
+                instead of ordering it.
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)
 
 
 class SshKeyDeclaration(Declaration):
+    _args = SshKeyArgs
     _kind = "ssh_key"
     _inputs = ("name", "public_key", "wait_timeout")
     _needed = ("public_key",)
     _secrets = ()
     _default_name = True
     _delete_before_replace = True
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
     """Name under which the account shows it."""
@@ -285,36 +396,61 @@ class SshKeyDeclaration(Declaration):
     taken_over: pulumi.Output[bool | None]
     """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: SshKeyArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        public_key: pulumi.Input[str],
-        name: pulumi.Input[str | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: SshKeyArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            public_key: pulumi.Input[str] | None = None,
+            name: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: SshKeyArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`SshKeyArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self, resource_name: str, args: SshKeyArgs, opts: pulumi.ResourceOptions | None = None
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            public_key: pulumi.Input[str],
+            name: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: SshKeyArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param public_key: One OpenSSH public key line, ``type base64 comment``; the comment is no part of
+                it. A change makes a new key.
+            :param name: Name shown in the account. A change makes a new key. (Default: the resource's name.)
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)
 
 
 class ServerIpDeclaration(Declaration):
+    _args = ServerIpArgs
     _kind = "server_ip"
     _inputs = ("server_id", "adopt_id", "order_attempt", "wait_timeout")
     _needed = ()
@@ -323,11 +459,11 @@ class ServerIpDeclaration(Declaration):
     _is_of_a_server = True
     _early_deletion = "destroy releases the address before its server, and only an address that goes with its server is refunded"
     _delete_before_replace = False
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
     """Id of the server that has the address."""
-    address: pulumi.Output[str | None]
+    address: pulumi.Output[str]
     """The address; empty until it is assigned."""
     gateway: pulumi.Output[str | None]
     """Router of the address, to be set in the server's network configuration."""
@@ -352,38 +488,69 @@ class ServerIpDeclaration(Declaration):
     order_attempt: pulumi.Output[int | None]
     """Buy although the server has up to this many addresses of unknown origin: they are another's."""
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: ServerIpArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        server: pulumi.CustomResource | None = None,
-        server_id: pulumi.Input[str | None] | None = None,
-        adopt_id: pulumi.Input[str | None] | None = None,
-        order_attempt: pulumi.Input[int | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: ServerIpArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            server: pulumi.CustomResource | None = None,
+            server_id: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            order_attempt: pulumi.Input[int | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: ServerIpArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerIpArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self, resource_name: str, args: ServerIpArgs, opts: pulumi.ResourceOptions | None = None
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            server: pulumi.CustomResource | None = None,
+            server_id: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            order_attempt: pulumi.Input[int | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: ServerIpArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param server: The Server it belongs to, in place of server_id.
+            :param server_id: Id of the server that gets one more IPv4 address. A change buys another, for
+                that server.
+            :param adopt_id: Take over this bought address of the server (its id, or the address itself)
+                instead of buying one.
+            :param order_attempt: Buy although the server has up to this many addresses of unknown origin:
+                they are another's.
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)
 
 
 class PtrDeclaration(Declaration):
+    _args = PtrArgs
     _kind = "ptr"
     _inputs = ("server_id", "address", "domain", "wait_timeout")
     _needed = ("domain",)
@@ -392,54 +559,83 @@ class PtrDeclaration(Declaration):
     _is_of_a_server = True
     _early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
     _delete_before_replace = True
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
     """Id of the server whose address has the record."""
-    address: pulumi.Output[str | None]
+    address: pulumi.Output[str]
     """The IPv4 or IPv6 address that is looked up."""
-    domain: pulumi.Output[str | None]
+    domain: pulumi.Output[str]
     """Host name that the address resolves to."""
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: PtrArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        server: pulumi.CustomResource | None = None,
-        domain: pulumi.Input[str],
-        server_id: pulumi.Input[str | None] | None = None,
-        address: pulumi.Input[str | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: PtrArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            server: pulumi.CustomResource | None = None,
+            domain: pulumi.Input[str] | None = None,
+            server_id: pulumi.Input[str | None] | None = None,
+            address: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: PtrArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`PtrArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self, resource_name: str, args: PtrArgs, opts: pulumi.ResourceOptions | None = None
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            server: pulumi.CustomResource | None = None,
+            domain: pulumi.Input[str],
+            server_id: pulumi.Input[str | None] | None = None,
+            address: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: PtrArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param server: The Server it belongs to, in place of server_id.
+            :param domain: Host name the address resolves to; case and a dot at the end do not matter.
+            :param server_id: Id of the server the address belongs to. A change makes another record.
+            :param address: An IPv4 or IPv6 address of the server; its primary one when absent. A change makes
+                another record.
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)
 
 
 class WebhookSubscriptionDeclaration(Declaration):
+    _args = WebhookSubscriptionArgs
     _kind = "webhook_subscription"
     _inputs = ("url", "events", "description", "active", "rotation", "adopt_id", "wait_timeout")
     _needed = ("url", "events")
     _secrets = ("secret",)
     _default_name = False
     _delete_before_replace = True
-    mode: pulumi.Output[str | None]
+    mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     url: pulumi.Output[str]
     """The https:// address that events are delivered to."""
@@ -462,34 +658,71 @@ class WebhookSubscriptionDeclaration(Declaration):
     adopt_id: pulumi.Output[str | None]
     """Take over this existing subscription instead of making one. Its secret stays unknown until rotation."""
 
-    @overload
-    def __init__(
-        self, resource_name: str, args: WebhookSubscriptionArgs, *, opts: pulumi.ResourceOptions | None = None
-    ) -> None: ...
+    if MYPY:
 
-    @overload
-    def __init__(
-        self,
-        resource_name: str,
-        args: None = None,
-        *,
-        url: pulumi.Input[str],
-        events: pulumi.Input[Sequence[pulumi.Input[str]]],
-        description: pulumi.Input[str | None] | None = None,
-        active: pulumi.Input[bool | None] | None = None,
-        rotation: pulumi.Input[str | None] | None = None,
-        adopt_id: pulumi.Input[str | None] | None = None,
-        wait_timeout: pulumi.Input[float | None] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None: ...
+        def __init__(
+            self,
+            resource_name: str,
+            args: WebhookSubscriptionArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            url: pulumi.Input[str] | None = None,
+            events: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None,
+            description: pulumi.Input[str | None] | None = None,
+            active: pulumi.Input[bool | None] | None = None,
+            rotation: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
 
-    def __init__(
-        self,
-        resource_name: str,
-        args: WebhookSubscriptionArgs | None = None,
-        *,
-        opts: pulumi.ResourceOptions | None = None,
-        **inputs: Any,
-    ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:`WebhookSubscriptionArgs`."""
-        self._declare(resource_name, args, inputs, opts)
+    else:
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: WebhookSubscriptionArgs,
+            opts: pulumi.ResourceOptions | None = None,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            resource_name: str,
+            args: None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            *,
+            url: pulumi.Input[str],
+            events: pulumi.Input[Sequence[pulumi.Input[str]]],
+            description: pulumi.Input[str | None] | None = None,
+            active: pulumi.Input[bool | None] | None = None,
+            rotation: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
+            wait_timeout: pulumi.Input[float | None] | None = None,
+        ) -> None: ...
+
+        def __init__(
+            self,
+            resource_name: str,
+            args: WebhookSubscriptionArgs | None = None,
+            opts: pulumi.ResourceOptions | None = None,
+            **inputs: Any,
+        ) -> None:
+            """Declare it by ``args``, or by keywords.
+
+            :param resource_name: Name in the stack.
+            :param args: All inputs as one object, in place of keywords.
+            :param opts: Pulumi's own options.
+            :param url: https:// URL of a public host that deliveries go to.
+            :param events: Event types such as server.created, or *; order does not matter.
+            :param description: Free text shown in the control panel, up to 974 characters.
+            :param active: Whether it delivers; true (default) also enables it again when the service has
+                disabled it.
+            :param rotation: Any text; when it is another than before, a new secret is made and the old one
+                stops at once.
+            :param adopt_id: Take over this existing subscription instead of making one. Its secret stays
+                unknown until rotation.
+            :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
+                default 600.
+            """
+            self._declare(resource_name, args, inputs, opts)

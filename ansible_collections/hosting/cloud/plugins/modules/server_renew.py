@@ -120,7 +120,7 @@ server:
       type: str
       sample: Amsterdam
     ip:
-      description: 'Primary address: the one that was assigned first.'
+      description: 'Primary address: the one that was assigned first; empty while there is none.'
       type: str
       sample: "203.0.113.7"
     ips:

@@ -43,6 +43,7 @@ COMMANDS = {
         "rehearse",
         "Run a Pulumi program through its life against a fresh emulator.",
     ),
+    "webhook": Command("pulumi_hosting.cli.webhook", "webhook", "Receive webhooks on this machine."),
 }
 
 

@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -85,7 +87,18 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
     multiple=True,
     callback=_routes,
     metavar="ORIGIN=URL",
-    help="Send webhooks for this origin to a URL on loopback.",
+    help="Send webhooks for this origin to a URL on loopback; may be repeated.",
+)
+@click.option(
+    "--log",
+    is_flag=True,
+    help="Print one line for each request of the API on standard error, without keys and passwords.",
+)
+@click.option(
+    "--export",
+    is_flag=True,
+    help="Go on in the background, and print what sets HOSTING_API_KEY and HOSTING_BASE_URL in a shell. "
+    "`kill $HOSTING_EMULATOR_PID` ends it.",
 )
 def emulator(
     host: str,
@@ -98,27 +111,61 @@ def emulator(
     ip_delay: float,
     tls: tuple[str, str] | None,
     webhook_route: dict[str, str],
+    log: bool,
+    export: bool,
 ) -> None:
-    """Serve the whole API and a control interface."""
-    from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
+    """Serve the whole API and a control interface until it is stopped.
 
-    listener = _listen(host, port)
-    time = Clock(manual=clock == "manual")
-    try:
-        state_file, store = open_state(state, time) if state is not None else (None, None)
-    except UnreadableStateFile as error:
-        _fail(str(error))
-    core = Core(
-        clock=time,
-        seed=seed,
-        dialect=dialect,
-        provisioning_delay=provisioning_delay,
-        ip_delay=ip_delay,
-        routes=webhook_route,
-        loaded=store,
-        persistence=state_file,
+    It prints one line of JSON when it is ready: the base URL, the URL of the control interface, a live and a
+    test key, and its process. Exit codes: 0 when it is stopped by SIGINT or SIGTERM, 2 when it cannot begin.
+
+    Example: eval "$(pulumi-hosting emulator --export --state account.db)"; pulumi-hosting doctor
+    """
+
+    def run(on_ready: Callable[[Mapping[str, Any]], None]) -> None:
+        from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
+
+        listener = _listen(host, port)
+        time = Clock(manual=clock == "manual")
+        try:
+            state_file, store = open_state(state, time) if state is not None else (None, None)
+        except UnreadableStateFile as error:
+            _fail(str(error))
+        core = Core(
+            clock=time,
+            seed=seed,
+            dialect=dialect,
+            provisioning_delay=provisioning_delay,
+            ip_delay=ip_delay,
+            routes=webhook_route,
+            loaded=store,
+            persistence=state_file,
+        )
+        if log:
+            core.show_request = _log
+        serve(core, listener, host, tls, on_ready)
+
+    if not export:
+        run(_print_ready_line)
+        return
+    from pulumi_hosting.emulator import background
+
+    if not hasattr(os, "fork"):
+        _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
+    line = background.start(run, keep_stderr=log)
+    click.echo(background.exports(line))
+    click.echo(
+        f"the emulator runs in process {line['pid']}. Next: kill $HOSTING_EMULATOR_PID to end it", err=True
     )
-    serve(core, listener, host, tls)
+
+
+def _print_ready_line(line: Mapping[str, Any]) -> None:
+    print(json.dumps(line), flush=True)
+
+
+def _log(line: str) -> None:
+    with suppress(OSError):  # a terminal that was closed
+        click.echo(line, err=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -135,8 +182,14 @@ def _fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] | None) -> None:
-    """Serve until SIGINT or SIGTERM."""
+def serve(
+    core: Core,
+    listener: socket.socket,
+    host: str,
+    tls: tuple[str, str] | None,
+    on_ready: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM. ``on_ready`` is called with the ready line."""
     import uvicorn
 
     from pulumi_hosting.emulator.asgi import Application, Protocol
@@ -165,7 +218,7 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
-            print(json.dumps(core.ready_line), flush=True)
+            on_ready(core.ready_line)
 
     server = Server(config)
     # uvicorn raises the signal again after a clean shutdown; ignored here, so that the exit code is 0.

@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pulumi_hosting.emulator import events, faults, idempotency_store, middleware, store, webhook_delivery
+from pulumi_hosting.emulator import (
+    events,
+    faults,
+    idempotency_store,
+    log_redaction,
+    middleware,
+    store,
+    webhook_delivery,
+)
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import ApiError, Request, Response
@@ -65,6 +73,8 @@ class Core:
         # Called when a delivery is queued; the HTTP server wakes its delivery loop with it.
         self.wake: Callable[[], None] = lambda: None
         self.ready_line: dict[str, Any] = {}
+        # Given a line for each request that was answered, without its secrets.
+        self.show_request: Callable[[str], None] | None = None
         self._dialect, self._routes = dialect or "spec", dict(routes or {})
         self.scheduler = Scheduler(loaded or store.fresh(seed, clock.now()), provisioning_delay, ip_delay)
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
@@ -173,6 +183,12 @@ class Core:
         return request_log
 
     def _conclude(self, call: Call, result: Callable[[], Response]) -> Response:
+        response = self._answer(call, result)
+        if self.show_request is not None and call.request_log is not None:
+            self.show_request(log_redaction.request_line(call.request_log))
+        return response
+
+    def _answer(self, call: Call, result: Callable[[], Response]) -> Response:
         try:
             return self._complete(call, result())
         except Exception:  # a response that cannot be built or saved is answered with 500 too

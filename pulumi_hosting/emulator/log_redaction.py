@@ -6,12 +6,15 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import RequestLog
 
 MASK = "**********"
 _SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
 _SECRET_PAIR = re.compile(rf'("(?:{"|".join(sorted(_SECRET_FIELDS))})"\s*:\s*")[^"]*')
+_SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{'|'.join(sorted(_SECRET_FIELDS))})=)[^&]*")
+_CODE = re.compile(r'"code"\s*:\s*"([a-z_]+)"')
 _SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 
 
@@ -35,6 +38,22 @@ def _shown(text: str) -> Any:
         # Not JSON, perhaps truncated: whatever looks like a secret field is masked.
         return masked(_SECRET_PAIR.sub(rf"\1{MASK}", text))
     return value
+
+
+def request_line(row: RequestLog) -> str:
+    """A request and its answer in one line, masked: ``2026-11-22T13:06:21Z POST /v1/servers 402
+    insufficient_funds (key 1, normal)``. A connection that was closed has no status.
+    """
+    query = _SECRET_PARAMETER.sub(rf"\1{MASK}", row.query)
+    parts = [row.method, f"/v1{row.path}" + (f"?{query}" if query else "")]
+    parts.append("no answer" if row.status is None else str(row.status))
+    if row.status is not None and row.status >= 400 and (found := _CODE.search(row.response)):
+        parts.append(found[1])
+    facts = [f"key {row.key_id}" if row.key_id else "", row.bucket or "", "replayed" if row.replayed else ""]
+    if known := ", ".join(filter(None, facts)):
+        parts.append(f"({known})")
+    at = format_timestamp(float(int(row.at)))
+    return clean_text(f"{at} {masked(' '.join(parts))}", 500)
 
 
 def logged_request(row: RequestLog) -> dict[str, Any]:

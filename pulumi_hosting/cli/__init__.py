@@ -50,4 +50,9 @@ COMMANDS = {
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pulumi-hosting", message="%(version)s")
 def main() -> None:
-    """Tools of the provider for hosting companies with the Hosting Client API v1."""
+    """Tools of the provider for hosting companies with the Hosting Client API v1.
+
+    Commands read the account of HOSTING_API_KEY at HOSTING_BASE_URL.
+
+    Example: pulumi-hosting doctor
+    """

@@ -1,5 +1,8 @@
-"""A click group whose commands are imported when they are called."""
+"""Groups of commands: typing errors are answered with a suggestion, and commands are imported when they are
+called.
+"""
 
+import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
@@ -28,10 +32,33 @@ class Command:
     """What must be installed before the module can be imported."""
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that names the command that was probably meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = difflib.get_close_matches(name, known, 1)
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean {meant[0]!r}?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.line(ctx, name)) for name in self.list_commands(ctx)])
+
+    def line(self, ctx: click.Context, name: str) -> str:
+        """The first paragraph of a command's help, whole."""
+        command = self.get_command(ctx, name)
+        return " ".join((command.help or "").partition("\n\n")[0].split()) if command else ""
+
+
+class LazyGroup(Group):
     """Imports a command when it is called.
 
-    The list of commands imports none, so it does not depend on what is installed.
+    The list of commands, and their completion in a shell, import none, so they do not depend on what is
+    installed.
     """
 
     def __init__(self, *args: Any, lazy: Mapping[str, Command], **attrs: Any) -> None:
@@ -45,28 +72,33 @@ class LazyGroup(click.Group):
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
         command = self.lazy[cmd_name]
+        if ctx.resilient_parsing and missing_extras(*command.extras):
+            return None  # a shell completes a command that cannot run
         require_extras(*command.extras)
         found: click.Command = getattr(importlib.import_module(command.module), command.name)
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._help(ctx, name)) for name in self.list_commands(ctx)])
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self.line(ctx, name)) for name in names), *options]
 
-    def _help(self, ctx: click.Context, name: str) -> str:
-        if name in self.lazy:
-            return self.lazy[name].help
-        command = super().get_command(ctx, name)
-        return command.get_short_help_str(100) if command else ""
+    def line(self, ctx: click.Context, name: str) -> str:
+        return self.lazy[name].help if name in self.lazy else super().line(ctx, name)
 
 
 def require_extras(*extras: str) -> None:
     """Raises :class:`click.ClickException`, one line with the command that installs them, where one is
     missing.
     """
-    missing = [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]
+    missing = missing_extras(*extras)
     if missing:
         raise click.ClickException(
             f"this command needs more than is installed. Next: pip install "
             f"'pulumi-hosting[{','.join(missing)}]'"
         )
+
+
+def missing_extras(*extras: str) -> list[str]:
+    """Those that are not installed."""
+    return [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]

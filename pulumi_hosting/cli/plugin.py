@@ -4,12 +4,15 @@ import sys
 
 import click
 
-from pulumi_hosting.cli.lazy import require_extras
+from pulumi_hosting.cli.lazy import Group, require_extras
 
 
-@click.group()
+@click.group(cls=Group)
 def plugin() -> None:
-    """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI."""
+    """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI.
+
+    Example: pulumi-hosting plugin install
+    """
     require_extras("pulumi")
 
 
@@ -22,7 +25,10 @@ def plugin() -> None:
     "copied to Pulumi's folder.",
 )
 def install(pulumi: str | None) -> None:
-    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI."""
+    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI.
+
+    Example: pulumi-hosting plugin install --pulumi ~/.pulumi/bin/pulumi
+    """
     from pulumi_hosting.provider.plugin import install
 
     try:
@@ -33,7 +39,10 @@ def install(pulumi: str | None) -> None:
 
 @plugin.command()
 def uninstall() -> None:
-    """Remove what `install` installed."""
+    """Remove what `install` installed.
+
+    Example: pulumi-hosting plugin uninstall
+    """
     from pulumi_hosting.provider.plugin import install
 
     removed = install.uninstall()
@@ -42,7 +51,10 @@ def uninstall() -> None:
 
 @plugin.command()
 def path() -> None:
-    """Print the path of the plugin; exit code 1 when it is not installed."""
+    """Print the path of the plugin; exit code 1 when it is not installed.
+
+    Example: pulumi-hosting plugin path || pulumi-hosting plugin install
+    """
     from pulumi_hosting.provider.plugin import install
 
     click.echo(str(install.place()))

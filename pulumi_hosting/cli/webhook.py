@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pulumi_hosting.cli.connection import Unusable
+from pulumi_hosting.cli.lazy import Group
 
 if TYPE_CHECKING:
     from pulumi_hosting.webhooks.receiver import ReceivedEvent
 
 
-@click.group()
+@click.group(cls=Group)
 def webhook() -> None:
     """Receive webhooks on this machine.
 

@@ -43,4 +43,6 @@ def offline() -> None:
 
     State is saved in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are
     encrypted with PULUMI_CONFIG_PASSPHRASE. Use `pulumi` for real stacks.
+
+    Example: pulumi-hosting offline up --cwd shop --stack dev
     """

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from pulumi_hosting.cli.lazy import Group
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options
 from pulumi_hosting.offline import ConfigurationError, Stack
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @stack_options
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Show secret values.")
@@ -23,7 +24,10 @@ def config(
     show_secrets: bool,
     non_interactive: bool,
 ) -> None:
-    """Read and set a stack's configuration. Without a command: list it."""
+    """Read and set a stack's configuration. Without a command: list it.
+
+    Example: pulumi-hosting offline config --stack dev
+    """
     if context.invoked_subcommand is not None:
         return
     values = Stack(cwd, name).list_config(show_secrets=show_secrets)
@@ -43,7 +47,10 @@ def config(
 @stack_options
 @click.argument("key")
 def rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
-    """Remove a value."""
+    """Remove a value.
+
+    Example: pulumi-hosting offline config rm hosting:baseUrl
+    """
     Stack(cwd, name).remove_config(key)
 
 
@@ -62,7 +69,10 @@ def set_value(
     plaintext: bool,
     non_interactive: bool,
 ) -> None:
-    """Set a value; without VALUE it is read from standard input."""
+    """Set a value; without VALUE it is read from standard input.
+
+    Example: pulumi-hosting offline config set hosting:maxCharge 25.00
+    """
     if secret and plaintext:
         raise ConfigurationError("--secret and --plaintext are mutually exclusive")
     stack = Stack(cwd, name)
@@ -74,5 +84,8 @@ def set_value(
 @stack_options
 @click.argument("key")
 def get(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
-    """Print one value, decrypted."""
+    """Print one value, decrypted.
+
+    Example: pulumi-hosting offline config get hosting:baseUrl
+    """
     click.echo(Stack(cwd, name).get_config(key))

@@ -32,7 +32,10 @@ def import_resource(
     skip_preview: bool,
     **_: Any,
 ) -> None:
-    """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program."""
+    """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program.
+
+    Example: pulumi-hosting offline import hosting:index:Server web 20001
+    """
     stack = Stack(cwd, name, write=click.echo)
     result = stack.import_resource(type, resource, id, protect=protect, preview=not skip_preview)
     click.get_current_context().exit(result.exit_code)

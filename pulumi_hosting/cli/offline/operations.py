@@ -88,14 +88,20 @@ operation_options = combined(
 @click.command()
 @operation_options
 def up(cwd: Path, name: str | None, **given: Any) -> None:
-    """Create, update and delete resources to match the program."""
+    """Create, update and delete resources to match the program.
+
+    Example: pulumi-hosting offline up --stack dev --yes
+    """
     _run("up", cwd, name, given)
 
 
 @click.command()
 @operation_options
 def preview(cwd: Path, name: str | None, **given: Any) -> None:
-    """Show what `up` would do."""
+    """Show what `up` would do.
+
+    Example: pulumi-hosting offline preview --stack dev --diff
+    """
     _run("preview", cwd, name, given)
 
 
@@ -105,14 +111,20 @@ def preview(cwd: Path, name: str | None, **given: Any) -> None:
     "--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind."
 )
 def refresh(cwd: Path, name: str | None, **given: Any) -> None:
-    """Update the state from the real resources."""
+    """Update the state from the real resources.
+
+    Example: pulumi-hosting offline refresh --stack dev --yes
+    """
     _run("refresh", cwd, name, given)
 
 
 @click.command()
 @operation_options
 def destroy(cwd: Path, name: str | None, **given: Any) -> None:
-    """Delete every resource of the stack."""
+    """Delete every resource of the stack.
+
+    Example: pulumi-hosting offline destroy --stack dev --yes
+    """
     _run("destroy", cwd, name, given)
 
 

@@ -6,22 +6,29 @@ from pathlib import Path
 
 import click
 
+from pulumi_hosting.cli.lazy import Group
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
 from pulumi_hosting.offline import ConfigurationError, OfflineError, Stack
 
 stack_argument = click.argument("stack_name", required=False)
 
 
-@click.group()
+@click.group(cls=Group)
 def stack() -> None:
-    """Create, select, list, export and remove stacks."""
+    """Create, select, list, export and remove stacks.
+
+    Example: pulumi-hosting offline stack ls
+    """
 
 
 @stack.command()
 @stack_options
 @stack_argument
 def init(cwd: Path, name: str | None, stack_name: str | None, non_interactive: bool) -> None:
-    """Create a stack and select it."""
+    """Create a stack and select it.
+
+    Example: pulumi-hosting offline stack init dev
+    """
     created = Stack(cwd, _given_name(stack_name or name))
     created.init()
     click.echo(f"Created stack '{created.name}'")
@@ -32,7 +39,10 @@ def init(cwd: Path, name: str | None, stack_name: str | None, non_interactive: b
 @stack_argument
 @click.option("-c", "--create", is_flag=True, help="Create the stack if it does not exist.")
 def select(cwd: Path, name: str | None, stack_name: str | None, create: bool, non_interactive: bool) -> None:
-    """Select the stack that commands without --stack use."""
+    """Select the stack that commands without --stack use.
+
+    Example: pulumi-hosting offline stack select dev
+    """
     selected = Stack(cwd, _given_name(stack_name or name))
     if create and not selected.backend.exists(selected.name):
         selected.init()
@@ -49,7 +59,10 @@ def _given_name(name: str | None) -> str:
 @stack_options
 @json_option
 def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> None:
-    """List the stacks of the project; the selected one has a star."""
+    """List the stacks of the project; the selected one has a star.
+
+    Example: pulumi-hosting offline stack ls
+    """
     backend = Stack(cwd, name).backend
     selected = name or backend.selected()
     if as_json:
@@ -68,7 +81,10 @@ def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> Non
     "--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
 )
 def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, non_interactive: bool) -> None:
-    """Print the stack's state."""
+    """Print the stack's state.
+
+    Example: pulumi-hosting offline stack export --stack dev --file dev.json
+    """
     text = json.dumps(Stack(cwd, name).export(show_secrets=show_secrets), indent=4)
     if file is None:
         click.echo(text)
@@ -83,7 +99,10 @@ def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, n
     "--file", "file", type=click.Path(path_type=Path), help="Read from this file instead of standard input."
 )
 def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive: bool) -> None:
-    """Replace the stack's state by an exported one."""
+    """Replace the stack's state by an exported one.
+
+    Example: pulumi-hosting offline stack import --stack dev --file dev.json
+    """
     try:
         data = json.loads(file.read_text() if file else sys.stdin.read())
     except (OSError, ValueError) as error:
@@ -105,7 +124,10 @@ def output(
     output_name: str | None,
     non_interactive: bool,
 ) -> None:
-    """Print the stack's outputs, or one of them."""
+    """Print the stack's outputs, or one of them.
+
+    Example: pulumi-hosting offline stack output ip --stack dev
+    """
     outputs = Stack(cwd, name).outputs(show_secrets=show_secrets)
     if output_name is not None:
         if output_name not in outputs:
@@ -129,7 +151,10 @@ def output(
 def rm(
     cwd: Path, name: str | None, stack_name: str | None, force: bool, yes: bool, non_interactive: bool
 ) -> None:
-    """Remove an empty stack and its configuration."""
+    """Remove an empty stack and its configuration.
+
+    Example: pulumi-hosting offline stack rm dev --yes
+    """
     removed = Stack(cwd, stack_name or name)
     removed.remove(force=force)
     click.echo(f"Stack '{removed.name}' has been removed!")

@@ -180,7 +180,7 @@ def test_yaml_names_only_what_the_schema_has() -> None:
     [
         ("hosting:index:Ptr", "hosting:index:Pointer", "there is no resource hosting:index:Pointer"),
         ("getTariff\n", "getPrice\n", "there is no function hosting:index:getPrice"),
-        ("tariffId: ${price.id}\n      os", "os", "web: tariffId is missing"),
+        ("      os: debian-12\n", "", "web: os is missing"),
         ("notes:", "note:", "web: there is no note"),
         ("months: 1", "months: one", "web: months is no integer"),
         ("${web.ip}", "${web.address}", "web has no address"),

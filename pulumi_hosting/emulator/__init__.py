@@ -22,6 +22,7 @@ class Running:
 
     base_url: str
     control_url: str
+    console_url: str
     live_key: str
     test_key: str
     pid: int

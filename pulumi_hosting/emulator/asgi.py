@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
+from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core, Pending
 from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
 
@@ -142,7 +143,7 @@ class Control:
 
 
 class NotFound:
-    """Other paths: the control interface without its slash, or a wrong base URL."""
+    """Other paths: the console, the control interface without its slash, or a wrong base URL."""
 
     def __init__(self, core: Core, control: ASGIApp) -> None:
         self._core = core
@@ -154,7 +155,11 @@ class NotFound:
         if scope["path"] == "/_control":
             await self._control({**scope, "path": "/"}, receive, send)
             return
-        response = outside_the_api()
+        if is_console(scope["path"]):
+            host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+            response = console_response(scope["method"], host)
+        else:
+            response = outside_the_api()
         await _start(send, response, self._core)
         await send({"type": "http.response.body", "body": response.content})
 

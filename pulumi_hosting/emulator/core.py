@@ -99,6 +99,7 @@ class Core:
         self.ready_line = {
             "base_url": base_url,
             "control_url": control_url,
+            "console_url": f"{control_url.removesuffix('/_control')}/_console",
             "live_key": keys["live"],
             "test_key": keys["test"],
             "pid": pid,

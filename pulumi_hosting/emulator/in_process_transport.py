@@ -15,6 +15,7 @@ import httpx
 from starlette.types import Message
 
 from pulumi_hosting.emulator import control
+from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
 
@@ -43,6 +44,8 @@ class Transport(httpx.BaseTransport):
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         if path == "/_control" or path.startswith("/_control/"):
             return self._control_call(request, path.removeprefix("/_control") or "/", query)
+        if is_console(path):
+            return self._answer(request, console_response(request.method, request.headers["Host"]))
         if not f"{path}/".startswith("/v1/"):
             return self._answer(request, outside_the_api())
         response = self._core.handle(

@@ -12,7 +12,7 @@ from tests.support.account import Account
 
 def test_the_ready_line_again(account: Account) -> None:
     line = account.control("GET", "/")
-    assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
+    assert set(line) == {"base_url", "control_url", "console_url", "live_key", "test_key", "pid", "now"}
     assert line["now"] == "2029-04-15T08:00:00Z"
     assert re.fullmatch(r"vk_live_[a-z0-9]{40}", line["live_key"])
     assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
@@ -307,6 +307,24 @@ def test_faults_can_be_cleared(account: Account) -> None:
     assert account.api("GET", "/me").status_code == 200
 
 
+def test_faults_are_listed_and_removed_one_by_one(account: Account) -> None:
+    account.fault({"status": 503}, method="get", path="^/me$", after=1, times=3)
+    account.fault({"patch": {"key": "vk_live_0123456789"}}, path="^/none$")
+    first, second = account.control("GET", "/faults")
+    assert first == {
+        "id": first["id"],
+        "method": "GET",
+        "path": "^/me$",
+        "after": 1,
+        "times": 3,
+        "action": {"status": 503},
+    }
+    assert "0123456789" not in str(second)
+    assert account.control("DELETE", f"/faults/{first['id']}") == {"id": first["id"]}
+    account.control("DELETE", f"/faults/{first['id']}", status=404)
+    assert account.control("GET", "/faults") == [second]
+
+
 def test_patch(account: Account) -> None:
     account.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
     me = account.api("GET", "/me").json()
@@ -381,6 +399,8 @@ def test_requests(account: Account) -> None:
     assert second["response"]["root_password"] == "**********"
     assert third["response"] is None
     assert [row["seq"] for row in account.control("GET", "/requests?since=2")] == [3]
+    assert [row["seq"] for row in account.control("GET", "/requests?since=1&last=1")] == [3]
+    account.control("GET", "/requests?last=0", status=400)
     assert "canary" not in str(account.control("GET", "/requests"))
     assert account.live_key not in str(account.control("GET", "/requests"))
     account.control("GET", "/requests?since=x", status=400)

@@ -228,10 +228,12 @@ def started() -> Iterator[Chromium]:
         try:
             wait_until(lambda: _lines(address), process)
             port, path = _lines(address)
-            with connect(
-                f"ws://127.0.0.1:{port}{path}", max_size=None, open_timeout=HANG_SECONDS
-            ) as connection:
-                yield Chromium(connection)
+            url = f"ws://127.0.0.1:{port}{path}"
+            with connect(url, max_size=None, open_timeout=HANG_SECONDS) as connection:
+                try:
+                    yield Chromium(connection)
+                finally:
+                    process.terminate()  # before the connection closes: the browser would not answer to that
         finally:
             process.terminate()
             process.wait(HANG_SECONDS)

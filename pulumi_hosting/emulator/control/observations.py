@@ -16,11 +16,13 @@ HIDDEN_KINDS = ("stored", "tasks", "faults", "movements")
 
 class RequestsQuery(Query):
     since: int = Field(0, ge=0)
+    last: int | None = Field(None, ge=1)
 
 
 def list_requests(core: Core, query: RequestsQuery) -> Any:
-    """What arrived under /v1, oldest first."""
-    return [log_redaction.logged_request(row) for row in core.store.requests if row.id > query.since]
+    """What arrived under /v1, oldest first; ``last``: at most so many, the newest."""
+    rows = [row for row in core.store.requests if row.id > query.since]
+    return [log_redaction.logged_request(row) for row in (rows[-query.last :] if query.last else rows)]
 
 
 def list_movements(core: Core) -> Any:

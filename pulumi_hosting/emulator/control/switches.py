@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, RootModel, model_validator
 from starlette.routing import Route
 
-from pulumi_hosting.emulator import dialects, faults, webhook_delivery
+from pulumi_hosting.emulator import dialects, faults, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
-from pulumi_hosting.emulator.control.body_fields import one_of
+from pulumi_hosting.emulator.control.body_fields import find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
@@ -152,6 +152,20 @@ def arm_fault(core: Core, body: FaultBody) -> Any:
     return {"id": fault.id}
 
 
+def list_faults(core: Core) -> Any:
+    """The faults that are armed, oldest first; ``after`` and ``times`` are what is left of them."""
+    return [
+        {name: value for name, value in log_redaction.masked(fault.columns()).items() if name != "seq"}
+        for fault in core.store.faults.values()
+    ]
+
+
+def remove_fault(core: Core, id: int) -> Any:
+    fault = find(core.store.faults, id, "fault")
+    core.store.remove(fault)
+    return {"id": fault.id}
+
+
 def clear_faults(core: Core) -> Any:
     cleared = list(core.store.faults.values())
     for fault in cleared:
@@ -165,6 +179,8 @@ ROUTES = (
     Route("/clock", endpoint(advance_clock, locked=False), methods=["POST"]),
     Route("/service", endpoint(edit_service), methods=["PATCH"]),
     Route("/webhook-routes", endpoint(replace_webhook_routes), methods=["PUT"]),
+    Route("/faults", endpoint(list_faults), methods=["GET"]),
     Route("/faults", endpoint(arm_fault), methods=["POST"]),
+    Route("/faults/{id:int}", endpoint(remove_fault), methods=["DELETE"]),
     Route("/faults", endpoint(clear_faults), methods=["DELETE"]),
 )

@@ -1,0 +1,117 @@
+"""The console: what is served, to whom, and that its script asks only for what there is."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pulumi_hosting.emulator import console
+from pulumi_hosting.emulator.control import ROUTES
+from tests.emulator.support import PUBLIC_KEY, SERVER
+from tests.support.account import Account
+
+SCRIPT = (Path(console.__file__).parent / "script.js").read_text(encoding="utf-8")
+
+
+def opened(account: Account, host: str = "127.0.0.1:8080", method: str = "GET") -> httpx.Response:
+    return account.http.request(method, "/_console", headers={"Host": host})
+
+
+def constant(name: str) -> str:
+    """The text of an object literal of the script."""
+    return re.split(r"^\};", SCRIPT.split(f"const {name} = {{\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def test_the_page_holds_no_data_and_loads_nothing(account: Account) -> None:
+    account.order()
+    response = opened(account)
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "Date" in response.headers
+    for secret in ("vk_live_", "vk_test_", "whsec_"):
+        assert secret not in response.text.replace(constant_of_the_mask(), "")
+    assert re.findall(r"https?://|<link(?! rel=\"icon\" href=\"data:,\")|\bsrc=|@import", response.text) == []
+    # no inline handler or style: the policy would not run it
+    assert re.findall(r"<[^>]* (?:on\w+|style)=", response.text) == []
+
+
+def constant_of_the_mask() -> str:
+    """The pattern with which the script masks what looks like a key."""
+    found = re.search(r"const SECRET = (/.*/g);", SCRIPT)
+    assert found
+    return found[1]
+
+
+def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(account: Account) -> None:
+    response = opened(account)
+    policy = response.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", response.text, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'; " in policy
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.2:80", "localhost:8080", "LOCALHOST.", "[::1]:8080", "[::1]"]
+)
+def test_it_answers_to_names_of_this_machine(host: str, account: Account) -> None:
+    assert opened(account, host).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1:80", "[::2]"]
+)
+def test_it_refuses_other_names(host: str, account: Account) -> None:
+    refused = opened(account, host)
+    assert refused.status_code == 403
+    assert "Next: open http://127.0.0.1:PORT/_console" in refused.text
+    assert host in refused.text
+
+
+def test_methods_and_paths(account: Account) -> None:
+    assert opened(account, method="POST").status_code == 405
+    assert opened(account, method="HEAD").content == b""
+    assert account.http.get("/_console/", headers={"Host": "localhost"}).text == opened(account).text
+    assert account.http.get("/_console/x", headers={"Host": "localhost"}).status_code == 404
+    assert account.control("GET", "/")["console_url"] == "http://emulator/_console"
+
+
+def test_the_script_calls_what_the_control_interface_has() -> None:
+    called = {
+        (method, re.sub(r"\$\{[^}]*\}", "{id:int}", path.partition("?")[0]))
+        for method, path in re.findall(r'control\("([A-Z]+)", ["`](/[^"`]*)["`]', SCRIPT)
+    }
+    known = {(method, route.path) for route in ROUTES for method in route.methods or ()}
+    assert called <= known
+    assert ("GET", "/") not in called  # its answer holds the keys
+    assert {path for _, path in called} >= {"/objects", "/ledger", "/requests", "/faults", "/clock", "/reset"}
+
+
+def test_the_script_shows_columns_that_rows_have(account: Account) -> None:
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
+    account.domain()
+    account.subscribe()
+    account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    account.fault({"panel_timeout": "active"})
+    account.api("POST", "/servers", SERVER)
+    objects = account.control("GET", "/objects")
+    shown = {
+        kind: set(re.findall(r'"(\w+)"', columns))
+        for kind, columns in re.findall(r"(\w+): \[(.*)\]", constant("KINDS"))
+    }
+    assert {*shown, "deliveries"} == set(objects)
+    for kind, columns in shown.items():
+        assert columns <= set(objects[kind][-1]), kind
+
+
+def test_the_faults_that_the_page_offers_can_be_armed(account: Account) -> None:
+    offered = re.findall(r'^ +"[^"]+": (\{.*\}),$', constant("PRESETS"), flags=re.MULTILINE)
+    assert len(offered) > 10
+    for action in offered:
+        account.fault(json.loads(re.sub(r"(\w+):", r'"\1":', action)))
+    assert len(account.control("GET", "/faults")) == len(offered)

@@ -234,7 +234,7 @@ async function readAll() {
   }
 }
 
-// None while nobody looks.
+// None while the page is hidden.
 async function keepFresh() {
   if (!document.hidden) await refresh();
   setTimeout(keepFresh, PAUSE_MS);

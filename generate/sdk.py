@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from generate.render import formatted, render
@@ -18,6 +19,7 @@ from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.schema.fields import Field, Type, fields, nested, type_name
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
+from pulumi_hosting.session import errors
 
 FOLDER = "pulumi_hosting/provider/sdk"
 OWNED = (f"{FOLDER}/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
@@ -77,11 +79,8 @@ def files() -> Mapping[str, str]:
     }
     values = {
         "belongs": _belongs_to_a_server,
-        "errors": sorted(
-            name
-            for name, value in vars(exceptions).items()
-            if isinstance(value, type) and issubclass(value, exceptions.HostingError)
-        ),
+        "errors": _errors(exceptions),
+        "stops": [name for name in _errors(errors) if name not in _errors(exceptions)],
         "lookups": list(LOOKUPS.values()),
         "models": nested(types),
         "resources": list(RESOURCES.values()),
@@ -91,6 +90,15 @@ def files() -> Mapping[str, str]:
             name: render(f"sdk/{template}", filters, native="native" in name, **values)
             for name, template in TEMPLATES.items()
         }
+    )
+
+
+def _errors(module: ModuleType) -> list[str]:
+    """The names of its classes of errors."""
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, exceptions.HostingError)
     )
 
 

@@ -22,6 +22,9 @@ FOLDER = "pulumi_hosting/client/services"
 OWNED = (f"{FOLDER}/*.py",)
 BY_HAND: frozenset[str] = frozenset()
 
+WAITS = {"orders": "OrderWait"}
+"""Base classes, written by hand, of services that do more than single calls. ``OrderWait`` is in
+``client/order_wait.py``."""
 META = "meta"
 """The group of the operations that are methods of the client itself."""
 KEY = (
@@ -54,8 +57,47 @@ class Service:
         return self.path.rpartition(".")[2]
 
     @property
+    def base(self) -> str:
+        return WAITS.get(self.path, "Service")
+
+    @property
     def text(self) -> str:
         return GROUPS[self.path]
+
+    @property
+    def shortcuts(self) -> "list[Shortcut]":
+        """What is added for people: a method for each value of an operation's only field, and search by
+        name."""
+        found = [
+            Shortcut(value, operation, f"{name}={value!r}")
+            for operation in self.methods
+            for name, value in _choices(operation)
+        ]
+        named = [
+            Shortcut("get_by_name", operation, "")
+            for operation in self.methods
+            if operation.call == f"{self.path}.list" and "name" in _item(operation).model_fields
+        ]
+        return found + named
+
+
+@dataclass
+class Shortcut:
+    """A method that calls the method of an ``operation``."""
+
+    name: str
+    operation: Operation
+    argument: str
+
+    @property
+    def item(self) -> str:
+        return f"m.{_item(self.operation).__name__}"
+
+    @property
+    def what(self) -> str:
+        """What the list is of, for messages."""
+        group = self.operation.call.split(".")[0]
+        return {"ssh_keys": "SSH key", "keys": "API key"}.get(group, group.rstrip("s")) + " name"
 
 
 def files() -> Mapping[str, str]:
@@ -64,6 +106,7 @@ def files() -> Mapping[str, str]:
     filters: dict[str, Any] = {
         "arguments": _arguments,
         "documentation": _documentation,
+        "ids": lambda names: ", ".join(["self", *(f"{name}: int" for name in names)]),
         "name": lambda operation: operation.call.rpartition(".")[2],
         "parameters": lambda operation: ", ".join(_parameters(operation)),
         "result": _result,
@@ -134,6 +177,8 @@ def _parameters(operation: Operation) -> Iterator[str]:
     for name, info in _inputs(operation).items():
         clears = next((mark for mark in info.metadata if isinstance(mark, Clears)), None)
         kind = _type(info.annotation) + (" | None" if clears else "")
+        if kind.startswith("Literal['") and operation.query and name in operation.query.model_fields:
+            kind += " | str"  # the filters of the service grow
         required = info.is_required() or (clears is not None and clears.must_be_given)
         keywords.append((not required, f"{name}: {kind}" if required else f"{name}: Given[{kind}] = UNSET"))
     if operation.is_keyed:
@@ -167,11 +212,28 @@ def _holds_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_holds_secret(part) for part in typing.get_args(annotation))
 
 
+def _choices(operation: Operation) -> Iterator[tuple[str, str]]:
+    """The name and each value of the only field of a body, where that is a closed set of words."""
+    model = operation.request
+    if model is None or len(model.model_fields) != 1:
+        return
+    ((name, info),) = model.model_fields.items()
+    if typing.get_origin(info.annotation) is Literal and info.is_required():
+        yield from ((name, value) for value in typing.get_args(info.annotation) if isinstance(value, str))
+
+
+def _item(operation: Operation) -> type[BaseModel]:
+    """The model of a list's items."""
+    (page, *_) = (model for model in operation.responses.values() if model is not None)
+    (item,) = typing.get_args(page.model_fields["data"].annotation)
+    found: type[BaseModel] = item
+    return found
+
+
 def _result(operation: Operation) -> str:
     found = list(dict.fromkeys(model for model in operation.responses.values() if model is not None))
     if operation.paging != "none":
-        (item,) = typing.get_args(found[0].model_fields["data"].annotation)
-        return f"{'Pages' if operation.paging == 'cursor' else 'Items'}[m.{item.__name__}]"
+        return f"{'Pages' if operation.paging == 'cursor' else 'Items'}[m.{_item(operation).__name__}]"
     return (
         " | ".join({bytes: "File", dict: "Document"}.get(model) or f"m.{model.__name__}" for model in found)
         or "Done"

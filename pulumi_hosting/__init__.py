@@ -29,7 +29,8 @@ def __dir__() -> list[str]:
 
 
 def load(name: str, package: str, homes: Mapping[str, str], loaded: dict[str, Any]) -> Any:
-    """A public name of ``package``, from the module in ``homes`` that defines it. Kept in ``loaded``.
+    """A public name of ``package``, from the module in ``homes`` that defines it, or which it is. Kept in
+    ``loaded``.
 
     Raises ``ImportError`` if Pulumi's SDK is needed and not installed, ``AttributeError`` for other names.
     """
@@ -38,7 +39,8 @@ def load(name: str, package: str, homes: Mapping[str, str], loaded: dict[str, An
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     try:
-        loaded[name] = getattr(import_module(homes[name]), name)
+        module = import_module(homes[name])
+        loaded[name] = module if homes[name].endswith(f".{name}") else getattr(module, name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pulumi":
             raise

@@ -2,8 +2,13 @@
 __version__: str
 __all__: list[str]
 
+from pulumi_hosting import actions as actions
+from pulumi_hosting import webhooks as webhooks
+from pulumi_hosting.api import models as models
+from pulumi_hosting.api.metadata import Meta as Meta
 from pulumi_hosting.api.secrets import Secret as Secret
 from pulumi_hosting.client.client import Client as Client
+from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.exceptions import ApiError as ApiError
 from pulumi_hosting.client.exceptions import BadRequest as BadRequest
 from pulumi_hosting.client.exceptions import CallError as CallError
@@ -25,11 +30,13 @@ from pulumi_hosting.client.exceptions import MethodNotAllowed as MethodNotAllowe
 from pulumi_hosting.client.exceptions import NoCapacity as NoCapacity
 from pulumi_hosting.client.exceptions import NotFound as NotFound
 from pulumi_hosting.client.exceptions import OperationInProgress as OperationInProgress
+from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import OsNotAllowed as OsNotAllowed
 from pulumi_hosting.client.exceptions import PayloadTooLarge as PayloadTooLarge
 from pulumi_hosting.client.exceptions import RateLimited as RateLimited
 from pulumi_hosting.client.exceptions import RateLimitTimeout as RateLimitTimeout
 from pulumi_hosting.client.exceptions import RedirectRefused as RedirectRefused
+from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import SandboxRefused as SandboxRefused
 from pulumi_hosting.client.exceptions import ServerBlocked as ServerBlocked
 from pulumi_hosting.client.exceptions import ServerError as ServerError
@@ -41,10 +48,16 @@ from pulumi_hosting.client.exceptions import Unavailable as Unavailable
 from pulumi_hosting.client.exceptions import UnsupportedMediaType as UnsupportedMediaType
 from pulumi_hosting.client.exceptions import UpstreamRejected as UpstreamRejected
 from pulumi_hosting.client.exceptions import ValidationFailed as ValidationFailed
+from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 from pulumi_hosting.client.exceptions import WebhookRejected as WebhookRejected
 from pulumi_hosting.client.exceptions import WriteRefused as WriteRefused
 from pulumi_hosting.client.results import UNSET as UNSET
 from pulumi_hosting.client.results import Damaged as Damaged
+from pulumi_hosting.client.results import Document as Document
+from pulumi_hosting.client.results import File as File
+from pulumi_hosting.client.results import Items as Items
+from pulumi_hosting.client.results import Pages as Pages
+from pulumi_hosting.client.results import RawResponse as RawResponse
 from pulumi_hosting.client.results import matching as matching
 from pulumi_hosting.client.results import readable as readable
 from pulumi_hosting.client.results import whole as whole
@@ -134,3 +147,11 @@ from pulumi_hosting.provider.sdk.lookups import get_webhooks as get_webhooks
 from pulumi_hosting.provider.sdk.lookups import get_webhooks_output as get_webhooks_output
 from pulumi_hosting.provider.sdk.lookups import get_zones as get_zones
 from pulumi_hosting.provider.sdk.lookups import get_zones_output as get_zones_output
+from pulumi_hosting.session.errors import Failed as Failed
+from pulumi_hosting.session.errors import KeyLacksScope as KeyLacksScope
+from pulumi_hosting.session.errors import LimitExceeded as LimitExceeded
+from pulumi_hosting.session.errors import NoSuchObject as NoSuchObject
+from pulumi_hosting.session.errors import ResourceConflict as ResourceConflict
+from pulumi_hosting.session.errors import TakenOver as TakenOver
+from pulumi_hosting.session.errors import Unchangeable as Unchangeable
+from pulumi_hosting.session.errors import WrongMode as WrongMode

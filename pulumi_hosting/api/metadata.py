@@ -4,7 +4,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic_core import from_json
+
+from pulumi_hosting.api.secrets import shielded
 
 Bucket = Literal["normal", "expensive"]
 
@@ -40,3 +44,24 @@ class Meta:
     rate_limit: RateLimit | None
     idempotency_key: str | None
     attempts: int
+
+
+class OriginalBody:
+    """The body of an answer, kept as it came until its JSON is asked for, and as JSON from then on."""
+
+    __slots__ = ("_body", "_json")
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self._json: Any = None
+
+    def json(self) -> Any:
+        """The JSON, with its secrets shielded."""
+        body = self._body
+        if body is not None:
+            self._json = shielded(from_json(body)) if body.strip() else None
+            self._body = None  # not both
+        return self._json
+
+    def __repr__(self) -> str:
+        return "<OriginalBody>"

@@ -21,6 +21,10 @@ REVEALED: Mapping[str, Any] = {"secrets": "revealed"}
 """The context with which a model is serialised with its secrets: for the body of a request, and nothing else.
 """
 
+SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token", "api_key"))
+"""Names of fields that hold a secret, in any body of the API."""
+_SECRET_ENDINGS = ("_password", "_secret", "_token", "_private_key")
+
 # C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal
 # or a log.
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
@@ -97,6 +101,36 @@ class Secret:
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return {"type": "string", "format": "password"}
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a field of this name holds a secret, by what this version knows and by what its name says."""
+    return name in SECRET_FIELDS or name.endswith(_SECRET_ENDINGS)
+
+
+class HiddenObject(dict[str, Any]):
+    """A JSON object whose values are not printed: ``repr`` shows the names of its fields."""
+
+    def __repr__(self) -> str:
+        return f"<JSON object with {', '.join(self) or 'no fields'}>"
+
+    __str__ = __repr__
+
+
+def shielded(node: Any) -> Any:
+    """Parsed JSON as it came, but for two things: texts under the names of secrets are ``Secret``, and no
+    object prints its values, which may be secrets of a later version.
+    """
+    if isinstance(node, dict):
+        return HiddenObject(
+            {
+                name: Secret(value)
+                if isinstance(value, str) and value and is_secret_name(name)
+                else shielded(value)
+                for name, value in node.items()
+            }
+        )
+    return [shielded(item) for item in node] if isinstance(node, list) else node
 
 
 def clean_text(text: str, limit: int = 1000) -> str:

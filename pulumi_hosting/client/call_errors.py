@@ -270,3 +270,42 @@ class WebhookRejected(HostingError):
     """A webhook delivery that must not be trusted: bad signature, timestamp out of tolerance, or a body that
     is no event.
     """
+
+
+# --- stops that are decided here, not by the service
+
+
+class ResourceError(HostingError):
+    """A stop decided by a resource, not by the service: one line with the object and the next step."""
+
+
+class OrderFailed(ResourceError):
+    """An order that was accepted and not delivered; its charge was returned.
+
+    ``invoice_id`` and ``status`` (``failed`` or ``cancelled``) are those of the order, where it was read.
+    """
+
+    def __init__(self, message: str, *, invoice_id: int | None = None, status: str | None = None) -> None:
+        self.invoice_id, self.status = invoice_id, status
+        super().__init__(message)
+
+
+class WaitTimeout(ResourceError):
+    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known
+    of the object by then.
+    """
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+class AmbiguousMatch(ResourceError):
+    """Several objects match a natural key."""
+
+    def __init__(self, what: str, ids: list[str]) -> None:
+        self.ids = ids
+        super().__init__(
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, "
+            f"or delete the others"
+        )

@@ -22,16 +22,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
 from pulumi_hosting.api import operations
+from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import debug_log, responses
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
-from pulumi_hosting.client.results import Items, Pages, given
+from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
-from pulumi_hosting.client.settings import settings
+from pulumi_hosting.client.settings import check_http_client, settings
 from pulumi_hosting.client.transport import HttpResponse, Transport
 
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ class Client(Services):
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
     - ``transport``: an httpx transport to send through instead of the network.
+    - ``http_client``: an ``httpx.Client`` of your own to send through: its proxies, certificates, limits,
+      headers and event hooks are used; its timeouts, cookies, parameters, authentication and base URL are
+      not. It stays open when this client is closed. Not together with ``transport`` or ``ca_file``.
     - ``clock``, ``wall``, ``sleep``, ``rng``, ``new_id``: time, randomness and ids.
 
     Raises ``ConfigurationError`` for a key, address or option that cannot be used. Errors of calls:
@@ -78,6 +83,7 @@ class Client(Services):
         read_only: bool = False,
         user_agent: str | None = None,
         transport: "httpx.BaseTransport | None" = None,
+        http_client: "httpx.Client | None" = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -94,8 +100,10 @@ class Client(Services):
             ca_file=ca_file,
             user_agent=user_agent,
         )
+        if http_client is not None:
+            check_http_client(http_client, alone=transport is None and ca_file is None)
         self._read_only = read_only
-        self.transport = Transport(self._settings, clock, transport)
+        self.transport = Transport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
@@ -158,10 +166,69 @@ class Client(Services):
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
         row = operation if isinstance(operation, Operation) else _row(operation)
+        key = self._key_of_write(row, idempotency_key)
+        request = self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        return self._send(request, self._result)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        idempotency_key: str | None = None,
+        expensive: bool = False,
+    ) -> RawResponse:
+        """Calls an operation that is newer than this version, by its method and path. For all others the
+        methods of the services are better: they check arguments and have types.
+
+            found = client.request("GET", "/snapshots", query={"limit": 10})
+            for snapshot in found.data["data"]:
+                print(snapshot["id"])
+
+        A GET is retried like all reads. A write is sent once, unless it has an ``idempotency_key``: give one
+        only where the API document says that the operation takes one. What the table of this version has is
+        retried, counted and keyed as it says there. Rate limit, deadline, ``read_only`` and redaction are
+        those of every call.
+
+        Raises ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response;
+        ``InvalidResponse`` for an answer that is neither JSON nor a PDF.
+
+        :param method: ``GET``, ``POST``, ``PUT``, ``PATCH`` or ``DELETE``.
+        :param path: Path below the base URL, such as ``/servers/5``; special characters percent-encoded.
+        :param query: Parameters: texts, whole numbers, true and false; those that are ``None`` are left out.
+        :param body: What JSON has; ``Secret`` and texts under names such as ``password`` are redacted from
+            errors and logs.
+        :param idempotency_key: 16 to 128 printable characters.
+        :param expensive: Whether the operation counts in the expensive bucket of the rate limit.
+        """
+        from pulumi_hosting.client import raw_request  # most programs never need it
+
+        row = raw_request.row(method, path, expensive=expensive, keyed=idempotency_key is not None)
+        key = self._key_of_write(row, idempotency_key)
+        request = raw_request.prepare(
+            row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
+        )
+
+        found: RawResponse = self._send(
+            request, lambda request, answer, meta: raw_request.read(request, answer, meta, self._wall())
+        )
+        return found
+
+    def _key_of_write(self, row: Operation, given: str | None) -> str | None:
+        """The Idempotency-Key of a call, if it has one. Raises ``WriteRefused`` where only reads are
+        allowed.
+        """
         if self._read_only and row.is_write:
             raise WriteRefused(f"{row.id} would change something, and this client only reads")
-        key = checked_key(row, idempotency_key, self._new_id)
-        request = self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        return checked_key(row, given, self._new_id)
+
+    def _send(self, request: HttpRequest, result: Callable[[HttpRequest, HttpResponse, Meta], Any]) -> Any:
+        """The ``result`` of the response to the request, which is sent until there is one or the deadline is
+        near.
+        """
+        row, key = request.operation, request.idempotency_key
         retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
         place = self.rate_limiter.place(row, request.query)
         failure: HostingError | None = None
@@ -175,7 +242,8 @@ class Client(Services):
                 stop_at = began + place.waited + retry_policy.deadline
                 answer = self.transport.send(request, sent_id, stop_at)
                 place.answered(answer.status, answer.headers)
-                return self._read(request, answer, sent_id, sent_at, attempts.count)
+                meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
+                return result(request, answer, meta)
             except HostingError as error:
                 failure = error
             finally:
@@ -225,13 +293,17 @@ class Client(Services):
             operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start
         )
 
-    def _read(
+    def _metadata(
         self, request: HttpRequest, answer: HttpResponse, sent_id: str, sent_at: float, attempt: int
-    ) -> Any:
-        """The result of a response, or its error, raised."""
+    ) -> Meta:
+        """What the headers of a response say."""
         self._latest_date = (self._clock(), answer.headers.get("Date", ""))
         meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
         self._log(request, str(answer.status), sent_at, attempt, meta.request_id)
+        return meta
+
+    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> Any:
+        """The result of a response, or its error, raised."""
         return responses.read(
             request.operation, answer, meta, request.redact, self._wall(), base_url=self.base_url
         )
@@ -241,6 +313,20 @@ class Client(Services):
     ) -> None:
         if log.isEnabledFor(logging.DEBUG):
             debug_log.attempt(request, what, self._clock() - sent_at, attempt, request_id)
+
+    def poller(self, seconds: float, longest: float = 10.0) -> Poller:
+        """A wait of at most ``seconds`` for something that the service finishes later, with pauses that grow
+        from 0.5 to ``longest`` seconds; the read after each pause yields to others at the rate limit.
+        """
+        return Poller(self, seconds, longest)
+
+    def monotonic(self) -> float:
+        """The seconds of this client's clock."""
+        return self._clock()
+
+    def sleep(self, seconds: float) -> None:
+        """Pause as the client does between attempts."""
+        self._sleep(seconds)
 
     # --- the object itself
 

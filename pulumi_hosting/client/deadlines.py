@@ -55,7 +55,7 @@ def bound(client: Any) -> None:
     """
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
-        if isinstance(pool, httpcore.ConnectionPool):
+        if isinstance(pool, httpcore.ConnectionPool) and not isinstance(pool._network_backend, _Backend):
             pool._network_backend = _Backend(pool._network_backend)
 
 

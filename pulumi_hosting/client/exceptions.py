@@ -5,6 +5,10 @@
     ├── InvalidInput             arguments refused before anything was sent; ``fields`` says which
     ├── WriteRefused             a write while only reading is allowed (check mode, preview); nothing was sent
     ├── RateLimitTimeout         the rate limit left no room within ``rate_limit_timeout``; nothing was sent
+    ├── ResourceError            stopped here, not by the service
+    │   ├── OrderFailed          an order was accepted and not delivered; its charge was returned
+    │   ├── WaitTimeout          something asynchronous did not finish in time
+    │   └── AmbiguousMatch       several objects have the name
     ├── WebhookRejected          a delivery whose signature, time or body cannot be trusted
     ├── CallError                of a call that was sent; ``outcome_unknown`` tells whether it may have been processed
     ├── TransportError           (a CallError) no usable answer
@@ -40,15 +44,19 @@ from typing import Any, ClassVar
 from pulumi_hosting.api.error_codes import CODES as CODES
 from pulumi_hosting.api.error_codes import Code as Code
 from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.client.call_errors import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.call_errors import CallError as CallError
 from pulumi_hosting.client.call_errors import ConfigurationError as ConfigurationError
 from pulumi_hosting.client.call_errors import HostingError as HostingError
 from pulumi_hosting.client.call_errors import InvalidInput as InvalidInput
 from pulumi_hosting.client.call_errors import InvalidResponse as InvalidResponse
+from pulumi_hosting.client.call_errors import OrderFailed as OrderFailed
 from pulumi_hosting.client.call_errors import RateLimitTimeout as RateLimitTimeout
 from pulumi_hosting.client.call_errors import RedirectRefused as RedirectRefused
+from pulumi_hosting.client.call_errors import ResourceError as ResourceError
 from pulumi_hosting.client.call_errors import TimedOut as TimedOut
 from pulumi_hosting.client.call_errors import TransportError as TransportError
+from pulumi_hosting.client.call_errors import WaitTimeout as WaitTimeout
 from pulumi_hosting.client.call_errors import WebhookRejected as WebhookRejected
 from pulumi_hosting.client.call_errors import WriteRefused as WriteRefused
 

@@ -2,6 +2,7 @@
 which repeats no value.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""What a value of a closed set looks like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def prepare(
     if isinstance(body, Request) and type(body) is not operation.request:
         raise TypeError(f"{operation.id} takes no {type(body).__name__}")
     try:
-        parameters = _checked(operation.query, query)
+        parameters, newer = _checked_query(operation.query, query)
         content = body if isinstance(body, Request) else _checked(operation.request, body)
         if operation.request is not None and not (operation.body_optional and not content.model_fields_set):
             payload = content.model_dump_json(exclude_unset=True, by_alias=True, context=REVEALED).encode()
@@ -72,7 +76,7 @@ def prepare(
         payload, wrong = None, {"(fields)": f"together they are larger than {MAX_BODY_BYTES // 1024} KB"}
     if wrong:  # raised outside of the except block: pydantic's error holds the refused values
         raise InvalidInput(wrong, operation.id)
-    text = query_text(operation, parameters)
+    text = query_text(operation, parameters) | newer
     if cursor is not None:
         text["cursor"] = cursor
     headers = {
@@ -103,6 +107,25 @@ def _checked(model: type[Request] | None, fields: Mapping[str, Any]) -> Request:
             if value is not UNSET
         }
     )
+
+
+def _checked_query(model: type[Request] | None, fields: Mapping[str, Any]) -> tuple[Request, dict[str, str]]:
+    """The model of these parameters, and those that hold a word which a closed set of this version lacks:
+    the sets of the service grow, so the word is sent, and the service decides.
+    """
+    try:
+        return _checked(model, fields), {}
+    except ValidationError as error:
+        newer = {
+            str(problem["loc"][0]): problem["input"]
+            for problem in error.errors(include_url=False, include_context=False)
+            if problem["type"] == "literal_error" and _is_word(problem["input"])
+        }
+    return _checked(model, {name: value for name, value in fields.items() if name not in newer}), newer
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from pulumi_hosting.api.metadata import Bucket, Meta, RateLimit
+from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Redactor, clean_text
@@ -31,7 +31,7 @@ from pulumi_hosting.client.exceptions import (
     no_api_at,
 )
 from pulumi_hosting.client.requests import HttpRequest
-from pulumi_hosting.client.results import Damaged, Document, Done, File
+from pulumi_hosting.client.results import Damaged, Document, Done, File, file_name
 from pulumi_hosting.client.retry import parse_retry_after
 from pulumi_hosting.client.transport import MAX_ANSWER_BYTES, HttpResponse
 
@@ -67,7 +67,10 @@ def read(
         if base_url and _is_no_api(operation, error):
             no_api_at(base_url, error)
         raise error
-    return with_meta(_result(operation, answer, meta, redact), meta)
+    result = with_meta(_result(operation, answer, meta, redact), meta)
+    if isinstance(result, Response) and answer.body:
+        _keep_original(result, OriginalBody(redact.without_own_key(answer.body)))
+    return result
 
 
 def with_meta(result: T, meta: Meta) -> T:
@@ -77,6 +80,16 @@ def with_meta(result: T, meta: Meta) -> T:
     else:
         result.meta = meta  # type: ignore[attr-defined]  # File and Document
     return result
+
+
+def _keep_original(result: Response, body: OriginalBody) -> None:
+    """Let the result, and the items of a list, find the JSON that they were read from."""
+    object.__setattr__(result, "_original", (body, None))
+    items = getattr(result, "data", None)
+    if isinstance(items, list):
+        for index, item in enumerate(items):
+            if isinstance(item, Response):
+                object.__setattr__(item, "_original", (body, index))
 
 
 def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attempts: int) -> Meta:
@@ -219,7 +232,7 @@ def _file(operation: Operation, answer: HttpResponse, meta: Meta) -> File:
         _broken(operation, meta, f"it is {_kind(answer)}, not a PDF file")
     if b"%%EOF" not in answer.body[-PDF_END:]:
         _broken(operation, meta, "the PDF file ends early")
-    return File(answer.body)
+    return File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
 
 
 def _done(operation: Operation, answer: HttpResponse, meta: Meta) -> Done:

@@ -4,11 +4,16 @@ without a body.
 Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), as the models do.
 """
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from pathlib import Path
+from typing import Any, Generic, NoReturn, Self, TypeVar, overload
+from urllib.parse import unquote
 
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models.body import Page, Response
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.unset import UNSET as UNSET
 from pulumi_hosting.client.unset import Given as Given
@@ -104,12 +109,68 @@ class Done(Response):
 
 
 class File(bytes):
-    """The bytes of a file, with :attr:`meta`."""
+    """The bytes of a file, with its :attr:`name` as the service gives it, and :attr:`meta`."""
 
+    name: str
+    """A file name without directories, such as ``invoice-812.pdf``."""
     meta: Meta | None = None
+
+    def __new__(cls, content: bytes, name: str = "document.pdf") -> Self:
+        file = super().__new__(cls, content)
+        file.name = name
+        return file
+
+    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # of bytes: without a name
+        return bytes(self), self.name
+
+    def save(self, path: str | os.PathLike[str] = ".", *, overwrite: bool = False) -> Path:
+        """Write the file to ``path``, and return where it is. A directory gets a file of its :attr:`name`.
+
+        Raises ``FileExistsError`` where a file is there already, unless ``overwrite``; ``OSError`` where it
+        cannot be written.
+        """
+        place = Path(path)
+        place = place / self.name if place.is_dir() else place
+        with place.open("wb" if overwrite else "xb") as opened:
+            opened.write(self)
+        return place
 
     def __repr__(self) -> str:
         return f"<File of {len(self)} bytes>"
+
+
+_EXTENDED_NAME = re.compile(r"filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;\s"]+))""", re.IGNORECASE)
+
+
+def file_name(disposition: str) -> str:
+    """The name in a ``Content-Disposition`` header, made safe: no directories, no hidden file, no characters
+    that a file system or a terminal reads as something else.
+    """
+    found = _EXTENDED_NAME.search(disposition)
+    if found is not None:
+        name = unquote(found[1], errors="replace")
+    else:
+        plain = _PLAIN_NAME.search(disposition)
+        name = (plain[1] or plain[2] or "") if plain is not None else ""
+    name = re.sub(r"[^\w.\- ]", "_", clean_text(re.split(r"[/\\]", name)[-1], 120)).strip(" .")
+    return name or "document.pdf"
+
+
+class RawResponse:
+    """The answer to :meth:`Client.request`: ``data`` is its parsed JSON (``None`` without a body, ``File``
+    for a PDF), ``meta`` how it was obtained.
+
+    Secrets in ``data`` are ``Secret``, and its objects do not print their values.
+    """
+
+    __slots__ = ("data", "meta")
+
+    def __init__(self, data: Any, meta: Meta) -> None:
+        self.data, self.meta = data, meta
+
+    def __repr__(self) -> str:
+        return f"<RawResponse {self.meta.status} to {self.meta.operation}>"
 
 
 class Document(dict[str, Any]):
@@ -134,6 +195,14 @@ class Items(Sequence[R]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def first(self) -> R | None:
+        """The first item, ``None`` of an empty list."""
+        return self._items[0] if self._items else None
+
+    def all(self) -> list[R]:
+        """The items as a list. Raises ``InvalidResponse`` where one of them could not be read."""
+        return whole(self._items)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Items):
@@ -202,6 +271,18 @@ class Pages(Generic[R]):
             if place == index:
                 return item
         raise IndexError(f"{self._operation}: the list has no item {index}")
+
+    def first(self) -> R | None:
+        """The first item, ``None`` of an empty list; one request. Whether there is any:
+        ``client.servers.list().first() is not None``.
+        """
+        return next(iter(self), None)
+
+    def all(self) -> list[R]:
+        """All items as a list, all pages read. Raises ``InvalidResponse`` where one of them could not be
+        read; ``list(...)`` has it as :class:`Damaged` instead.
+        """
+        return whole(self)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

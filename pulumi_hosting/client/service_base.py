@@ -1,15 +1,20 @@
 """What the generated services are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.results import Items, Pages
+from pulumi_hosting.client.exceptions import AmbiguousMatch
+from pulumi_hosting.client.polling import Poller
+from pulumi_hosting.client.results import Items, Pages, matching
 
 
 class Caller(Protocol):
-    """The three ways to call an operation; see :class:`~pulumi_hosting.client.client.Client`."""
+    """The three ways to call an operation, and the wait between calls; see
+    :class:`~pulumi_hosting.client.client.Client`.
+    """
 
     def call(
         self,
@@ -28,6 +33,8 @@ class Caller(Protocol):
         self, operation: Operation, *ids: int | str, query: Mapping[str, Any] | None = None
     ) -> Items[Any]: ...
 
+    def poller(self, seconds: float, longest: float) -> Poller: ...
+
 
 class Service:
     """A group of operations."""
@@ -40,6 +47,22 @@ class Service:
 
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Response)
+
+
+def named(items: Iterable[R], name: str, what: str) -> R | None:
+    """The one of the items that has this name and still exists; ``None`` where there is none.
+
+    Raises ``AmbiguousMatch`` for several, and ``InvalidResponse`` where one that cannot be read could be it.
+    """
+    found = [
+        item
+        for item in matching(items, lambda item: getattr(item, "name", None) == name)
+        if not getattr(item, "is_gone", False)
+    ]
+    if len(found) > 1:
+        raise AmbiguousMatch(f"{what} {name!r}", [str(getattr(item, "id", "")) for item in found])
+    return found[0] if found else None
 
 
 def hidden(argument: T) -> T | Secret:

@@ -92,6 +92,19 @@ def settings(
     )
 
 
+def check_http_client(http_client: object, *, alone: bool) -> None:
+    """Raise ``ConfigurationError`` for what is no ``httpx.Client``, and where another option would do the
+    same (not ``alone``).
+    """
+    if not callable(getattr(http_client, "send", None)) or hasattr(http_client, "aclose"):
+        raise ConfigurationError("http_client must be an httpx.Client, which is not asynchronous")
+    if not alone:
+        raise ConfigurationError(
+            "http_client brings its own transport and certificates. Next: leave out transport and ca_file, "
+            "and set them on http_client"
+        )
+
+
 def _checked_key(given: str | Secret | None) -> Secret:
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""

@@ -11,6 +11,7 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -39,6 +40,10 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
 LOCATION = "hosting_location"
+OUR_HEADERS = frozenset(
+    ["accept", "accept-encoding", "authorization", "content-length", "content-type", "cookie", "host"]
+).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
+"""Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +65,23 @@ class Transport:
     observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
     def __init__(
-        self, settings: Settings, clock: Callable[[], float], transport: "httpx.BaseTransport | None" = None
+        self,
+        settings: Settings,
+        clock: Callable[[], float],
+        transport: "httpx.BaseTransport | None" = None,
+        http_client: "httpx.Client | None" = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._transport = transport
+        self._own_client = http_client is None
         self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
-        self._pid = 0
+        self._client: httpx.Client | None = http_client
+        self._pid = os.getpid()
+        if http_client is not None:
+            from pulumi_hosting.client import deadlines
+
+            deadlines.bound(http_client)
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes
@@ -85,18 +99,16 @@ class Transport:
         try:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
-            with (
-                deadlines.until(wait),
-                self._connected().stream(
-                    request.operation.method,
-                    request.url,
-                    params=request.query or None,
-                    headers={**request.headers, "X-Request-ID": request_id},
-                    content=request.body,
-                    timeout=wait,
-                ) as response,
-            ):
-                found = self._read(request.operation, response, stop_at)
+            with deadlines.until(wait):
+                client = self._connected()
+                response = client.send(
+                    self._built(client, request, request_id, wait),
+                    stream=True,
+                    auth=None,  # the key is in the headers already
+                    follow_redirects=False,
+                )
+                with closing(response):
+                    found = self._read(request.operation, response, stop_at)
             if isinstance(found, HttpResponse):
                 if self.observer is not None:
                     self.observer(request, found)
@@ -111,8 +123,35 @@ class Transport:
             self.observer(request, None)
         raise failure
 
+    def _built(
+        self, client: "httpx.Client", request: HttpRequest, request_id: str, wait: float
+    ) -> "httpx.Request":
+        """The request as httpx sends it: with the headers of the client, but no cookies and parameters of
+        it. Ours take precedence.
+        """
+        import httpx
+
+        headers = httpx.Headers(
+            [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
+        )
+        headers.update({**request.headers, "X-Request-ID": request_id, **self._identity})
+        return httpx.Request(
+            request.operation.method,
+            request.url,
+            params=request.query or None,
+            headers=headers,
+            content=request.body,
+            extensions={"timeout": httpx.Timeout(wait).as_dict()},
+        )
+
+    @property
+    def _identity(self) -> Mapping[str, str]:
+        return {"User-Agent": self._settings.user_agent, "Accept-Encoding": "gzip"}
+
     def close(self) -> None:
-        """Closes the connections; the next request opens new ones."""
+        """Closes the connections; the next request opens new ones. Those of the caller's own client stay."""
+        if not self._own_client:
+            return
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
@@ -120,6 +159,12 @@ class Transport:
 
     def _connected(self) -> "httpx.Client":
         with self._lock:
+            if not self._own_client and self._pid != os.getpid():
+                # Two processes on one connection would read each other's answers.
+                raise ConfigurationError(
+                    "http_client was made before this process was forked; nothing was sent. Next: make it, "
+                    "and the Client, in the process that uses them"
+                )
             # Connections cannot be shared with a forked child: it opens its own.
             if self._client is None or self._pid != os.getpid():
                 self._client, self._pid = self._open(), os.getpid()
@@ -144,7 +189,6 @@ class Transport:
             limits=httpx.Limits(
                 max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
             ),
-            headers={"User-Agent": self._settings.user_agent, "Accept-Encoding": "gzip"},
             event_hooks={"response": [_hide_location]},
         )
         deadlines.bound(client)

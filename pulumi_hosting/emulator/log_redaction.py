@@ -6,14 +6,13 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.api.secrets import SECRET_FIELDS, clean_text
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import RequestLog
 
 MASK = "**********"
-_SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
-_SECRET_PAIR = re.compile(rf'("(?:{"|".join(sorted(_SECRET_FIELDS))})"\s*:\s*")[^"]*')
-_SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{'|'.join(sorted(_SECRET_FIELDS))})=)[^&]*")
+_SECRET_PAIR = re.compile(rf'("(?:{"|".join(sorted(SECRET_FIELDS))})"\s*:\s*")[^"]*')
+_SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{'|'.join(sorted(SECRET_FIELDS))})=)[^&]*")
 _CODE = re.compile(r'"code"\s*:\s*"([a-z_]+)"')
 _SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 
@@ -22,7 +21,7 @@ def masked(value: Any) -> Any:
     """``value`` without keys and passwords."""
     if isinstance(value, dict):
         return {
-            name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()
+            name: MASK if name in SECRET_FIELDS and item else masked(item) for name, item in value.items()
         }
     if isinstance(value, list):
         return [masked(item) for item in value]

@@ -29,8 +29,8 @@ from pulumi_hosting.client.exceptions import (
     Unauthorized,
     Unavailable,
 )
+from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request

@@ -43,6 +43,7 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
     TransportError,
 )
+from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
@@ -59,7 +60,6 @@ from pulumi_hosting.exactly_once.server_search import (
     pending_orders,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request

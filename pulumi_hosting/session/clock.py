@@ -1,9 +1,7 @@
-"""Time, handed in, and the wait with an end that is built on it."""
+"""Time, handed in."""
 
 import time
 from datetime import UTC, datetime
-
-from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
 
 
 class Clock:
@@ -19,25 +17,3 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
-
-
-class Poller:
-    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is
-    seen at once.
-    """
-
-    def __init__(self, clock: Clock, seconds: float, longest: float) -> None:
-        self._clock, self._longest = clock, longest
-        self._deadline = clock.monotonic() + seconds
-        self.next = min(0.5, longest)
-        """Seconds of the next pause."""
-
-    @property
-    def over(self) -> bool:
-        return self._clock.monotonic() >= self._deadline
-
-    def pause(self) -> None:
-        """Wait. The read that follows yields to other requests at the rate limit."""
-        self._clock.sleep(self.next)
-        self.next = min(self.next * 2, self._longest)
-        next_read_is_a_poll()

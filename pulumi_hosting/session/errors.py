@@ -1,14 +1,10 @@
 """The errors of resources and actions: stops that we decide, not the service."""
 
+from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.exceptions import HostingError
-
-
-class ResourceError(HostingError):
-    """A stop decided by a resource, not by the service: one line with the object and the next step."""
-
-
-class OrderFailed(ResourceError):
-    """An order that was accepted and not delivered; its charge was returned."""
+from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
+from pulumi_hosting.client.exceptions import ResourceError as ResourceError
+from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 
 
 class LimitExceeded(ResourceError):
@@ -31,17 +27,6 @@ class KeyLacksScope(ResourceError):
     """The API key may not do what is declared. Nothing was sent."""
 
 
-class AmbiguousMatch(ResourceError):
-    """Several objects match a natural key."""
-
-    def __init__(self, what: str, ids: list[str]) -> None:
-        self.ids = ids
-        super().__init__(
-            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, "
-            f"or delete the others"
-        )
-
-
 class ResourceConflict(ResourceError):
     """An object that this declaration did not make stands where it would create one. ``id`` names it."""
 
@@ -58,16 +43,6 @@ class TakenOver(ResourceError):
     def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
         self.title, self.id, self.tag = title, id, tag
         super().__init__(f"{title} {id}: a later run took it over, from another backend perhaps; {outcome}")
-
-
-class WaitTimeout(ResourceError):
-    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known
-    of the object by then.
-    """
-
-    def __init__(self, message: str, id: str) -> None:
-        self.id = id
-        super().__init__(message)
 
 
 class Failed(ResourceError):

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.session.clock import Clock, Poller
+from pulumi_hosting.client.polling import Poller
+from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.session import Session

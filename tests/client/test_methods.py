@@ -18,7 +18,21 @@ from pulumi_hosting.client.service_base import Service
 from tests.client.support import scripted
 
 # What the client itself has beside the operations.
-OWN = {"service_now", "call", "pages", "items", "close", "base_url", "read_only"}
+OWN = {
+    "service_now", "call", "pages", "items", "request", "poller", "monotonic", "sleep", "close", "base_url",
+    "read_only",
+}  # fmt: skip
+# Methods that are made of the methods of operations.
+SHORTCUTS = {
+    "orders.wait",
+    "servers.start",
+    "servers.stop",
+    "servers.restart",
+    "servers.get_by_name",
+    "domains.get_by_name",
+    "keys.get_by_name",
+    "ssh_keys.get_by_name",
+}
 
 
 def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -32,7 +46,11 @@ def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., A
 
 
 CLIENT, _ = scripted()
-METHODS = dict(methods(CLIENT))
+METHODS = {name: method for name, method in methods(CLIENT) if name not in SHORTCUTS}
+
+
+def test_every_shortcut_is_there() -> None:
+    assert set(dict(methods(CLIENT))) - set(METHODS) == SHORTCUTS
 
 
 def test_every_row_has_its_method_and_every_method_its_row() -> None:

@@ -5,12 +5,13 @@ untrue.
 import threading
 from typing import Any
 
+from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once.server_search import pending_orders
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.clock import Clock, Poller
+from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
 from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pulumi_hosting.api.metadata import Meta
+from pulumi_hosting.api.metadata import Meta, OriginalBody
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Response(BaseModel):
     version.
     """
 
-    # A slot, not a private attribute: those cost a Python call per object, and would make equal answers of
+    # Slots, not private attributes: those cost a Python call per object, and would make equal answers of
     # two calls unequal.
-    __slots__ = ("_meta",)
+    __slots__ = ("_meta", "_original")
 
     model_config = ConfigDict(
         extra="allow",
@@ -61,6 +61,20 @@ class Response(BaseModel):
         answers and on your own objects.
         """
         return getattr(self, "_meta", None)
+
+    @property
+    def raw(self) -> Any:
+        """The JSON that this was read from, as the service sent it: names, texts and unknown fields
+        included. ``None`` inside of other objects, on copies, and on your own objects.
+
+        Secrets in it are ``Secret``, and objects do not print their values. It is parsed when it is first
+        asked for; the items of a list share the text of their page.
+        """
+        original: tuple[OriginalBody, int | None] | None = getattr(self, "_original", None)
+        if original is None:
+            return None
+        body, index = original
+        return body.json() if index is None else body.json()["data"][index]
 
     def __repr_args__(self) -> Any:
         extras = self.model_extra or {}

@@ -29,7 +29,7 @@ class BalanceService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        direction: Given[Literal["credit", "debit"]] = UNSET,
+        direction: Given[Literal["credit", "debit"] | str] = UNSET,
         since: Given[datetime] = UNSET,
         until: Given[datetime] = UNSET,
     ) -> Pages[m.Transaction]:

@@ -68,7 +68,7 @@ class CatalogService(Service):
         tariff_id: int,
         months: Given[Literal[1, 3, 6, 12]] = UNSET,
         hours: Given[int] = UNSET,
-        billing_cycle: Given[Literal["monthly", "hourly"]] = UNSET,
+        billing_cycle: Given[Literal["monthly", "hourly"] | str] = UNSET,
         promo_code: Given[str] = UNSET,
     ) -> m.Quote:
         """What an order would cost now.

@@ -10,7 +10,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, domains
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Pages
-from pulumi_hosting.client.service_base import Service, hidden
+from pulumi_hosting.client.service_base import Service, hidden, named
 
 ROWS = by_id(domains.OPERATIONS)
 
@@ -35,7 +35,7 @@ class DomainsService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        status: Given[Literal["pending", "active", "expired", "transfer_pending", "cancelled"]] = UNSET,
+        status: Given[Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str] = UNSET,
     ) -> Pages[m.Domain]:
         """Domains, newest first.
 
@@ -199,3 +199,10 @@ class DomainsService(Service):
             idempotency_key=idempotency_key,
         )
         return found
+
+    def get_by_name(self, name: str) -> m.Domain | None:
+        """The one that has this name and still exists, ``None`` where there is none. Reads the whole list.
+
+        Raises ``AmbiguousMatch`` for several, ``InvalidResponse`` where one that cannot be read could be it.
+        """
+        return named(self.list(), name, "domain name")

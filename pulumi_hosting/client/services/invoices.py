@@ -19,7 +19,9 @@ class InvoicesService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        status: Given[Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"]] = UNSET,
+        status: Given[
+            Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | str
+        ] = UNSET,
         type: Given[
             Literal[
                 "topup",
@@ -36,6 +38,7 @@ class InvoicesService(Service):
                 "dedicated_purchase",
                 "dedicated_renewal",
             ]
+            | str
         ] = UNSET,
     ) -> Pages[m.Invoice]:
         """Invoices, newest first.

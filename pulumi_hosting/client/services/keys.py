@@ -4,7 +4,7 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import api_keys, by_id
 from pulumi_hosting.client.results import Items
-from pulumi_hosting.client.service_base import Service
+from pulumi_hosting.client.service_base import Service, named
 
 ROWS = by_id(api_keys.OPERATIONS)
 
@@ -47,3 +47,10 @@ class KeysService(Service):
         """
         found: m.ApiKeyRevoked = self._caller.call(ROWS["revoke_api_key"], key_id)
         return found
+
+    def get_by_name(self, name: str) -> m.ApiKey | None:
+        """The one that has this name and still exists, ``None`` where there is none. Reads the whole list.
+
+        Raises ``AmbiguousMatch`` for several, ``InvalidResponse`` where one that cannot be read could be it.
+        """
+        return named(self.list(), name, "API key name")

@@ -5,13 +5,13 @@ from typing import Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
+from pulumi_hosting.client.order_wait import OrderWait
 from pulumi_hosting.client.results import UNSET, Given, Pages
-from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(servers.OPERATIONS)
 
 
-class OrdersService(Service):
+class OrdersService(OrderWait):
     """``client.orders``: Server orders (API document, "Orders")."""
 
     def list(
@@ -19,7 +19,7 @@ class OrdersService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        status: Given[Literal["provisioning"]] = UNSET,
+        status: Given[Literal["provisioning"] | str] = UNSET,
     ) -> Pages[m.Order]:
         """Server orders that are still being created.
 

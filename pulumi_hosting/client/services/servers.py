@@ -10,7 +10,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Items, Pages
-from pulumi_hosting.client.service_base import Caller, Service, hidden
+from pulumi_hosting.client.service_base import Caller, Service, hidden, named
 
 ROWS = by_id(servers.OPERATIONS)
 
@@ -109,7 +109,7 @@ class ServersService(Service):
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
         status: Given[
-            Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+            Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | str
         ] = UNSET,
         ip: Given[str] = UNSET,
     ) -> Pages[m.Server]:
@@ -188,7 +188,7 @@ class ServersService(Service):
         )
         return found
 
-    def get(self, server_id: int, *, include: Given[Literal["live"]] = UNSET) -> m.ServerDetail:
+    def get(self, server_id: int, *, include: Given[Literal["live"] | str] = UNSET) -> m.ServerDetail:
         """One server with its refund quote; include=live adds panel data.
 
         With ``include='live'`` a server without a panel record raises ``ServiceState``.
@@ -357,3 +357,22 @@ class ServersService(Service):
             idempotency_key=idempotency_key,
         )
         return found
+
+    def start(self, server_id: int) -> m.ActionResult:
+        """``power`` with ``action='start'``."""
+        return self.power(server_id, action="start")
+
+    def stop(self, server_id: int) -> m.ActionResult:
+        """``power`` with ``action='stop'``."""
+        return self.power(server_id, action="stop")
+
+    def restart(self, server_id: int) -> m.ActionResult:
+        """``power`` with ``action='restart'``."""
+        return self.power(server_id, action="restart")
+
+    def get_by_name(self, name: str) -> m.Server | None:
+        """The one that has this name and still exists, ``None`` where there is none. Reads the whole list.
+
+        Raises ``AmbiguousMatch`` for several, ``InvalidResponse`` where one that cannot be read could be it.
+        """
+        return named(self.list(), name, "server name")

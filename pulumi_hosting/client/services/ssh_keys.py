@@ -4,7 +4,7 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, ssh_keys
 from pulumi_hosting.client.results import Done, Items
-from pulumi_hosting.client.service_base import Service
+from pulumi_hosting.client.service_base import Service, named
 
 ROWS = by_id(ssh_keys.OPERATIONS)
 
@@ -48,3 +48,10 @@ class SshKeysService(Service):
         """
         found: Done = self._caller.call(ROWS["delete_ssh_key"], key_id)
         return found
+
+    def get_by_name(self, name: str) -> m.SshKey | None:
+        """The one that has this name and still exists, ``None`` where there is none. Reads the whole list.
+
+        Raises ``AmbiguousMatch`` for several, ``InvalidResponse`` where one that cannot be read could be it.
+        """
+        return named(self.list(), name, "SSH key name")

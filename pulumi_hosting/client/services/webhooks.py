@@ -25,7 +25,7 @@ class DeliveriesService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        status: Given[Literal["pending", "delivered", "dead"]] = UNSET,
+        status: Given[Literal["pending", "delivered", "dead"] | str] = UNSET,
         event_type: Given[str] = UNSET,
     ) -> Pages[m.Delivery]:
         """Deliveries of a subscription, newest first.

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 ERRORS = (
+    "AmbiguousMatch",
     "ApiError",
     "BadRequest",
     "CallError",
@@ -25,11 +26,13 @@ ERRORS = (
     "NoCapacity",
     "NotFound",
     "OperationInProgress",
+    "OrderFailed",
     "OsNotAllowed",
     "PayloadTooLarge",
     "RateLimitTimeout",
     "RateLimited",
     "RedirectRefused",
+    "ResourceError",
     "SandboxRefused",
     "ServerBlocked",
     "ServerError",
@@ -41,8 +44,31 @@ ERRORS = (
     "UnsupportedMediaType",
     "UpstreamRejected",
     "ValidationFailed",
+    "WaitTimeout",
     "WebhookRejected",
     "WriteRefused",
+)
+STOPS = (
+    "Failed",
+    "KeyLacksScope",
+    "LimitExceeded",
+    "NoSuchObject",
+    "ResourceConflict",
+    "TakenOver",
+    "Unchangeable",
+    "WrongMode",
+)
+RESULTS = (
+    "UNSET",
+    "Damaged",
+    "Document",
+    "File",
+    "Items",
+    "Pages",
+    "RawResponse",
+    "matching",
+    "readable",
+    "whole",
 )
 KINDS = (
     "server",
@@ -103,8 +129,13 @@ LOOKUPS = (*_LOOKUPS, *(f"{name}_output" for name in _LOOKUPS))
 PACKAGE: Mapping[str, str] = {
     "Client": "pulumi_hosting.client.client",
     "Secret": "pulumi_hosting.api.secrets",
-    **dict.fromkeys(("UNSET", "Damaged", "matching", "readable", "whole"), "pulumi_hosting.client.results"),
+    "Meta": "pulumi_hosting.api.metadata",
+    "models": "pulumi_hosting.api.models",
+    "actions": "pulumi_hosting.actions",
+    "webhooks": "pulumi_hosting.webhooks",
+    **dict.fromkeys(RESULTS, "pulumi_hosting.client.results"),
     **dict.fromkeys(ERRORS, "pulumi_hosting.client.exceptions"),
+    **dict.fromkeys(STOPS, "pulumi_hosting.session.errors"),
     **dict.fromkeys(RESOURCES, "pulumi_hosting.provider.sdk.dynamic_resources"),
     **dict.fromkeys(ARGS, "pulumi_hosting.provider.sdk.args"),
     **dict.fromkeys(LOOKUPS, "pulumi_hosting.provider.sdk.lookups"),

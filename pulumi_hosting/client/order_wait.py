@@ -1,0 +1,69 @@
+"""Waiting for the server of an order (API document, "Orders")."""
+
+from collections.abc import Callable
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.client.exceptions import OrderFailed, WaitTimeout
+from pulumi_hosting.client.service_base import Service
+
+
+class OrderWait(Service):
+    """The part of ``client.orders`` that is more than one call."""
+
+    def wait(
+        self,
+        order: int | m.Order | m.ServerCreated,
+        *,
+        timeout: float = 600.0,
+        poll_interval: float = 10.0,
+        on_wait: Callable[[m.Order], None] | None = None,
+    ) -> m.Server:
+        """The server of an order, as soon as it exists.
+
+            server = client.orders.wait(client.servers.create(tariff_id=1, os="debian-12"))
+
+        The order is read again after 0.5 s, 1 s, 2 s and so on, at most ``poll_interval``; these reads yield
+        to other requests at the rate limit. A wait changes nothing: it may be ended and begun again.
+
+        Scope ``servers:read``. Raises ``OrderFailed`` when the order has failed or was cancelled, and its
+        charge was returned; ``WaitTimeout`` when ``timeout`` is over, or when the invoice of the order is
+        not paid yet; ``NotFound``, and what the calls raise.
+
+        :param order: Number of the invoice, or what ``servers.create`` gave back. A ``ServerCreated`` is
+            there already: nothing is asked.
+        :param timeout: Seconds to wait for the server.
+        :param poll_interval: Seconds between two reads at most.
+        :param on_wait: Called with the order before each pause, to show progress.
+        """
+        if isinstance(order, m.ServerCreated):
+            return order.server
+        invoice_id = order.invoice_id if isinstance(order, m.Order) else order
+        poller = self._caller.poller(timeout, poll_interval)
+        while True:
+            found: m.Order = self._caller.call(BY_ID["get_order"], invoice_id)
+            if found.is_failed:
+                reason = f": {found.failure_reason}" if found.failure_reason else ""
+                raise OrderFailed(
+                    f"order {invoice_id} ended as {found.status}{reason}; its charge was returned to the "
+                    f"balance. Next: order again with another idempotency_key",
+                    invoice_id=invoice_id,
+                    status=found.status,
+                )
+            if found.is_active and found.server_id is not None:
+                server: m.Server = self._caller.call(BY_ID["get_server"], found.server_id)
+                return server
+            if found.awaits_payment:
+                raise WaitTimeout(
+                    f"order {invoice_id} is not paid. Next: client.invoices.pay({invoice_id})",
+                    str(invoice_id),
+                )
+            if poller.over:
+                raise WaitTimeout(
+                    f"order {invoice_id} is {found.status} after {timeout:.0f} s. Next: wait on with "
+                    f"client.orders.wait({invoice_id}), do not order again",
+                    str(invoice_id),
+                )
+            if on_wait is not None:
+                on_wait(found)
+            poller.pause()

@@ -1,0 +1,146 @@
+"""Calls of operations that the table does not have, since they are newer than this version. Pure functions.
+
+A row is made for the call: retried like the others of its method, and redacted like all. Where the table does
+have the operation, its own row decides about retries, cost and keys.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast, get_args
+from urllib.parse import unquote
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from pulumi_hosting.api.metadata import Meta
+from pulumi_hosting.api.operations import MAX_BODY_BYTES, OPERATIONS, Method, Operation
+from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
+from pulumi_hosting.client import responses
+from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
+from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.results import File, RawResponse, file_name
+from pulumi_hosting.client.transport import HttpResponse
+
+_PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
+
+
+def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
+    """The row by which the call is made. Raises ``InvalidInput``."""
+    if method not in get_args(Method):
+        raise InvalidInput({"method": f"must be one of {', '.join(get_args(Method))}"}, "the request")
+    if not isinstance(path, str) or not _PATH.fullmatch(path) or _climbs(path):
+        raise InvalidInput(
+            {"path": "must be a path below the base URL, such as /servers/5, without query or fragment"},
+            "the request",
+        )
+    for known in OPERATIONS:
+        if known.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[0-9]+", known.path), unquote(path)):
+            return replace(known, path=path, query=None, request=None, expensive=known.expensive or expensive)
+    return Operation(
+        id=f"{method} {re.sub('/[0-9]+(?=/|$)', '/{id}', path)}",
+        method=cast(Method, method),
+        path=path,
+        call="request",
+        summary="",
+        responses={200: dict},
+        expensive=expensive,
+        retry="safe" if method == "GET" else "idempotency_key" if keyed else "never",
+    )
+
+
+def _climbs(path: str) -> bool:
+    return any(unquote(segment) in (".", "..") or "/" in unquote(segment) for segment in path.split("/"))
+
+
+def prepare(
+    operation: Operation,
+    query: Mapping[str, Any],
+    body: Any,
+    *,
+    key: str | None,
+    base_url: str,
+    api_key: Secret,
+) -> HttpRequest:
+    """The request to send. Raises ``InvalidInput``, which repeats no value."""
+    found: list[Secret] = []
+    text = {name: _query_value(name, value) for name, value in query.items() if value is not None}
+    payload = None if body is None else _payload(_revealed(body, found))
+    headers = {"Accept": "application/json, application/pdf"}
+    if operation.auth:
+        headers["Authorization"] = f"Bearer {api_key.reveal()}"
+    if key is not None:
+        headers["Idempotency-Key"] = key
+    if payload is not None:
+        headers["Content-Type"] = "application/json"
+    redact = Redactor(found, own_key=api_key)
+    return HttpRequest(
+        operation, base_url + operation.path, operation.path, text, key, headers, payload, redact
+    )
+
+
+def _query_value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int):
+        return str(value)
+    raise InvalidInput({name: "must be a text, a whole number, or true or false"}, "the request")
+
+
+def _revealed(node: Any, found: list[Secret]) -> Any:
+    """The body with its secrets as text. They are collected: those that are ``Secret``, and texts under the
+    names of secrets.
+    """
+    if isinstance(node, Mapping):
+        found += (
+            Secret(value)
+            for name, value in node.items()
+            if isinstance(value, str) and is_secret_name(str(name))
+        )
+        return {name: _revealed(value, found) for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_revealed(item, found) for item in node]
+    if isinstance(node, Secret):
+        found.append(node)
+        return node.reveal()
+    return node
+
+
+def _payload(body: Any) -> bytes:
+    wrong = "must be made of what JSON has: objects, lists, texts, numbers, true, false and None"
+    try:
+        payload = to_json(body)
+    except PydanticSerializationError:
+        payload = b""
+    if len(payload) > MAX_BODY_BYTES:
+        wrong = f"is larger than {MAX_BODY_BYTES // 1024} KB"
+    if not payload or len(payload) > MAX_BODY_BYTES:
+        raise InvalidInput({"body": wrong}, "the request")
+    return payload
+
+
+def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> RawResponse:
+    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else, and the
+    error of a refusal; ``now`` is unix time.
+    """
+    if not 200 <= answer.status < 300:
+        responses.read(request.operation, answer, meta, request.redact, now)
+    if answer.body.startswith(b"%PDF-"):
+        file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
+        file.meta = meta
+        return RawResponse(file, meta)
+    body = request.redact.without_own_key(answer.body)
+    data: Any = None
+    is_json = not responses.has_odd_number(body)
+    if body.strip() and is_json:
+        try:
+            data = shielded(from_json(body, allow_inf_nan=False))
+        except ValueError:  # the parser's error repeats the input: raised below
+            is_json = False
+    if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
+        raise InvalidResponse(
+            f"{meta.operation}: the answer is not JSON of a success",
+            operation=meta.operation,
+            status=meta.status,
+            request_id=meta.request_id,
+        )
+    return RawResponse(data, meta)

@@ -38,6 +38,11 @@ COMMANDS = {
     "plugin": Command(
         "pulumi_hosting.cli.plugin", "plugin", "Install Pulumi's plugin for programs in any language."
     ),
+    "recover": Command(
+        "pulumi_hosting.cli.recover",
+        "recover",
+        "Say what a crashed run left unfinished, and what resolves it.",
+    ),
     "rehearse": Command(
         "pulumi_hosting.cli.rehearse",
         "rehearse",

@@ -1,0 +1,254 @@
+"""What an interrupted run left in a stack's state: what is pending, what of it exists on the account, and the
+command that resolves it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
+from pulumi_hosting.exactly_once.server_search import KEY_MEMORY, ORDER_PREFIX
+from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.session.request import Request
+
+UP, REFRESH, CLEAR = "pulumi up --yes", "pulumi refresh --yes", "pulumi refresh --yes --clear-pending-creates"
+UP_REFRESH = "pulumi up --yes --refresh"
+_ORDER = (UP, UP_REFRESH, REFRESH, CLEAR)
+"""The order in which the commands are run: what was created is found before anything else is read."""
+
+_TAGGED = "carries its ownership tag"
+_NAMED = "has its name"
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """One resource that an interrupted run left unfinished.
+
+    - ``pending``: what the run was doing, such as ``creating`` or ``deleting``.
+    - ``account``: what of it is on the account, in words; ``objects`` are the same for machines.
+    - ``command``: what resolves it. ``edit``: what to change in the program before, where that is needed.
+    """
+
+    kind: str
+    name: str
+    urn: str
+    id: str
+    pending: str
+    command: str
+    account: str = "not checked"
+    edit: str = ""
+    objects: tuple[AccountObject, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def next(self) -> str:
+        """The next step in words."""
+        return f"{self.edit}, then {self.command}" if self.edit else self.command
+
+    def facts(self) -> dict[str, Any]:
+        """The same for machines; nothing of the state's inputs, which may be secret."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "urn": self.urn,
+            "id": self.id or None,
+            "pending": self.pending,
+            "account": self.account,
+            "objects": [
+                {
+                    "kind": found.kind,
+                    "id": found.id,
+                    "name": found.name,
+                    "price_monthly": None if found.price_monthly is None else f"{found.price_monthly:.2f}",
+                    "currency": found.currency,
+                }
+                for found in self.objects
+            ],
+            "edit": self.edit or None,
+            "command": self.command,
+        }
+
+
+def commands(rows: Iterable[Unfinished]) -> list[str]:
+    """The commands of all rows, each once, in the order in which they are to be run."""
+    rank = {base: number for number, base in enumerate(_ORDER)}
+    found = dict.fromkeys(row.command for row in rows)
+    return sorted(found, key=lambda command: rank[command.partition(" --stack ")[0]])
+
+
+def unfinished(export: Mapping[str, Any]) -> list[Unfinished]:
+    """What is unfinished in a stack's export."""
+    deployment = export["deployment"]
+    resources = [row for row in deployment.get("resources") or () if kind_of(row.get("type", ""))]
+    rows = [*_operations(deployment, resources)]
+    known = {(row.urn, row.id) for row in rows}
+    for resource in resources:
+        found = _of_resource(resource)
+        if found is not None and (found.urn, found.id) not in known:
+            rows.append(found)
+    return rows
+
+
+def with_account(
+    rows: Iterable[Unfinished], request: Request, account: AccountObjects, held: Iterable[tuple[str, str]]
+) -> list[Unfinished]:
+    """The same, with what of each is on the account. ``held``: kind and id of what the state has."""
+    return [_checked(row, request, account, frozenset(held)) for row in rows]
+
+
+# --- the state
+
+
+def _operations(
+    deployment: Mapping[str, Any], resources: Iterable[Mapping[str, Any]]
+) -> Iterator[Unfinished]:
+    present = {row["urn"]: row for row in resources if not row.get("delete")}
+    for operation in deployment.get("pending_operations") or ():
+        resource, type = operation["resource"], operation["type"]
+        if kind_of(resource.get("type", "")) is None:
+            continue
+        if type != "creating":
+            yield _row(resource, type, UP if type == "importing" else REFRESH)
+            continue
+        found = present.get(resource["urn"])
+        later = found is not None and found.get("created") != resource.get("created")
+        if resource.get("id") or later:  # a later run found it; the engine keeps the entry
+            yield _row({**resource, "id": ""}, "created since; only the entry is left", CLEAR)
+        else:
+            yield _row({**resource, "id": ""}, "creating", UP)
+
+
+def _of_resource(resource: Mapping[str, Any]) -> Unfinished | None:
+    id = str(resource.get("id") or "")
+    if resource.get("delete"):
+        return _row(resource, "replaced, and still to be deleted", UP)
+    if id.startswith((ORDER_PREFIX, "pending:")):
+        return _row(resource, "ordered, and not delivered when the run ended", UP_REFRESH)
+    if resource.get("pendingReplacement"):
+        return _row(resource, "deleted, and not made again", UP)
+    if resource.get("initErrors"):
+        return _row(resource, "created, and not completely set up", UP)
+    return None
+
+
+def _row(resource: Mapping[str, Any], pending: str, command: str) -> Unfinished:
+    urn = resource["urn"]
+    stack = urn.removeprefix("urn:pulumi:").partition("::")[0]
+    return Unfinished(
+        kind=kind_of(resource["type"]) or "",
+        name=urn.split("::", 3)[-1],
+        urn=urn,
+        id=str(resource.get("id") or ""),
+        pending=pending,
+        command=f"{command} --stack {stack}",
+        state={**(resource.get("inputs") or {}), **(resource.get("outputs") or {})},
+    )
+
+
+# --- the account
+
+
+def _checked(
+    row: Unfinished, request: Request, account: AccountObjects, held: frozenset[tuple[str, str]]
+) -> Unfinished:
+    if row.kind in account.unread:
+        return _with(row, f"not checked: {account.unread[row.kind]}")
+    if row.pending == "creating":
+        return _created(row, request, account, held)
+    if row.id.startswith(ORDER_PREFIX):
+        return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
+    if not row.id:
+        return _with(row, "in the state")
+    found = [item for item in account if item.kind == row.kind and row.id in (item.id, item.name)]
+    return _with(row, _named(found, "is there") if found else f"{_title(row.kind)} {row.id} is gone", found)
+
+
+def _created(
+    row: Unfinished, request: Request, account: AccountObjects, held: frozenset[tuple[str, str]]
+) -> Unfinished:
+    others = [item for item in account if item.kind == row.kind and (item.kind, item.id) not in held]
+    identity = str(row.state.get("__identity") or _identity(row))
+    tagged = [item for item in others if is_tag_of(item.tag, identity)]
+    alike = [item for item in others if not is_tag(item.tag) and _is_alike(row, item)]
+    found = tagged or alike
+    if not found:
+        return _with(row, "nothing of it")
+    old = [item for item in found if _age(item, request) > KEY_MEMORY]
+    if old and row.kind not in (SSH_KEY, PTR):
+        id = old[0].id.rpartition("/")[2]
+        edit = (
+            f'set adopt_id="{id}" on {_title(row.kind)} {row.name} in the program, if it is this resource\'s'
+        )
+        return _with(row, _named(found, f"{_how(row, tagged)}, older than seven days"), found, edit)
+    return _with(row, _named(found, _how(row, tagged)), found)
+
+
+def _how(row: Unfinished, tagged: Iterable[AccountObject]) -> str:
+    if tagged:
+        return _TAGGED
+    return "may be its" if row.kind == SERVER_IP else _NAMED
+
+
+def _is_alike(row: Unfinished, item: AccountObject) -> bool:
+    """Whether an object without a tag may be what the resource was making."""
+    declared, values = row.state, item.state.values()
+    if row.kind == SSH_KEY:
+        with suppress(IndexError, ValueError):  # a key that is no key: nothing was made of it
+            return fingerprint(str(declared.get("publicKey"))) == values.get("fingerprint")
+        return False
+    if row.kind in (SERVER_IP, PTR):
+        is_same = str(declared.get("serverId")) == str(values.get("server_id") or item.id.partition("/")[0])
+        return is_same and (row.kind == SERVER_IP or declared.get("address") in (None, values.get("address")))
+    key = "url" if row.kind == "webhook_subscription" else "name"
+    return bool(declared.get(key)) and declared[key] == values.get(key)
+
+
+def _identity(row: Unfinished) -> str:
+    """The identity of a resource without scope and organization, as its URN tells it."""
+    stack, project, types, name = row.urn.removeprefix("urn:pulumi:").split("::", 3)
+    parents = types.rpartition("$")[0]
+    return f"pulumi:{project}/{stack}/{row.kind}/{f'{parents}/' if parents else ''}{name}"
+
+
+def _age(item: AccountObject, request: Request) -> timedelta:
+    values = item.state.values()
+    made = values.get("created_at") or values.get("registered_at") or values.get("added_at")
+    return request.service_now() - datetime.fromisoformat(made) if made else timedelta(0)
+
+
+def _order(request: Request, number: str) -> str:
+    try:
+        order = request.client.orders.get(int(number))
+    except NotFound:
+        return f"order {number} is unknown"
+    except (HostingError, ValueError) as error:
+        return f"not checked: {error}"
+    server = f", server {order.server_id}" if order.server_id else ""
+    return f"order {number} is {order.status}{server}"
+
+
+def _named(found: Iterable[AccountObject], how: str) -> str:
+    parts = []
+    for item in found:
+        price = f", {item.price_monthly:.2f} {item.currency or ''}".rstrip() if item.price_monthly else ""
+        per = " per month" if price else ""
+        name = f"{item.name}{price}{per}".strip(", ")
+        parts.append(
+            f"{_title(item.kind)} {item.id} ({name}) {how}"
+            if name
+            else f"{_title(item.kind)} {item.id} {how}"
+        )
+    return "; ".join(parts)
+
+
+def _title(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def _with(row: Unfinished, account: str, objects: Iterable[AccountObject] = (), edit: str = "") -> Unfinished:
+    return replace(row, account=account, objects=tuple(objects), edit=edit)

@@ -35,13 +35,13 @@ def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
     return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
 
 
-def bounded(props: Mapping[str, Any], step: str) -> dict[str, Any]:
-    """The properties, with the custom timeout of ``step`` as waiting time unless the program sets one."""
+def waiting_time(props: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """The custom timeout of ``step`` as the property of the waiting time, unless the program sets one."""
     timeouts = props.get(TIMEOUTS)
     own = props.get(WAIT_TIMEOUT) is not None
     if own or not isinstance(timeouts, Mapping) or not timeouts.get(step):
-        return dict(props)
-    return {**props, WAIT_TIMEOUT: timeouts[step]}
+        return {}
+    return {WAIT_TIMEOUT: timeouts[step]}
 
 
 def recorded(outputs: Mapping[str, Any], props: Mapping[str, Any]) -> dict[str, Any]:

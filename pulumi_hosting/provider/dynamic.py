@@ -25,7 +25,7 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.custom_timeouts import bounded, recorded
+from pulumi_hosting.provider.custom_timeouts import recorded, waiting_time
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
@@ -92,7 +92,7 @@ class _Provider(ResourceProvider):
 
         with self._adapter() as adapter:
             try:
-                id, outputs = adapter.create(bounded(props, "create"))
+                id, outputs = adapter.create({**props, **waiting_time(props, "create")})
                 return CreateResult(id, recorded(outputs, props))
             except WaitTimeout as error:  # what an earlier run ordered
                 raise order_still_open(error) from None
@@ -110,7 +110,7 @@ class _Provider(ResourceProvider):
         from pulumi_hosting.provider.failures import fail
 
         with self._adapter() as adapter:
-            found = adapter.read(id_, bounded(props, "read"))
+            found = adapter.read(id_, {**props, **waiting_time(props, "read")})
             if found is None and MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
                 fail(
                     f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. "
@@ -123,11 +123,12 @@ class _Provider(ResourceProvider):
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         with self._adapter() as adapter:
-            return UpdateResult(recorded(adapter.update(_id, _olds, bounded(_news, "update")), _news))
+            outputs = adapter.update(_id, _olds, {**_news, **waiting_time(_news, "update")})
+            return UpdateResult(recorded(outputs, _news))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         with self._adapter() as adapter:
-            adapter.delete(_id, bounded(_props, "delete"))
+            adapter.delete(_id, {**_props, **waiting_time(_props, "delete")})
 
     @contextmanager
     def _adapter(self) -> "Iterator[Adapter]":

@@ -128,7 +128,7 @@ class Declaration:
         warning = None
         if self._is_of_a_server:
             opts, warning = self._with_its_server(resource_name, given, opts)
-        given = self._checked_arguments(resource_name, given)
+        self._check_arguments(resource_name, given)
         self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
@@ -197,8 +197,8 @@ class Declaration:
         """Raise with the resource and the program's line, or report it where a program is only checked."""
         mistakes.refuse(type(self).__name__, resource_name, text, fields)
 
-    def _checked_arguments(self, resource_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those that it takes. Raises where another is given, or one is missing."""
+    def _check_arguments(self, resource_name: str, given: dict[str, Any]) -> None:
+        """Refuse those that it does not take, and say which are missing."""
         inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
         for unknown in mistakes.grouped(sorted(given.keys() - set(self._inputs))):
             self._refuse(
@@ -207,6 +207,8 @@ class Declaration:
                 f"Next: {_correction(unknown, inputs)}",
                 unknown,
             )
+            for name in unknown:
+                del given[name]
         named = {name for name, other in self._named_by.items() if other in given}
         for missing in mistakes.grouped(
             sorted(name for name in self._needed if name not in {*given, *named})
@@ -217,7 +219,6 @@ class Declaration:
                 f"{_quoted('missing argument', missing)}. Next: give {', '.join(wanted)}",
                 missing,
             )
-        return {name: value for name, value in given.items() if name in self._inputs}
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop

@@ -48,6 +48,12 @@ COMMANDS = {
         "rehearse",
         "Run a Pulumi program through its life against a fresh emulator.",
     ),
+    "validate": Command(
+        "pulumi_hosting.cli.validate",
+        "validate",
+        "Name all mistakes of a Pulumi program at once, without an account.",
+        ("pulumi", "emulator"),
+    ),
     "webhook": Command("pulumi_hosting.cli.webhook", "webhook", "Receive webhooks on this machine."),
 }
 

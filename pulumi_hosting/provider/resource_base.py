@@ -112,12 +112,13 @@ class Declaration:
     ) -> None:
         """Make it of ``args`` or of keywords."""
         mistakes.declared(type(self).__name__, resource_name)
+        is_known = True
         if args is not None and inputs:
             self._refuse(resource_name, "give either args or keywords, not both")
         if args is not None and not isinstance(args, self._args):
             wanted = f"args must be {self._args.__name__}, and is {type(args).__name__}"
-            self._refuse(resource_name, f"{wanted}. Next: give keywords, and options as opts=…")
-            args = None
+            self._refuse(resource_name, f"{wanted}. Next: give keywords, and options as opts=…", self._inputs)
+            args, is_known = None, False
         given = {
             name: value
             for name, value in (inputs if args is None else vars(args)).items()
@@ -126,9 +127,10 @@ class Declaration:
         if self._default_name:
             given.setdefault("name", resource_name)
         warning = None
-        if self._is_of_a_server:
+        if self._is_of_a_server and is_known:
             opts, warning = self._with_its_server(resource_name, given, opts)
-        self._check_arguments(resource_name, given)
+        if is_known:
+            self._check_arguments(resource_name, given)
         self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
@@ -200,18 +202,21 @@ class Declaration:
     def _check_arguments(self, resource_name: str, given: dict[str, Any]) -> None:
         """Refuse those that it does not take, and say which are missing."""
         inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
+        meant: set[str] = set()
         for unknown in mistakes.grouped(sorted(given.keys() - set(self._inputs))):
+            like = {name: found for name in unknown if (found := _valid_name(name, inputs))}
+            meant.update(like.values())
             self._refuse(
                 resource_name,
                 f"{_quoted('unknown argument', unknown)}. Valid arguments: {', '.join(inputs)}. "
-                f"Next: {_correction(unknown, inputs)}",
-                unknown,
+                f"Next: {_correction(unknown, like)}",
+                [*unknown, *like.values()],
             )
             for name in unknown:
                 del given[name]
         named = {name for name, other in self._named_by.items() if other in given}
         for missing in mistakes.grouped(
-            sorted(name for name in self._needed if name not in {*given, *named})
+            sorted(name for name in self._needed if name not in {*given, *named, *meant})
         ):
             wanted = [" or ".join(filter(None, (name, self._named_by.get(name)))) for name in missing]
             self._refuse(
@@ -240,12 +245,13 @@ class Dynamic(Declaration, Resource):
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=token(class_of(self._kind)))],
         )
+        timeouts = self._timeouts(resource_name, opts)
         if mocked():  # a unit test sees the program's own inputs, and no others
             return partial(pulumi.CustomResource.__init__, self, dynamic_token(self._kind)), ours, {}
         beside = {
             IDENTITY: _identity(self._kind, resource_name, opts),
             **_organization(),
-            **self._timeouts(resource_name, opts),
+            **timeouts,
         }
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
@@ -303,6 +309,7 @@ class Provider(pulumi.ProviderResource):
         rate_limit_timeout: pulumi.Input[float] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        mistakes.declared("Provider", resource_name)
         props: dict[str, Any] = {
             "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
             "baseUrl": base_url,
@@ -357,13 +364,15 @@ def _quoted(what: str, names: Iterable[str]) -> str:
     return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
 
 
-def _correction(unknown: Iterable[str], inputs: Iterable[str]) -> str:
+def _valid_name(name: str, valid: Iterable[str]) -> str | None:
+    """The valid argument that a wrong one is like."""
+    return next(iter(get_close_matches(name, [*valid], 1)), None)
+
+
+def _correction(unknown: Iterable[str], like: Mapping[str, str]) -> str:
     """``write notes in place of note`` for every argument that is like a valid one."""
-    valid = list(inputs)
     return ", ".join(
-        f"write {like[0]} in place of {name}"
-        if (like := get_close_matches(name, valid, 1))
-        else f"remove {name}"
+        f"write {like[name]} in place of {name}" if name in like else f"remove {name}"
         for name in sorted(unknown)
     )
 

@@ -1,0 +1,105 @@
+"""All mistakes of a Pulumi program at once, without an account: it runs once, in a process of its own.
+
+Nothing is asked of Pulumi's engine, of a provider or of the service: every declaration is checked as a
+preview checks it before it asks the account, and the program goes on (``checked_program``).
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.offline.errors import OfflineError
+from pulumi_hosting.offline.storage.project import Project, StackConfig, find_python, load_project
+from pulumi_hosting.provider.stack_settings import SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """``resource``: its class, such as ``Server``, and its ``name``; empty where the program itself ended."""
+
+    file: str
+    line: int
+    resource: str
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        subject = f"{self.resource}({self.name!r}): " if self.resource else ""
+        return f"{self.file}:{self.line}: {subject}{self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """``resources``: how many declarations were checked; ``mistakes`` in the order of the program."""
+
+    resources: int
+    mistakes: tuple[Mistake, ...]
+
+    def facts(self) -> dict[str, Any]:
+        return {"resources": self.resources, "mistakes": [asdict(mistake) for mistake in self.mistakes]}
+
+
+def validate(directory: Path, config: Mapping[str, str], stack: str | None = None) -> Validation:
+    """Run the program once and check what it declares.
+
+    ``config``: values of the stack's configuration, by key; they come before those of Pulumi.yaml and of the
+    stack's settings file, whose secrets are not read. Raises ``ValueError`` where there is no project or no
+    Python for it, ``RuntimeError`` where the program ends its process.
+    """
+    try:
+        project = load_project(directory)
+        python = find_python(project, os.environ)
+        values, secret = _configuration(project, config, stack)
+    except OfflineError as error:
+        raise ValueError(str(error)) from None
+    order = {
+        "program": str(project.program),
+        "directory": str(project.directory),
+        "project": project.name,
+        "stack": stack or "validate",
+        "config": values,
+        "secrets": secret,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "found.json"
+        command = [python, "-P", "-m", "pulumi_hosting.reports.checked_program", str(answer)]
+        run = subprocess.run(
+            command,
+            input=json.dumps(order),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=project.directory,
+            env=_without_account(os.environ),
+        )
+        if not answer.exists():
+            lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
+            raise RuntimeError(f"the program could not be checked: {lines[-1]}")
+        found = json.loads(answer.read_text(encoding="utf-8"))
+    return Validation(found["resources"], tuple(Mistake(**mistake) for mistake in found["mistakes"]))
+
+
+def _configuration(
+    project: Project, config: Mapping[str, str], stack: str | None
+) -> tuple[dict[str, str], list[str]]:
+    """The values and the keys of secrets. A secret of the settings file has a text that stands in for it."""
+    settings = StackConfig(Path(), project, {}) if stack is None else StackConfig.load(project, stack)
+    hidden = {
+        key: value for key, value in (settings.data.get("config") or {}).items() if isinstance(value, dict)
+    }
+    for key in hidden:
+        settings.data["config"][key] = "a secret of the stack"
+    values = {key: str(value) for key, value in settings.values(None).items()}
+    values |= {settings.key(key): value for key, value in config.items()}
+    return values, [key for key in hidden if key in values]
+
+
+def _without_account(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without key and address: nothing that a program does can reach the account."""
+    account = {SETTINGS["apiKey"], SETTINGS["baseUrl"]}
+    return {name: value for name, value in environ.items() if name not in account}

@@ -1,0 +1,210 @@
+"""``pulumi-hosting validate``: every mistake of a program in one run, without an account."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulumi_hosting.cli import main
+from tests.support.programs import PUBLIC_KEY
+
+HEAD = """\
+from decimal import Decimal
+import pulumi
+import pulumi_hosting as hosting
+from pulumi_hosting import native
+KEY = "{key}"
+"""
+
+# Each line has the mistakes that are named beside it, as parts of what is printed.
+WRONG: list[tuple[str, list[str]]] = [
+    (
+        'web = hosting.Server("web", tarif_id=1, os="debian-12", months=2, power="runing")',
+        [
+            "Server('web'): unknown argument 'tarif_id'. Valid arguments: adopt_id, ",
+            "Server('web'): months: must be one of 1, 3, 6, 12, and is 2. Next: correct months",
+            "Server('web'): power: must be 'running' or 'stopped', and is 'runing' (did you mean running?).",
+        ],
+    ),
+    (
+        'hosting.Server("db", tariff_id=1, months=3, hours=5, password=pulumi.Output.secret("cAnary"))',
+        [
+            "Server('db'): missing argument 'os'. Next: give os",
+            "Server('db'): password: must be 8 to 64 characters",
+            "Server('db'): hours: give either months or hours, not both",
+        ],
+    ),
+    (
+        'hosting.Server("args", pulumi.ResourceOptions(protect=True))',
+        ["Server('args'): args must be ServerArgs, and is ResourceOptions. Next: give keywords"],
+    ),
+    (
+        'hosting.ServerIp("mail", server="web")',
+        ["ServerIp('mail'): server must be a Server, and this is a str. Next: give server_id"],
+    ),
+    ('hosting.ServerIp("late")', ["ServerIp('late'): missing argument 'server', or 'server_id'"]),
+    (
+        'hosting.Ptr("mail", server=web, address=web.ip, domain="mail example.com")',
+        ["Ptr('mail'): domain: must be a host name of at least two labels"],
+    ),
+    (
+        'hosting.Domain("shop", name="example.com", years=11, nameservers=["ns1.example.net"])',
+        [
+            "Domain('shop'): years: must be 1 to 10, and is 11. Next: correct years",
+            "Domain('shop'): nameservers: must have at least 2 items, not 1",
+        ],
+    ),
+    (
+        'native.WebhookSubscription("news", url="http://hooks.example.com", events=["*"])',
+        ["WebhookSubscription('news'): url: must be an https:// URL, and begins with http://"],
+    ),
+    (
+        'native.Server("two", tariff_id=1, os="debian-12", rebuild="replaced", wait_timeout=0)',
+        [
+            "Server('two'): rebuild: must be 'replace', 'reinstall' or 'forbid', and is 'replaced' (did",
+            "Server('two'): wait_timeout: must be seconds: more than 0 and at most 86400",
+        ],
+    ),
+    ('native.SshKey("deploy", name="a", public_key=KEY)', []),
+    (
+        'native.SshKey("deploy", name="b", public_key=KEY)',
+        ["SshKey('deploy'): a resource of this name is declared at __main__.py:15 already. Next: give it"],
+    ),
+    (
+        'native.Provider("second", mode="alive")',
+        ["Provider('second'): mode: must be live or test. Next: correct mode"],
+    ),
+    (
+        'slow = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="soon"))',
+        [],
+    ),
+    (
+        'hosting.SshKey("slow", hosting.SshKeyArgs(public_key=KEY), slow)',
+        ["SshKey('slow'): custom_timeouts: 'soon' is no duration. Next: write it like 90s, 10m or 1h30m"],
+    ),
+]
+
+RIGHT = """\
+tariffs = [tariff for tariff in hosting.get_tariffs() if tariff.in_stock]
+cheapest = min(tariffs, key=lambda tariff: Decimal(tariff.price_monthly))
+name = pulumi.Config().require("name")
+web = hosting.Server("web", tariff_id=cheapest.id, os="debian-12", name=name)
+old = hosting.Server.get("old", "20003")
+pulumi.export("old", hosting.get_server("20003").status)
+mail = native.ServerIp("mail", server_id=web.id)
+domain = mail.address.apply(lambda ip: f"{ip}.example.com")
+hosting.Ptr("mail", server=web, address=mail.address, domain=domain)
+part = pulumi.ResourceOptions(parent=pulumi.ComponentResource("shop:index:Part", "part"))
+hosting.Domain("shop", name="example.com", opts=part)
+pulumi.export("balance", hosting.get_balance_output().balance)
+"""
+
+
+def project(folder: Path, text: str) -> Path:
+    (folder / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    (folder / "__main__.py").write_text(HEAD.format(key=PUBLIC_KEY) + text)
+    return folder
+
+
+def validated(folder: Path, *options: str) -> Result:
+    """Validate it. A key in the environment is not used: nothing listens at the address."""
+    environ = {"HOSTING_API_KEY": "vk_live_cAnary", "HOSTING_BASE_URL": "http://127.0.0.1:1/v1"}
+    return CliRunner().invoke(main, ["validate", str(folder), *options], env=environ)
+
+
+def test_eighteen_mistakes_are_eighteen_lines(tmp_path: Path) -> None:
+    answer = validated(project(tmp_path, "\n".join(line for line, _ in WRONG)))
+    assert answer.exit_code == 7, answer.output
+    expected = [
+        f"__main__.py:{number}: {text}"
+        for number, (_, texts) in enumerate(WRONG, HEAD.count("\n") + 1)
+        for text in texts
+    ]
+    lines = answer.stdout.splitlines()
+    assert len(lines) == len(expected) == 18
+    for line, wanted in zip(lines, expected, strict=True):
+        assert line.startswith(wanted)
+    assert all("Next: " in line for line in lines)
+    assert "cAnary" not in answer.output
+
+
+def test_a_right_program_has_none_and_needs_no_account(tmp_path: Path) -> None:
+    answer = validated(project(tmp_path, RIGHT), "--config", "name=web")
+    assert (answer.exit_code, answer.stdout) == (0, "4 resources checked, no mistakes.\n"), answer.output
+
+
+def test_a_stacks_settings_file_is_read_and_its_secrets_are_not(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(
+        "encryptionsalt: v1:x\nconfig:\n  shop:name: we b\n  shop:password: {secure: v1:abc}\n"
+    )
+    text = 'config = pulumi.Config()\nconfig.require_secret("password")\n'
+    text += 'hosting.Server("web", tariff_id=1, os="debian-12", name=config.require("name"))\n'
+    answer = validated(project(tmp_path, text), "--stack", "dev", "--json")
+    assert answer.exit_code == 7, answer.output
+    found: dict[str, Any] = json.loads(answer.stdout)
+    (mistake,) = found["mistakes"]
+    assert found["resources"] == 1
+    assert (mistake["file"], mistake["line"]) == ("__main__.py", HEAD.count("\n") + 3)
+    assert (mistake["resource"], mistake["name"]) == ("Server", "web")
+    assert mistake["message"].startswith("name: ")
+
+
+@pytest.mark.parametrize("example", ["dynamic", "native"])
+def test_the_examples_have_no_mistake(example: str) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "python" / example
+    given = {"domain": "example.com", "tariff": "1", "publicKey": PUBLIC_KEY}
+    answer = validated(folder, *(part for key, value in given.items() for part in ("-c", f"{key}={value}")))
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout.endswith(" resources checked, no mistakes.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            'pulumi.Config().require("size")',
+            "Missing required configuration variable 'shop:size'. Next: give it with ",
+        ),
+        ('{}["x"]', "KeyError: 'x'"),
+        ('print("noise")\nraise SystemExit("stop")', "SystemExit: stop"),
+    ],
+)
+def test_where_a_program_ends_is_told_beside_what_is_wrong_before(
+    tmp_path: Path, line: str, told: str
+) -> None:
+    text = f'hosting.SshKey("a", public_key="x")\ndef part():\n    pass\n{line}\n'
+    answer = validated(project(tmp_path, text))
+    first, last = answer.stdout.splitlines()
+    assert answer.exit_code == 7
+    assert "SshKey('a'): public_key: " in first
+    number = HEAD.count("\n") + text.count("\n")
+    assert last.startswith(
+        f"__main__.py:{number}: the program ends here, and what follows was not checked: {told}"
+    )
+
+
+def test_a_mistake_is_found_in_the_file_that_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "network.py").write_text(
+        "import pulumi_hosting as hosting\n\n\ndef make(server):\n"
+        "    hosting.Ptr('a', server=server, domain=' ')\n"
+    )
+    text = 'import network\nnetwork.make(hosting.Server("web", tariff="VDS-1", os="debian-12"))\n'
+    answer = validated(project(tmp_path, text))
+    assert answer.stdout.startswith("network.py:5: Ptr('a'): domain: ")
+    assert answer.stdout.count("\n") == 1
+
+
+def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
+    assert validated(tmp_path).exit_code == 2
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: yaml\n")
+    answer = validated(tmp_path)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert "Python programs only" in answer.stderr
+
+
+def test_a_program_that_ends_its_process_could_not_be_checked(tmp_path: Path) -> None:
+    answer = validated(project(tmp_path, "import os\nos._exit(3)\n"))
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    assert answer.stderr == "error: the program could not be checked: exit code 3\n"

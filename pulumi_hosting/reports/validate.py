@@ -1,7 +1,7 @@
 """All mistakes of a Pulumi program at once, without an account: it runs once, in a process of its own.
 
 Nothing is asked of Pulumi's engine, of a provider or of the service: every declaration is checked as a
-preview checks it before it asks the account, and the program goes on (``checked_program``).
+preview checks it before it asks the account, and the program goes on.
 """
 
 import json
@@ -15,22 +15,8 @@ from typing import Any
 
 from pulumi_hosting.offline.errors import OfflineError
 from pulumi_hosting.offline.storage.project import Project, StackConfig, find_python, load_project
+from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.stack_settings import SETTINGS
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """``resource``: its class, such as ``Server``, and its ``name``; empty where the program itself ended."""
-
-    file: str
-    line: int
-    resource: str
-    name: str
-    message: str
-
-    def __str__(self) -> str:
-        subject = f"{self.resource}({self.name!r}): " if self.resource else ""
-        return f"{self.file}:{self.line}: {subject}{self.message}"
 
 
 @dataclass(frozen=True, slots=True)

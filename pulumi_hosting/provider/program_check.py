@@ -1,0 +1,192 @@
+"""Runs a Pulumi program once and checks every resource of ours that it declares, as a preview does before it
+asks the account. Mocks stand in for the engine: outputs are unknown, and nothing is sent.
+"""
+
+import re
+import runpy
+import sys
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks
+
+from pulumi_hosting.client.call_errors import with_next_step
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
+from pulumi_hosting.provider.declaration_mistakes import Place, watched
+from pulumi_hosting.provider.mistake import Mistake
+from pulumi_hosting.provider.names import NAME, WAIT_TIMEOUT, class_of, dynamic_token, token
+from pulumi_hosting.provider.plugin.marshal import unmarshal
+from pulumi_hosting.provider.resource_shape import inputs_of
+from pulumi_hosting.provider.stack_settings import failures_of
+from pulumi_hosting.resources import RESOURCES
+
+_KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), dynamic_token(kind))}
+_PROVIDER = f"pulumi:providers:{NAME}"
+_VALIDATOR = re.compile(r"^(\[[\d.]+\] )?(?:Input|String|List|Value|Dictionary|Set) should ")
+
+
+Lookups = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+"""Answers a lookup by its token and its arguments, both as on Pulumi's wire."""
+
+
+class Findings:
+    """What was declared and what is wrong with it: the watcher of the program's declarations."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, Mistake]] = []
+        self._declared: list[tuple[str, str, Place]] = []
+        self._reported: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._checked: Counter[tuple[str, str]] = Counter()
+        self._urns: dict[tuple[str, str, str], Place] = {}
+
+    @property
+    def resources(self) -> int:
+        return len(self._declared)
+
+    def declared(self, type: str, name: str, place: Place) -> None:
+        self._declared.append((type, name, place))
+
+    def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:
+        self._reported[type, name].update(fields)
+        self._add(len(self._declared), Mistake(place.file, place.line, type, name, text))
+
+    def registered(self, type: str, request: Any) -> None:
+        """Check a resource as it was registered. Registrations come some time after their declarations."""
+        name, values = request.name, unmarshal(request.object).values
+        number, place = self._declaration(type, name)
+        if first := self._urns.get((request.parent, request.type, name)):
+            text = f"a resource of this name is declared at {first} already. Next: give it another name"
+            self._add(number, Mistake(place.file, place.line, type, name, text))
+        self._urns.setdefault((request.parent, request.type, name), place)
+        for field, reason in self._failures(request.type, values).items():
+            if field in self._reported[type, name]:
+                continue
+            text = with_next_step(f"{field}: {reason}" if field else reason, [field])
+            self._add(number, Mistake(place.file, place.line, type, name, text))
+
+    def ended(self, error: BaseException, directory: Path) -> None:
+        """The program raised, so what follows was not run."""
+        place = _place_of(error, directory)
+        what = " ".join(str(error).split())
+        # the SDK's text goes on with a command for a stack that is not there
+        what, missing, _ = what.partition(" please set a value")
+        said = what if isinstance(error, pulumi.RunError) else f"{type(error).__name__}: {what}".rstrip(": ")
+        next_step = ". Next: give it with --config KEY=VALUE or --stack" if missing else ""
+        text = f"the program ends here, and what follows was not checked: {said}{next_step}"
+        self._add(len(self._declared) + 1, Mistake(place.file, place.line, "", "", text))
+
+    def mistakes(self) -> list[Mistake]:
+        """In the order of the program's declarations."""
+        return [mistake for _, mistake in sorted(self.found, key=lambda item: item[0])]
+
+    def _add(self, number: int, mistake: Mistake) -> None:
+        self.found.append((number, mistake))
+
+    def _declaration(self, type: str, name: str) -> tuple[int, Place]:
+        """The number and the place of the declaration; of several with one name, the next one in turn."""
+        same = [
+            (number, place)
+            for number, (declared, called, place) in enumerate(self._declared, 1)
+            if (declared, called) == (type, name)
+        ]
+        self._checked[type, name] += 1
+        return same[min(self._checked[type, name], len(same)) - 1] if same else (0, Place("?", 0))
+
+    def _failures(self, type: str, values: Mapping[str, Any]) -> dict[str, str]:
+        """Field → reason, all of them: what is wrong in one field keeps no other from being checked."""
+        if type == _PROVIDER:
+            return {snake(name): reason for name, reason in failures_of(values).items()}
+        resource = RESOURCES[_KINDS[type]]
+        raw, unknown = from_pulumi(values)
+        failures: dict[str, str] = {}
+        while True:
+            wrong = resource.Inputs.model_fields.keys() & failures
+            rest = {name: value for name, value in raw.items() if name not in failures}
+            found = check(resource, rest, {*unknown, *wrong}).failures
+            if not found.keys() - failures:
+                break
+            failures.update(found)
+        if not is_wait_timeout(values.get(WAIT_TIMEOUT)):
+            failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+        choices = {field.name: field.type.choices for field in inputs_of(resource)}
+        return {name: _worded(why, raw.get(name), choices.get(name, ())) for name, why in failures.items()}
+
+
+def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
+    """The reason in words of ours; where few texts are allowed, what was given and which is like it."""
+    reason = _VALIDATOR.sub(lambda found: f"{found[1] or ''}must ", reason).replace(" after validation", "")
+    if not choices or not isinstance(given, str):
+        return reason
+    like = get_close_matches(given, [choice for choice in choices if isinstance(choice, str)], 1)
+    return f"{reason}, and is {given!r}" + (f" (did you mean {like[0]}?)" if like else "")
+
+
+def _place_of(error: BaseException, directory: Path) -> Place:
+    """The innermost line of the program itself that an error passed."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(directory) and "site-packages" not in frame.filename
+    ]
+    if not frames:
+        return Place(directory.name, 0)
+    return Place(str(Path(frames[-1].filename).relative_to(directory)), frames[-1].lineno or 0)
+
+
+class _Mocks(mocks.Mocks):
+    """Every output of a resource is unknown, as in a preview."""
+
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        return args.resource_id or "", args.inputs
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        return self._lookups(args.token, args.args) if args.token.startswith(f"{NAME}:") else {}
+
+
+class _Monitor(mocks.MockMonitor):
+    """Hands every registration of ours to ``findings``, with what is unknown in it."""
+
+    def __init__(self, findings: Findings, lookups: Lookups) -> None:
+        super().__init__(_Mocks(lookups))
+        self._findings = findings
+
+    def RegisterResource(self, request: Any) -> Any:
+        kind = _KINDS.get(request.type)
+        if kind is not None or request.type == _PROVIDER:
+            self._findings.registered(class_of(kind) if kind else "Provider", request)
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
+
+
+def run(order: Mapping[str, Any], lookups: Lookups) -> Findings:
+    """Run the program of ``order`` in this process and check what it declares.
+
+    ``order``: ``program``, ``directory``, ``project``, ``stack``, ``config`` and the keys of its ``secrets``.
+    """
+    findings = Findings()
+    directory = Path(order["directory"])
+    sys.path.insert(0, str(directory))
+    sys.argv = [order["program"]]
+    sys.dont_write_bytecode = True
+    pulumi.runtime.set_all_config(order["config"], order["secrets"])
+    monitor = _Monitor(findings, lookups)
+    mocks.set_mocks(monitor.mocks, order["project"], order["stack"], preview=True, monitor=monitor)
+    with watched(findings):
+        try:
+            mocks.test(lambda: _play(order["program"]))()  # type: ignore[no-untyped-call]  # the SDK's has no types
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the program raises is its mistake
+            if not (isinstance(error, SystemExit) and error.code in (None, 0)):
+                findings.ended(error, directory)
+    return findings
+
+
+def _play(program: str) -> None:
+    runpy.run_path(program, run_name="__main__")

@@ -1,6 +1,7 @@
 """No API key, password or private key is in the most verbose output of a run, nor in any file that it
 leaves."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,9 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
             "ignore_errors": True,
         },
         arguments=("-vvvv", "--diff"),
-        environ=variables,
+        environ={**variables, "HOSTING_LOG": "debug"},
     )
+    assert "] POST /servers: 201 (" in played.output  # the debug log is searched too
     assert [line["outcome"] for line in played.lines] == [
         "ok",
         "failed",
@@ -92,7 +94,11 @@ def test_ansible_debug_shows_no_secret(ansible: Ansible) -> None:
     """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the
     environment is not among them."""
     away = {"vars": {"ansible_connection": "elsewhere"}}  # a real module
-    environ = {"ANSIBLE_DEBUG": "1", "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection")}
+    environ = {
+        "ANSIBLE_DEBUG": "1",
+        "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection"),
+        "HOSTING_LOG": "debug",
+    }
     played = ansible.play(
         refused("missing", id="4711", notes="?"),
         {**refused("missing elsewhere", id="4711", notes="?"), **away},
@@ -100,6 +106,10 @@ def test_ansible_debug_shows_no_secret(ansible: Ansible) -> None:
         environ=environ,
     )
     assert "done with _execute_module" in played.output
+    assert (
+        len(re.findall(r"^\S+ pulumi-hosting\[\d+\] GET /servers/4711: 404 ", played.output, re.MULTILINE))
+        == 2
+    )
     assert_unseen(ansible, played, {"API key": ansible.emulator.live_key})
 
 

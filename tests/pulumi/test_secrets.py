@@ -129,6 +129,7 @@ def shop(public: str) -> dict[str, tuple[str, dict[str, Any]]]:
 def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
     public, private = key_pair()
     stack = program.stack
+    stack.environ["HOSTING_LOG"] = "debug"
     runs: list[Run] = []
 
     def done(run: Run, exit_code: int = 0) -> Run:
@@ -181,6 +182,7 @@ def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
     else:
         done(stack.destroy(*LOUD))
     assert program.living == []
+    assert any("] POST /servers: 201 (" in run.output for run in runs)
     assert hits(stack.environ["HOSTING_API_KEY"], tmp_path, *runs) == []
     inner = "".join(private.splitlines()[1:-1])
     for secret in (

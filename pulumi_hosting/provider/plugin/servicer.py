@@ -20,6 +20,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED
 from pulumi_hosting.provider.failures import check_failure, fail
@@ -290,6 +291,7 @@ def main() -> None:
         signal.signal(number, lambda *_: ended.put(None))
     plugin = Plugin()
     plugin.engine.connect(engine_address(sys.argv[1:]))
+    debug_log.show_with(lambda line: plugin.engine.info("", line))  # standard error of plugins is hidden
     server, port = serve(plugin)
     print(port, flush=True)  # the one line the engine reads
     sys.stdout = sys.stderr

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
@@ -21,9 +23,10 @@ CONTROLLER = "_hosting"
 """The argument in which the controller hands over what the run knows, and the part of the result that returns
 what is new.
 
-- To the module: ``RunMemory.for_module``, and ``booked`` for a task that goes on alone.
+- To the module: ``RunMemory.for_module``, ``booked`` for a task that goes on alone, and ``log``, the
+  controller's ``HOSTING_LOG``.
 - To the controller: ``charge_name``, ``booking`` (identity, amount, currency), ``stopped``, ``planned`` (new
-  changes).
+  changes), ``log`` (lines of the debug log).
 """
 
 
@@ -41,6 +44,7 @@ class ModuleProcess(AnsibleModule):
         memory = RunMemory.of_controller(known, check_mode=self.check_mode)
         self.task = Task(self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal)
         self._known_changes = len(known.get("planned") or ())
+        self._log_lines = _debug_log(known.get("log"))
 
     def _load_params(self) -> None:
         super()._load_params()
@@ -73,8 +77,22 @@ class ModuleProcess(AnsibleModule):
                 "booking": booking,
                 "stopped": task.memory.stopped,
                 "planned": task.memory.effects[self._known_changes :],
+                "log": self._log_lines,
             }
         if "failure" in result:
             self.fail_json(**result)
         self.exit_json(**result)
         raise SystemExit
+
+
+def _debug_log(level: str | None) -> list[str]:
+    """The list that the lines of ``HOSTING_LOG`` will be in: Ansible does not show a module's standard
+    error."""
+    lines: list[str] = []
+    if level:
+        os.environ["HOSTING_LOG"] = level
+        with suppress(ImportError):  # reported by the task itself
+            from pulumi_hosting.client import debug_log
+
+            debug_log.show_with(lines.append)
+    return lines

@@ -95,6 +95,7 @@ class ControllerAction(ActionBase):
         ).MODULE
         if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
             return self._run_module({}, task_vars)
+        self._show_debug_log()
         # made by Ansible for this run, and removed with it
         files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))
         task = self._task_of(module, files, task_vars)
@@ -115,6 +116,12 @@ class ControllerAction(ActionBase):
         )
 
     # --- in the controller
+
+    def _show_debug_log(self) -> None:
+        """The lines of ``HOSTING_LOG=debug``: Ansible's worker processes have no standard error."""
+        from pulumi_hosting.client import debug_log
+
+        debug_log.show_with(lambda line: self._display.display(line, stderr=True))
 
     def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Any) -> Task:
         """The task's arguments, validated as a module's process validates them."""
@@ -234,13 +241,16 @@ class ControllerAction(ActionBase):
     def _run_module(self, handed: Mapping[str, Any], task_vars: Any) -> dict[str, Any]:
         arguments = dict(self._task.args)
         if "known" in handed:
-            arguments[CONTROLLER] = handed["known"]
+            log = os.environ.get("HOSTING_LOG")
+            arguments[CONTROLLER] = {**handed["known"], **({"log": log} if log else {})}
         if "max_charge" in handed:
             arguments["max_charge"] = handed["max_charge"]
         wrap_async = self._task.async_val
         result: dict[str, Any] = self._execute_module(
             module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
         )
+        for line in (result.get(CONTROLLER) or {}).get("log") or ():
+            self._display.display(line, stderr=True)
         if wrap_async or result.get("changed") or result.get("failed"):
             RunFiles(Path(constants.DEFAULT_LOCAL_TMP)).forget_snapshots()
         return result

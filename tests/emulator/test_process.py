@@ -54,7 +54,7 @@ def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
     with start("--seed", "3", python=PYTHON) as process:
         assert process.stdout is not None
         line = json.loads(process.stdout.readline())
-        assert list(line) == ["base_url", "control_url", "live_key", "test_key", "pid"]
+        assert list(line) == ["base_url", "control_url", "console_url", "live_key", "test_key", "pid"]
         assert (line["pid"], line["base_url"].endswith("/v1"), line["control_url"].endswith("/_control")) == (
             process.pid,
             True,

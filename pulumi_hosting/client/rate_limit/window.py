@@ -17,6 +17,7 @@ AGE_SECONDS = 2 * WINDOW_SECONDS
 LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
 LONE_SECONDS = 0.5  # after that long without any other request, the slot is the only waiter's
 PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
+LAST_PROBE_SECONDS = 5.0  # the same where other machines send the last requests of a window too
 GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
 SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
 
@@ -125,9 +126,12 @@ class Window:
         if self.reset is not None and self.free(ticket, now, service_now) < 1:
             return False
         # What was sent before the window began tells nothing about it.
-        since = now - PROBE_SECONDS if self.confirmed else max(self.rolled, now - PROBE_SECONDS)
-        young = sum(1 for other in self.sent if (other.granted or 0.0) >= since)
-        return young < (self.at_once if self.confirmed else 1)
+        at_once = self.at_once if self.confirmed else 1
+        others_take_the_rest = self.confirmed and at_once == 1 and bool(self.foreign + self.last_foreign)
+        since = now - (LAST_PROBE_SECONDS if others_take_the_rest else PROBE_SECONDS)
+        if not self.confirmed:
+            since = max(self.rolled, since)
+        return sum(1 for other in self.sent if (other.granted or 0.0) >= since) < at_once
 
     def free(self, ticket: Ticket, now: float, service_now: float) -> int:
         """How many more requests the service will accept, as far as is known, without what is kept."""

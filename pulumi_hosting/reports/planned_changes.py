@@ -26,11 +26,13 @@ _ACTIONS = {
 }
 """Operation of an engine → action. What is only read, or leaves the state alone, is no change."""
 
+# The severity, which Pulumi's CLI puts in front; the name, which a dynamic resource does.
+_FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
 _PRICE = re.compile(
-    r"(?:(?P<name>\S+): )?(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
+    _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
-_TAKEOVER = re.compile(r"(?:(?P<name>\S+): )?takes over (?P<what>.*)")
-_PRICE_LATER = re.compile(r"(?:(?P<name>\S+): )?price of [^:]*: (?P<what>not known before .*)")
+_TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
+_PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before .*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Unfinished:
 
     - ``pending``: what the run was doing, such as ``creating`` or ``deleting``.
     - ``account``: what of it is on the account, in words; ``objects`` are the same for machines.
+    - ``in_empty_stack``: nothing else is in the state, as after a destroy.
     - ``command``: what resolves it. ``edit``: what to change in the program before, where that is needed.
     """
 
@@ -44,6 +45,7 @@ class Unfinished:
     edit: str = ""
     objects: tuple[AccountObject, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
+    in_empty_stack: bool = False
 
     @property
     def next(self) -> str:
@@ -120,7 +122,8 @@ def _operations(
         if resource.get("id") or later:  # a later run found it; the engine keeps the entry
             yield _row({**resource, "id": ""}, "created since; only the entry is left", CLEAR)
         else:
-            yield _row({**resource, "id": ""}, "creating", UP)
+            row = _row({**resource, "id": ""}, "creating", UP)
+            yield replace(row, in_empty_stack=not deployment.get("resources"))
 
 
 def _of_resource(resource: Mapping[str, Any]) -> Unfinished | None:
@@ -177,7 +180,8 @@ def _created(
     alike = [item for item in others if not is_tag(item.tag) and _is_alike(row, item)]
     found = tagged or alike
     if not found:
-        return _with(row, "nothing of it")
+        command = row.command.replace(UP, CLEAR, 1) if row.in_empty_stack else row.command
+        return replace(_with(row, "nothing of it"), command=command)
     old = [item for item in found if _age(item, request) > KEY_MEMORY]
     if old and row.kind not in (SSH_KEY, PTR):
         id = old[0].id.rpartition("/")[2]

@@ -161,6 +161,25 @@ def test_a_missing_refund_is_no_refund_of_nothing(command: Command, tmp_path: Pa
     assert "delete  server  server  0.00 EUR  0.00 EUR   -5.00       not known" in answer.stdout
 
 
+def test_a_replacement_and_a_warning_as_the_cli_prints_them(command: Command, tmp_path: Path) -> None:
+    """Pulumi's CLI shows one step of a replacement, and puts the severity in front of a message."""
+    old = {"id": "20001", "priceMonthly": "5.00", "currency": "EUR", "refundQuote": {"amount": "4.00"}}
+    line = "warning: server: will charge 10.00 EUR (VDS-2, 1 month); run total 10.00 EUR, balance 1.00 EUR"
+    path = digest(
+        tmp_path / "x.json",
+        change("server", "replace", old, name="web", tariffId=2, os="debian-12"),
+        diagnostics=[{"message": line, "severity": "warning"}],
+    )
+    answer = command("cost", path, "--json", key="")
+    (row,) = json.loads(answer.stdout)["resources"]
+    assert (row["action"], row["charged"], row["refunded"]) == ("replace", "10.00", "4.00")
+    assert (row["monthly_before"], row["monthly_after"], row["monthly_difference"]) == (
+        "5.00",
+        "10.00",
+        "5.00",
+    )
+
+
 def test_unchanged_resources_that_a_preview_hides_are_named(command: Command, tmp_path: Path) -> None:
     path = digest(tmp_path / "x.json", changeSummary={"same": 4})
     answer = command("cost", path, key="")

@@ -272,3 +272,15 @@ def test_without_a_key_the_commands_are_named(program: Program, command: Command
     assert found["commands"] == ["pulumi up --yes --stack dev"]
     program.run(program.stack.up())
     assert program.charges == len(program.living) == 1
+
+
+def test_the_entry_that_a_destroy_left_is_cleared(program: Program, command: Command, tmp_path: Path) -> None:
+    """Pulumi keeps the entry of an interrupted create even when the object was found and destroyed."""
+    program.write(WEB)
+    program.run(program.stack.up())
+    edit_state(program, interrupt("creating", "web"))
+    edit_state(program, lambda deployment: deployment.pop("resources"))
+    program.control("DELETE", f"/servers/{program.living_ids[0]}")
+    ran = resolve(program, command, tmp_path / "export.json")
+    assert ran == ["pulumi refresh --yes --clear-pending-creates --stack dev"]
+    assert program.living == []

@@ -3,7 +3,9 @@
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -28,11 +30,58 @@ def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
     assert gitlab["default"]["image"].endswith(f":{main}")
 
 
-def test_ci_run_is_executable() -> None:
+@pytest.mark.parametrize("script", [".ci/run", ".ci/build"])
+def test_scripts_of_ci_are_executable(script: str) -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "--stage", ".ci/run"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "--stage", script], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert listed.stdout.startswith("100755 ")
+
+
+def workflow(name: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
+    )
+    return found
+
+
+def before(jobs: dict[str, Any], name: str) -> set[str]:
+    """The jobs that a job waits for."""
+    needs = jobs[name].get("needs", [])
+    direct = {needs} if isinstance(needs, str) else set(needs)
+    return direct.union(*(before(jobs, needed) for needed in direct))
+
+
+def test_a_release_is_tested_built_signed_and_published_in_this_order() -> None:
+    release = workflow("release.yml")
+    jobs = release["jobs"]
+    assert release[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key "on" as true
+    assert release["permissions"] == {}
+    assert before(jobs, "build") == {"ci"}
+    assert before(jobs, "package") == {"ci", "build"}
+    assert before(jobs, "collection") == {"ci", "build", "package"}
+    assert before(jobs, "notes") == set(jobs) - {"notes"}
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in workflow("ci.yml")[True]
+
+
+def test_a_release_signs_what_it_publishes_and_gives_each_job_its_rights_alone() -> None:
+    jobs = workflow("release.yml")["jobs"]
+    used = {
+        name: [step["uses"].partition("@")[0] for step in job.get("steps", []) if "uses" in step]
+        for name, job in jobs.items()
+    }
+    ran = {name: [step.get("run", "") for step in job.get("steps", [])] for name, job in jobs.items()}
+    assert '.ci/build dist "$GITHUB_REF_NAME"' in ran["build"]
+    assert {"actions/attest-build-provenance", "sigstore/gh-action-sigstore-python"} < set(used["build"])
+    assert "pypa/gh-action-pypi-publish" in used["package"]
+    assert "ansible-galaxy collection publish dist/hosting-cloud-*.tar.gz" in ran["collection"]
+    rights = {name: job["permissions"] for name, job in jobs.items()}
+    assert {name for name, given in rights.items() if "id-token" in given} == {"build", "package"}
+    assert {name for name, given in rights.items() if given.get("contents") == "write"} == {"notes"}
+    assert [name for name, job in jobs.items() if "environment" in job] == ["package", "collection"]
+    for steps in (job.get("steps", []) for job in jobs.values()):
+        assert not [step for step in steps if "secrets." in step.get("run", "")]  # a log shows commands
 
 
 def test_project_urls_are_on_a_host_for_documentation() -> None:

@@ -1,0 +1,120 @@
+"""Installation as the README describes it: from a clone, and from the files that a release consists of."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tools.package_page import absolute
+
+ROOT = Path(__file__).parent.parent
+COMMAND = re.compile(r"^    ((?:pip|ansible-galaxy|\.ci/build) .+)$", re.MULTILINE)
+
+
+def install_section() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return text.partition("\n## Install\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with what a release consists of."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(f".ci/build {folder}", os.environ["HOME"], os.environ["PATH"])
+    return folder
+
+
+def run(command: str, home: str, path: str) -> str:
+    """A command of the README. The packages that it needs are there already, so nothing is downloaded."""
+    environ = {
+        "HOME": home,
+        "PATH": path,
+        "BIN": str(Path(sys.executable).parent),
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",  # where this checkout is
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the value of build_isolation
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["from a clone", "from files"])
+def test_the_commands_of_the_readme_install_everything(way: str, built: Path, tmp_path: Path) -> None:
+    commands = COMMAND.findall(install_section())
+    assert len(commands) == 5
+    chosen = commands[:2] if way == "from a clone" else commands[3:]
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    site = next((tmp_path / "venv" / "lib").glob("python3*/site-packages"))
+    of_tests = next(Path(folder) for folder in sys.path if folder.endswith("site-packages"))
+    (site / "dependencies.pth").write_text(f"{of_tests}\n")
+    path = f"{python.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    for command in chosen:
+        run(command.replace("dist/", f"{built}/"), str(tmp_path), path)
+
+    told = run(
+        "cd $HOME && python -c 'import pulumi_hosting, pulumi_hosting.native as n; print(n.__file__)' "
+        "&& pulumi-hosting --version && ansible-galaxy collection list hosting.cloud",
+        str(tmp_path),
+        path,
+    )
+    module, version, *collections = told.splitlines()
+    assert module.startswith(str(site))
+    assert version.endswith("0.1.0")
+    assert str(tmp_path / ".ansible") in "".join(collections)
+
+
+def test_a_release_is_a_wheel_an_sdist_a_tarball_and_their_checksums(built: Path) -> None:
+    rows = [line.split("  ") for line in (built / "SHA256SUMS").read_text().splitlines()]
+    sums = {name: digest for digest, name in rows}
+    assert set(sums) == {path.name for path in built.iterdir()} - {"SHA256SUMS", ".gitignore"}
+    assert len(sums) == 3
+    for name, digest in sums.items():
+        assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest
+    with tarfile.open(built / "pulumi_hosting-0.1.0.tar.gz") as sdist:
+        assert "pulumi_hosting-0.1.0/tools/package_page.py" in sdist.getnames()  # it builds from itself
+
+
+def test_a_tag_that_is_not_the_version_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(ROOT / ".ci" / "build"), str(tmp_path), "v9.9.9"],
+        env={**os.environ, "BIN": str(Path(sys.executable).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, list(tmp_path.iterdir())) == (1, [])
+    assert "v9.9.9 is not v0.1.0. Next:" in done.stderr
+
+
+def test_the_links_of_the_package_page_are_absolute(built: Path) -> None:
+    with zipfile.ZipFile(built / "pulumi_hosting-0.1.0-py3-none-any.whl") as wheel:
+        metadata = Parser().parsestr(wheel.read("pulumi_hosting-0.1.0.dist-info/METADATA").decode())
+    page = metadata.get_payload()
+    assert isinstance(page, str)
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(links) > 10
+    assert [link for link in links if not link.startswith("https://")] == []
+    urls = dict(str(entry).split(", ") for entry in metadata.get_all("Project-URL", []))
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} == set(urls)
+    assert f"{urls['Source']}docs/client.md" in links
+
+
+def test_only_relative_links_are_changed() -> None:
+    assert absolute("[a](docs/a.md#b), [c](https://x.example), [d](#e)", "https://s.example/") == (
+        "[a](https://s.example/docs/a.md#b), [c](https://x.example), [d](#e)"
+    )

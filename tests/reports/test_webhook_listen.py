@@ -36,7 +36,7 @@ def listening(*options: str, secret: str = SECRET) -> Iterator[tuple["subprocess
             assert line.startswith("listening on http://127.0.0.1:"), line + process.stderr.read()
             yield process, line.removeprefix("listening on ").strip()
         finally:
-            process.kill()
+            process.terminate()  # as Ctrl-C: it removes what it keeps
 
 
 def ended(process: "subprocess.Popen[str]", how: signal.Signals) -> tuple[int, str, str]:

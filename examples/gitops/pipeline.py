@@ -1,0 +1,248 @@
+"""Pull requests, merges and nightly checks of a Pulumi stack, of a playbook, or of both, on any CI service.
+
+    python pipeline.py pull-request     rehearse, preview with a test key, try a stack in the sandbox, comment
+    python pipeline.py merge            preview with the live key; apply what was reviewed and nothing else
+    python pipeline.py nightly          look for drift and for what nothing manages; open or update an issue
+    python pipeline.py closed           remove what a pull request may have left
+
+Settings are environment variables: docs/gitops.md lists them. Keys are never arguments. Exit codes: 0 fine,
+1 something failed, 2 a setting is missing, 7 there is drift, something unmanaged, or a change that was not
+reviewed.
+"""
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from forge import ForgeError, forge
+from plan import (
+    FAILED,
+    FOUND,
+    MISUSED,
+    OF_THE_STATE,
+    REFUSED_TO_TEST_KEYS,
+    Plan,
+    Stop,
+    key,
+    last_line,
+    run,
+    setting,
+)
+from playbook import Playbook
+from report import changes_table, code, cost_of, digest_of, publish, redacted, report_text, summary_of, table
+from stack import Stack, program_config
+
+Checks = list[tuple[str, bool, str]]
+"""Name, whether it passed, result."""
+Details = list[tuple[str, str]]
+"""Title, text."""
+NOT_CHECKED = "not checked with a test key"
+
+
+def parts() -> list[Stack | Playbook]:
+    """What the pipeline manages."""
+    found: list[Stack | Playbook] = []
+    if name := os.environ.get("STACK"):
+        found.append(Stack(name))
+    if name := os.environ.get("PLAYBOOK"):
+        found.append(Playbook(name))
+    if not found:
+        raise Stop("neither STACK nor PLAYBOOK is set. Next: set one in the job's environment", MISUSED)
+    return found
+
+
+def names() -> str:
+    return "+".join(part.name for part in parts())
+
+
+def marker() -> str:
+    """What a comment begins with, and an issue. A repository may have several stacks."""
+    return f"<!-- hosting-pipeline {names()} "
+
+
+# --- pull request
+
+
+def pull_request() -> int:
+    number = setting("PULL_REQUEST")
+    is_trusted = bool(os.environ.get("HOSTING_TEST_KEY"))  # CI services give forks no secrets
+    checks: Checks = []
+    details: Details = []
+    plans: list[Plan] = []
+    for part in parts():
+        if isinstance(part, Stack):
+            rehearse(part, checks, details)
+        if is_trusted:
+            plans.append(preview(part, checks, details))
+        if is_trusted and isinstance(part, Stack):
+            try_out(f"pr-{number}", checks, details)
+    is_complete = bool(plans) and not any(plan.error for plan in plans)
+    head = [
+        f"{marker()}digest={digest_of(plans) if is_complete else 'none'} -->",
+        f"## {names()}: {summary_of(plans) if is_complete else 'the changes are not known'}",
+        "",
+        *(["**Cost**", "", *cost_of(plans), ""] if is_complete else []),
+        *changes_table(plans),
+        *(f"- {NOT_CHECKED}: {code(line)}" for plan in plans for line in plan.unchecked),
+        "",
+        *table(
+            ("Check", "Result"),
+            [(name, result_of(ok, text)) for name, ok, text in checks],
+        ),
+    ]
+    if not is_trusted:
+        head.append("There is no test key here (a fork has none): nothing but a rehearsal was done.")
+    text = report_text(head, details)
+    publish(text)
+    if is_trusted and (service := forge()):
+        service.replace_comment(number, marker(), text)
+    return 0 if all(ok for _, ok, _ in checks) else FAILED
+
+
+def result_of(is_well: bool, text: str) -> str:
+    if text == NOT_CHECKED:
+        return code(text)
+    return f"{'passed' if is_well else '**failed**'}: {code(text)}"
+
+
+def rehearse(stack: Stack, checks: Checks, details: Details) -> None:
+    """The program's whole life on an emulator: no key, no account, no state of ours."""
+    command = [*shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting")), "rehearse", "."]
+    options = shlex.split(setting("REHEARSE_ARGS", ""))
+    config = [option for entry in program_config() for option in ("--config", entry)]
+    done = run([*command, *options, *config], stack.directory, {}, OF_THE_STATE)
+    checks.append(
+        ("rehearsal, without a key", done.code == 0, (done.output.strip() or "no output").splitlines()[-1])
+    )
+    details.append(("Rehearsal", done.output))
+
+
+def preview(part: Stack | Playbook, checks: Checks, details: Details) -> Plan:
+    """What a merge would change on the account, seen with the test key."""
+    plan = part.plan(key("test"))
+    is_refused = bool(REFUSED_TO_TEST_KEYS.search(plan.error))
+    result = NOT_CHECKED if is_refused else plan.error or "done"
+    checks.append((f"preview of {part.name}, with a test key", is_refused or not plan.error, result))
+    details.append((f"Preview of {part.name}", plan.details))
+    return plan
+
+
+def try_out(name: str, checks: Checks, details: Details) -> None:
+    """A stack of the pull request's own, in the sandbox."""
+    is_well, text = Stack(name).try_out(sandbox(name))
+    is_refused = not is_well and bool(REFUSED_TO_TEST_KEYS.search(text))
+    result = NOT_CHECKED if is_refused else text.splitlines()[-1]
+    checks.append((f"stack {name}, in the sandbox", is_well or is_refused, result))
+    details.append((f"Stack {name}", text))
+
+
+def sandbox(name: str) -> dict[str, str]:
+    return {**key("test"), "HOSTING_MODE": "test", "HOSTING_SCOPE": name}
+
+
+def closed() -> int:
+    name = f"pr-{setting('PULL_REQUEST')}"
+    if not os.environ.get("HOSTING_TEST_KEY"):
+        print("there is no test key here (a fork has none), so there is no stack either")
+        return 0
+    print(redacted(Stack(name).remove(sandbox(name))) or f"there is no stack {name}")
+    return 0
+
+
+# --- merge
+
+
+def merge() -> int:
+    live = {**key("live"), "HOSTING_MODE": "live", "HOSTING_MAX_CHARGE": setting("HOSTING_MAX_CHARGE")}
+    managed = parts()
+    plans = [part.plan(live) for part in managed]
+    for part, plan in zip(managed, plans, strict=True):
+        if plan.error:
+            publish(report_text([f"## {part.name}: the preview failed"], [("Preview", plan.details)]))
+            raise Stop(f"{part.name}: {plan.error}")
+    digest, has_changes = digest_of(plans), any(plan.changes for plan in plans)
+    title = f"## {names()}: {summary_of(plans)}"
+    publish(report_text([title, "", *cost_of(plans), "", *changes_table(plans)], []))
+    if has_changes and digest not in reviewed():
+        raise Stop(
+            "these are not the reviewed changes; nothing was changed. Next: read them, then run this job by "
+            f"hand with REVIEWED_DIGEST={digest}",
+            FOUND,
+        )
+    if not has_changes:
+        live["HOSTING_MAX_CHARGE"] = "0.00"  # the run may only record outputs
+    for part in managed:
+        done = part.apply(live)
+        word = "failed" if done.code else "applied"
+        publish(report_text([f"## {part.name}: {word}"], [("Run", done.output)]))
+        if done.code:
+            raise Stop(f"{part.name}: {last_line(done.output)}")
+    return 0
+
+
+def reviewed() -> set[str]:
+    """The digest that was given by hand, or those in the comments on the pull requests of this commit."""
+    if given := os.environ.get("REVIEWED_DIGEST"):
+        return {given}
+    if (service := forge()) is None:
+        return set()
+    pattern = re.compile(re.escape(marker()) + r"digest=(\w{64}) -->")
+    pull_requests = service.pull_requests_of(setting("COMMIT"))
+    bodies = [body for number in pull_requests for body in service.comment_bodies(number, marker())]
+    return {found[1] for body in bodies if (found := pattern.match(body))}
+
+
+# --- nightly
+
+
+def nightly() -> int:
+    """Exit code 7 with drift or with something unmanaged, 1 where that could not be found out."""
+    live = {**key("live"), "HOSTING_MODE": "live"}
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        known: list[str] = []
+        for part in parts():
+            done, arguments = part.drift(live, Path(folder))
+            runs.append((f"drift of {part.name}", done))
+            known += arguments
+        command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
+        runs.append(("audit of the account", run([*command, "audit", *known], Path(), live)))
+    words = {0: "nothing found", FOUND: "**found**"}
+    head = [
+        f"{marker()}nightly -->",
+        *table(("Check", "Result"), [(name, words.get(done.code, "**failed**")) for name, done in runs]),
+    ]
+    text = report_text(head, [(name.capitalize(), done.output if done.code else "") for name, done in runs])
+    publish(text)
+    codes = {done.code for _, done in runs}
+    if service := forge():
+        title = f"{names()}: the account differs from what is declared"
+        service.report_issue(head[0], title, text, is_open=codes != {0})
+    return FAILED if codes - {0, FOUND} else max(codes)
+
+
+COMMANDS: Mapping[str, Callable[[], int]] = {
+    "pull-request": pull_request,
+    "merge": merge,
+    "nightly": nightly,
+    "closed": closed,
+}
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+        print(__doc__, file=sys.stderr)
+        return MISUSED
+    try:
+        return COMMANDS[arguments[0]]()
+    except (Stop, ForgeError) as error:
+        print(f"error: {redacted(str(error))}", file=sys.stderr)
+        return error.code if isinstance(error, Stop) else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

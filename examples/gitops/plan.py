@@ -1,0 +1,102 @@
+"""Settings, commands that are given no more secrets than they need, and what a run would change."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FAILED, MISUSED, FOUND = 1, 2, 7
+SECRET = ("HOSTING_API_KEY", "HOSTING_TEST_KEY", "HOSTING_LIVE_KEY", "GITHUB_TOKEN", "GITLAB_TOKEN")
+"""Variables that no child process inherits. One that needs a key is given it as HOSTING_API_KEY."""
+OF_THE_STATE = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+CLOSED_TO_TEST_KEYS = re.compile(r"(cannot|closed to).* test key")
+"""What the provider says of something that it leaves out with a test key."""
+REFUSED_TO_TEST_KEYS = re.compile(r"sandbox_not_supported|sandbox_disabled")
+"""Codes of calls that fail with a test key and would not with a live one."""
+
+
+class Stop(Exception):
+    """Ends the pipeline with one line and an exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a plan. ``facts`` go into the digest: no secret, no price, no date."""
+
+    action: str
+    name: str
+    facts: Mapping[str, Any]
+    fields: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+@dataclass
+class Plan:
+    """What a run would change. ``error``: why that is not known, or not completely. ``cost`` and
+    ``unchecked`` are lines for reviewers.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    cost: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    error: str = ""
+    details: str = ""
+
+
+class Run(NamedTuple):
+    """A command that ended."""
+
+    code: int
+    stdout: str
+    stderr: str = ""
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
+def run(
+    command: Iterable[str], directory: Path, environ: Mapping[str, str], without: Iterable[str] = ()
+) -> Run:
+    """Run a command. No key of this process reaches it but those in ``environ``."""
+    hidden = {*SECRET, *without}
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(
+        [*command],
+        cwd=directory,
+        env={**inherited, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def setting(name: str, default: str | None = None) -> str:
+    """A variable of the environment; an empty one counts as not set, as CI services leave it."""
+    value = os.environ.get(name) or default
+    if value is None:
+        raise Stop(f"{name} is not set. Next: set it in the job's environment (docs/gitops.md)", MISUSED)
+    return value
+
+
+def key(kind: str) -> dict[str, str]:
+    """The environment of a command that needs the ``test`` or the ``live`` key."""
+    given = setting(f"HOSTING_{kind.upper()}_KEY")
+    if given.startswith("vk_test_") != (kind == "test"):
+        raise Stop(f"HOSTING_{kind.upper()}_KEY holds no {kind} key. Next: correct the CI variable", MISUSED)
+    return {"HOSTING_API_KEY": given, "HOSTING_STRICT": "true"}
+
+
+def last_line(text: str) -> str:
+    """The last line that speaks of an error, else the last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["no output"])[-1]

@@ -1,0 +1,93 @@
+"""A playbook: its check run, its run, its drift."""
+
+import json
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from plan import FOUND, REFUSED_TO_TEST_KEYS, Change, Plan, Run, last_line, run, setting
+
+VARYING = ("charge", "price", "balance", "refund", "amount", "due_at", "expires_at")
+"""Parts of names in a difference that are prices and dates. ``mode`` says which key looked."""
+DRIFT = 3
+"""Exit code of the callback hosting.cloud.drift."""
+
+
+class Playbook:
+    """The playbook PLAYBOOK, with PLAYBOOK_ARGS."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.directory = Path(setting("PROJECT", "."))
+
+    def play(self, environ: Mapping[str, str], report: Path, *arguments: str) -> Run:
+        program = shlex.split(setting("ANSIBLE_PLAYBOOK", "ansible-playbook"))
+        given = shlex.split(setting("PLAYBOOK_ARGS", ""))
+        callbacks = [*setting("ANSIBLE_CALLBACKS_ENABLED", "").split(","), "hosting.cloud.drift"]
+        settings = {
+            "ANSIBLE_CALLBACKS_ENABLED": ",".join(name for name in callbacks if name),
+            "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+            "HOSTING_DRIFT_REPORT": str(report),
+        }
+        command = [*program, *arguments, "--diff", *given, self.name]
+        return run(command, self.directory, {**environ, **settings})
+
+    def plan(self, environ: Mapping[str, str]) -> Plan:
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder).resolve() / "drift.json"
+            done = self.play(environ, report, "--check")
+            if not report.exists():
+                return Plan(error=last_line(done.output), details=done.output)
+            found = json.loads(report.read_text(encoding="utf-8"))
+        failures = [
+            f"{item['task']}: {item['message']} {(item.get('failure') or {}).get('code') or ''}".strip()
+            for item in found["failures"]
+            if not item.get("ignored")
+        ]
+        return Plan(
+            changes=[_change(item) for item in found["changes"]],
+            unchecked=[text for text in failures if REFUSED_TO_TEST_KEYS.search(text)],
+            error="" if done.code in (0, DRIFT) else (failures or [last_line(done.output)])[-1],
+            details=done.output,
+        )
+
+    def apply(self, environ: Mapping[str, str]) -> Run:
+        with tempfile.TemporaryDirectory() as folder:
+            return self.play(environ, Path(folder).resolve() / "drift.json")
+
+    def drift(self, environ: Mapping[str, str], folder: Path) -> tuple[Run, list[str]]:
+        """The check run, and what ``pulumi-hosting audit`` needs of it."""
+        report = folder.resolve() / "drift.json"
+        done = self.play(environ, report, "--check")
+        known = ["--results", str(report)] if report.exists() else []
+        return Run(FOUND if done.code == DRIFT else done.code, done.stdout, done.stderr), known
+
+
+def _change(item: Mapping[str, Any]) -> Change:
+    """One task that would change something."""
+    facts = {name: item.get(name) for name in ("host", "play", "task", "module", "item")}
+    differences = [_lasting(row) for row in item.get("diff") or ()]
+    fields: dict[str, tuple[Any, Any]] = {}
+    for row in differences:
+        before, after = _mapping(row.get("before")), _mapping(row.get("after"))
+        names = (name for name in {*before, *after} if before.get(name) != after.get(name))
+        fields |= {name: (before.get(name), after.get(name)) for name in names}
+    label = f" ({item['item']})" if item.get("item") else ""
+    return Change("change", f"{item['task']}{label}", {**facts, "diff": differences}, fields)
+
+
+def _lasting(value: Any) -> Any:
+    """Without what differs from one look to the next."""
+    if isinstance(value, Mapping):
+        return {
+            name: _lasting(inner)
+            for name, inner in value.items()
+            if name != "mode" and not any(part in name for part in VARYING)
+        }
+    return [_lasting(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,161 @@
+"""A Pulumi stack: its plan, its update, its drift, and the stacks of pull requests."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from plan import CLOSED_TO_TEST_KEYS, Change, Plan, Run, Stop, last_line, run, setting
+
+NO_CHANGE = ("same", "read", "refresh", "discard")
+MONEY = re.compile(r"(will|would) charge |price of |takes over ")
+UNCHECKED = {
+    "WebhookSubscription": "event types",
+    "ServerIp": "addresses of the server",
+    "Ptr": "addresses of the server",
+}
+"""What a preview with a test key leaves out."""
+
+
+class Stack:
+    """A stack of the program in PROJECT."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.directory = Path(setting("PROJECT", "."))
+
+    def pulumi(self, environ: Mapping[str, str], *arguments: str) -> Run:
+        names_it = arguments[0] == "stack" and arguments[1] != "export"
+        chosen = () if names_it else ("--stack", self.name)
+        command = [*shlex.split(setting("PULUMI", "pulumi")), *arguments, *chosen, "--non-interactive"]
+        return run(command, self.directory, environ)
+
+    def plan(self, environ: Mapping[str, str]) -> Plan:
+        done = self.pulumi(environ, "preview", "--json")
+        try:
+            found = json.loads(done.stdout)
+        except ValueError:
+            return Plan(error=last_line(done.output), details=done.output)
+        _refuse_stored_keys(found)
+        messages = [str(item["message"]).strip() for item in found.get("diagnostics") or ()]
+        failures = [item["message"] for item in found.get("diagnostics") or () if item["severity"] == "error"]
+        steps = [step for step in found.get("steps") or () if step["op"] not in NO_CHANGE]
+        changes = [_change(step) for step in steps if _kind(step) != "Stack"]
+        unchecked = [text for text in messages if CLOSED_TO_TEST_KEYS.search(text)]
+        if environ["HOSTING_API_KEY"].startswith("vk_test_"):
+            kinds = [(change, change.name.partition(" ")[0]) for change in changes]
+            unchecked += [f"{change.name}: {UNCHECKED[kind]}" for change, kind in kinds if kind in UNCHECKED]
+        return Plan(
+            changes=changes,
+            cost=[text for text in messages if MONEY.search(text)],
+            unchecked=unchecked,
+            error=last_line("\n".join(failures) or done.stderr) if done.code else "",
+            details="\n".join([*messages, done.stderr]),
+        )
+
+    def apply(self, environ: Mapping[str, str]) -> Run:
+        """With its preview: there the limit refuses before anything is ordered."""
+        return self.pulumi(environ, "up", "--yes")
+
+    def drift(self, environ: Mapping[str, str], folder: Path) -> tuple[Run, list[str]]:
+        """A refresh that changes nothing, and what ``pulumi-hosting audit`` needs: exports of the stack and
+        of the other stacks of the account.
+        """
+        done = self.pulumi(environ, "refresh", "--preview-only", "--expect-no-changes", "--diff")
+        arguments = []
+        for number, name in enumerate((self.name, *setting("OTHER_STACKS", "").split())):
+            exported = Stack(name).pulumi({}, "stack", "export")
+            if exported.code:
+                raise Stop(f"stack {name} cannot be exported: {last_line(exported.stderr)}")
+            file = folder / f"{number}.json"
+            file.write_text(exported.stdout, encoding="utf-8")
+            arguments += ["--stack", str(file)]
+        return done, arguments
+
+    # --- the stack of a pull request
+
+    def try_out(self, environ: Mapping[str, str]) -> tuple[bool, str]:
+        """Bring the stack up, expect no change after that, destroy and remove it. Whether that went well, and
+        what was printed; the last line is the result.
+        """
+        self.remove(environ)
+        text, result = "", "up, up again without a change, destroyed, removed"
+        steps = [
+            ("stack", "init", self.name),
+            *(("config", "set", *entry.split("=", 1)) for entry in program_config()),
+            ("up", "--yes", "--skip-preview"),
+            ("up", "--yes", "--skip-preview", "--expect-no-changes"),
+            ("refresh", "--preview-only", "--expect-no-changes"),
+        ]
+        is_well = True
+        try:
+            for step in steps:
+                done = self.pulumi(environ, *step)
+                text += f"$ pulumi {' '.join(step[:2])}\n{done.output}\n"
+                if done.code:
+                    is_well, result = False, f"pulumi {step[0]} ended with exit code {done.code}"
+                    break
+        finally:
+            text += self.remove(environ)
+        return is_well, f"{text}\n{result}"
+
+    def remove(self, environ: Mapping[str, str]) -> str:
+        """Destroy and remove the stack, also where a job was cancelled in the middle of a command. What was
+        printed; empty where there is no such stack.
+        """
+        listed = self.pulumi(environ, "stack", "ls", "--json")
+        if listed.code:
+            raise Stop(f"the stacks cannot be listed: {last_line(listed.stderr)}")
+        if self.name not in [row["name"].rpartition("/")[2] for row in json.loads(listed.stdout or "[]")]:
+            return ""
+        self.pulumi(environ, "cancel", "--yes")  # fails where nothing is locked
+        self.pulumi(environ, "refresh", "--yes", "--skip-preview", "--clear-pending-creates")
+        text = ""
+        for step in (("destroy", "--yes", "--skip-preview"), ("stack", "rm", "--yes", self.name)):
+            done = self.pulumi(environ, *step)
+            text += f"$ pulumi {' '.join(step[:2])}\n{done.output}\n"
+            if done.code:
+                raise Stop(
+                    f"stack {self.name} could not be removed: {last_line(done.output)}. Next: pulumi destroy "
+                    f"--stack {self.name}"
+                )
+        return text
+
+
+def program_config() -> list[str]:
+    """What the program requires of a stack's configuration: no secrets. One KEY=VALUE on each line."""
+    return [line.strip() for line in setting("PROGRAM_CONFIG", "").splitlines() if line.strip()]
+
+
+def _change(step: Mapping[str, Any]) -> Change:
+    old, new = step.get("oldState") or {}, step.get("newState") or {}
+    before, after = _inputs(old), _inputs(new)
+    facts = {"op": step["op"], "urn": step["urn"], "id": old.get("id", ""), "inputs": after}
+    names = [name for name in {*before, *after} if new and before.get(name) != after.get(name)]
+    fields = {name: (before.get(name), after.get(name)) for name in names}
+    return Change(step["op"], f"{_kind(step)} {step['urn'].rpartition('::')[2]}", facts, fields)
+
+
+def _kind(step: Mapping[str, Any]) -> str:
+    """``Server`` of ``hosting:index:Server``."""
+    type: str = step["urn"].split("::")[2]
+    return type.rpartition(":")[2]
+
+
+def _inputs(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in (state.get("inputs") or {}).items() if not name.startswith("__")}
+
+
+def _refuse_stored_keys(found: Mapping[str, Any]) -> None:
+    """A key in the configuration or among a provider's arguments is saved in the state."""
+    places = [name for name in found.get("config") or {} if name == "hosting:apiKey"]
+    for step in found.get("steps") or ():
+        if "pulumi:providers:" in step["urn"] and "apiKey" in _inputs(step.get("newState") or {}):
+            places.append(step["urn"])
+    if places:
+        raise Stop(
+            f"an API key is stored with the stack ({', '.join(places)}). Next: remove it; the key comes from "
+            "the environment of the job"
+        )

@@ -1,0 +1,63 @@
+"""The files of examples/gitops that other programs read: workflows, the image of an execution environment."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_builder.ee_schema import validate_schema
+
+from tests.gitops.conftest import SCRIPT
+
+FOLDER = SCRIPT.parent
+COMMANDS = {"pull-request", "merge", "nightly", "closed"}
+
+
+def parsed(name: str) -> Any:
+    return yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "wrong"),
+    [
+        ("github-workflows", "github-actions.yml", ("timeout", "time-out")),
+        ("gitlab-ci", "gitlab-ci.yml", ("when: manual", "when: sometimes")),
+    ],
+)
+def test_workflows_follow_the_schema_of_their_service(
+    schema: str, name: str, wrong: tuple[str, str], tmp_path: Path
+) -> None:
+    command = [str(Path(sys.executable).parent / "check-jsonschema"), "--builtin-schema", f"vendor.{schema}"]
+    done = subprocess.run([*command, str(FOLDER / name)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    broken = tmp_path / name
+    broken.write_text((FOLDER / name).read_text(encoding="utf-8").replace(*wrong))
+    assert subprocess.run([*command, str(broken)], check=False, capture_output=True).returncode == 1
+
+
+def test_workflows_run_every_subcommand() -> None:
+    github = (FOLDER / "github-actions.yml").read_text(encoding="utf-8")
+    assert all(f"'{command}'" in github for command in COMMANDS)
+    gitlab = parsed("gitlab-ci.yml")
+    scripts = {job["script"][0] for job in gitlab.values() if isinstance(job, dict) and "script" in job}
+    assert scripts == {f"python pipeline/pipeline.py {command}" for command in COMMANDS}
+
+
+def test_the_live_key_is_used_outside_pull_requests_alone() -> None:
+    """A workflow that runs a pull request's code is given the environment `review`, never another event."""
+    events = parsed("github-actions.yml")["on"]
+    assert set(events) == {"pull_request", "push", "schedule", "workflow_dispatch"}
+    job = parsed("github-actions.yml")["jobs"]["hosting"]
+    assert job["environment"].startswith("${{ github.event_name == 'pull_request' && 'review' ||")
+    gitlab = parsed("gitlab-ci.yml")
+    for name in ("pull-request", "closed"):
+        assert gitlab[name]["environment"]["name"].startswith("review/")
+
+
+def test_the_execution_environment_is_one() -> None:
+    found = parsed("awx/execution-environment.yml")
+    validate_schema(found)
+    with pytest.raises(Exception, match="imagess"):
+        validate_schema({**found, "imagess": {}})

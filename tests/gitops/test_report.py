@@ -1,0 +1,111 @@
+"""What reviewers read, and the digest that a merge compares."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan import Change, Plan
+from report import LIMIT, changes_table, code, digest_of, report_text, summary_of
+from stack import Stack
+
+ROWS = st.lists(
+    st.builds(
+        Change,
+        st.sampled_from(["create", "update", "delete"]),
+        st.text(max_size=5),
+        st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3),
+    ),
+    max_size=5,
+)
+
+
+@given(ROWS, st.randoms())
+def test_the_digest_does_not_depend_on_the_order(rows: list[Change], random: Any) -> None:
+    mixed = list(rows)
+    random.shuffle(mixed)
+    assert digest_of([Plan(rows)]) == digest_of([Plan(mixed)]) == digest_of([Plan(rows[:1]), Plan(rows[1:])])
+
+
+@given(ROWS, ROWS)
+def test_the_digest_tells_different_changes_apart(one: list[Change], other: list[Change]) -> None:
+    def facts(rows: list[Change]) -> list[str]:
+        return sorted(json.dumps(row.facts, sort_keys=True) for row in rows)
+
+    assert (digest_of([Plan(one)]) == digest_of([Plan(other)])) == (facts(one) == facts(other))
+
+
+def preview(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, key: str = "vk_live_x", **content: Any) -> Plan:
+    """The plan from what `pulumi preview --json` prints."""
+    (tmp_path / "preview.json").write_text(json.dumps({"steps": [], "diagnostics": [], **content}))
+    (tmp_path / "pulumi").write_text(f"#!/bin/sh\ncat {tmp_path}/preview.json\n")
+    (tmp_path / "pulumi").chmod(0o755)
+    monkeypatch.setenv("PULUMI", str(tmp_path / "pulumi"))
+    return Stack("prod").plan({"HOSTING_API_KEY": key})
+
+
+def step(op: str, type: str = "hosting:index:Server", name: str = "web", **inputs: Any) -> dict[str, Any]:
+    urn = f"urn:pulumi:prod::shop::{type}::{name}"
+    outputs = {"priceMonthly": "5.00", "charged": "5.00", "nextDueAt": "2026-12-01T00:00:00Z"}
+    return {"op": op, "urn": urn, "newState": {"type": type, "inputs": inputs, "outputs": outputs}}
+
+
+def test_prices_and_the_provider_of_a_resource_are_not_in_the_digest(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = step("create", tariffId=1, __provider="x"), step("create", tariffId=1, __provider="y")
+    other["newState"]["outputs"]["priceMonthly"] = "6.00"
+    plans = [preview(tmp_path, monkeypatch, steps=[row]) for row in (one, other)]
+    assert digest_of(plans[:1]) == digest_of(plans[1:])
+    another = preview(tmp_path, monkeypatch, steps=[step("create", tariffId=2)])
+    assert digest_of([another]) != digest_of(plans[:1])
+
+
+def test_what_a_test_key_may_not_read_is_named(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = step("create", "hosting:index:WebhookSubscription", "news", url="https://a.example")
+    plan = preview(tmp_path, monkeypatch, "vk_test_x", steps=[hook])
+    assert plan.unchecked == ["WebhookSubscription news: event types"]
+    assert preview(tmp_path, monkeypatch, "vk_live_x", steps=[hook]).unchecked == []
+
+
+def test_only_what_changes_is_shown(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [step("same", name="old", notes="a"), step("update", notes="b")]
+    plan = preview(tmp_path, monkeypatch, steps=steps)
+    shown = "\n".join(changes_table([plan]))
+    assert "web" in shown
+    assert "old" not in shown
+    assert summary_of([plan]) == "1 to update"
+    assert summary_of([Plan()]) == "nothing changes"
+    assert changes_table([Plan()]) == []
+
+
+def test_long_details_lose_their_beginning() -> None:
+    text = report_text(["head"], [("Run", "first " + "x" * LIMIT + " last"), ("Other", "short")])
+    assert text.startswith("head")
+    assert len(text) <= LIMIT
+    assert " last\n" in text
+    assert "first x" not in text
+    assert "characters before this are left out" in text
+    assert "short" in text
+
+
+def test_many_changes_fit_too() -> None:
+    head = ["head", *(f"| row {number} |" for number in range(20_000))]
+    text = report_text(head, [("Run", "y" * LIMIT)])
+    assert len(text) <= LIMIT
+    assert "more changes than a comment can hold" in text
+
+
+def test_output_cannot_end_its_block_nor_ping_anybody() -> None:
+    text = report_text(["head"], [("Run", "```\n# not a heading\n````")])
+    assert text.count("`````") == 2
+    assert code("a|b `c` @everyone <img>") == "`a\\|b 'c' @everyone <img>`"
+
+
+def test_secrets_of_the_job_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTING_LIVE_KEY", "vk_live_Zebra4711")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "Zebra-4712")
+    text = report_text(["vk_live_Zebra4711"], [("Run", "Zebra-4712")])
+    assert "Zebra" not in text
+    assert text.count("[redacted]") == 2

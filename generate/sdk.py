@@ -147,6 +147,8 @@ def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
 
 def _parameter(item: Field, output: bool) -> str:
     kind = _given(item.type)
+    if item.type.choices and item.type.kind == "string":
+        kind += " | str"  # editors offer the known ones; filters take words of later versions too
     kind = f"pulumi.Input[{kind}]" if output else kind
     return kind if item.required else f"{kind} | None"
 

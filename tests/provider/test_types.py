@@ -30,6 +30,7 @@ name: pulumi.Output[str] = web.name
 address: pulumi.Output[str] = mail.address
 ip: pulumi.Output[str | None] = web.ip
 servers: list[str] = [found.name for found in hosting.get_servers(status="active")]
+hosting.get_servers(status="of_a_later_version")
 """
 
 WRONG = """\
@@ -49,7 +50,7 @@ hosting.Server("f", tariff_id="one", os="debian-12")  # wrong
 hosting.Server("g", hosting.DomainArgs(name="example.com"), opts)  # wrong
 hosting.Server("h", opts)  # wrong
 ip: pulumi.Output[str] = hosting.Server("i", tariff_id=1, os="debian-12").ip  # wrong
-hosting.get_servers(status="off")  # wrong
+hosting.get_quote(tariff_id=1, months=2)  # wrong
 hosting.Ptr("j", server="web", domain="mail.example.com")  # wrong
 hosting.Server("k", tariff_id=1)  # missing
 hosting.Domain("l")  # missing

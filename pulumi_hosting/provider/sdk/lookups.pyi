@@ -53,7 +53,10 @@ def get_balance() -> BalanceInfo:
 
 def get_balance_output() -> pulumi.Output[BalanceInfo]: ...
 def get_transactions(
-    *, direction: Literal["credit", "debit"] | None = None, since: str | None = None, until: str | None = None
+    *,
+    direction: Literal["credit", "debit"] | str | None = None,
+    since: str | None = None,
+    until: str | None = None,
 ) -> list[TransactionInfo]:
     """Movements of the balance, newest first. Scope ``balance:read``. (API document, ``GET /transactions``)
 
@@ -64,7 +67,7 @@ def get_transactions(
 
 def get_transactions_output(
     *,
-    direction: pulumi.Input[Literal["credit", "debit"]] | None = None,
+    direction: pulumi.Input[Literal["credit", "debit"] | str] | None = None,
     since: pulumi.Input[str] | None = None,
     until: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[list[TransactionInfo]]: ...
@@ -74,7 +77,7 @@ def get_topup_info() -> TopupInfo:
 def get_topup_info_output() -> pulumi.Output[TopupInfo]: ...
 def get_invoices(
     *,
-    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = None,
+    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | str | None = None,
     type: Literal[
         "topup",
         "vds_purchase",
@@ -90,6 +93,7 @@ def get_invoices(
         "dedicated_purchase",
         "dedicated_renewal",
     ]
+    | str
     | None = None,
 ) -> list[InvoiceInfo]:
     """Invoices, newest first. Scope ``invoices:read``. (API document, ``GET /invoices``)
@@ -100,7 +104,7 @@ def get_invoices(
 
 def get_invoices_output(
     *,
-    status: pulumi.Input[Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"]]
+    status: pulumi.Input[Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | str]
     | None = None,
     type: pulumi.Input[
         Literal[
@@ -118,6 +122,7 @@ def get_invoices_output(
             "dedicated_purchase",
             "dedicated_renewal",
         ]
+        | str
     ]
     | None = None,
 ) -> pulumi.Output[list[InvoiceInfo]]: ...
@@ -174,7 +179,7 @@ def get_quote(
     *,
     months: Literal[1, 3, 6, 12] | None = None,
     hours: int | None = None,
-    billing_cycle: Literal["monthly", "hourly"] | None = None,
+    billing_cycle: Literal["monthly", "hourly"] | str | None = None,
     promo_code: str | None = None,
 ) -> QuoteInfo:
     """What an order would cost now. Counts as an expensive request. (API document, ``GET /catalog/quote``)
@@ -191,12 +196,13 @@ def get_quote_output(
     *,
     months: pulumi.Input[Literal[1, 3, 6, 12]] | None = None,
     hours: pulumi.Input[int] | None = None,
-    billing_cycle: pulumi.Input[Literal["monthly", "hourly"]] | None = None,
+    billing_cycle: pulumi.Input[Literal["monthly", "hourly"] | str] | None = None,
     promo_code: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[QuoteInfo]: ...
 def get_servers(
     *,
     status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+    | str
     | None = None,
     ip: str | None = None,
 ) -> list[ServerInfo]:
@@ -211,12 +217,12 @@ def get_servers(
 def get_servers_output(
     *,
     status: pulumi.Input[
-        Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+        Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | str
     ]
     | None = None,
     ip: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[list[ServerInfo]]: ...
-def get_server(server_id: str | int, *, include: Literal["live"] | None = None) -> ServerDetailInfo:
+def get_server(server_id: str | int, *, include: Literal["live"] | str | None = None) -> ServerDetailInfo:
     """One server with its refund quote; include=live adds panel data. Scope ``servers:read``. (API document,
     ``GET /servers/{server_id}``)
 
@@ -225,7 +231,7 @@ def get_server(server_id: str | int, *, include: Literal["live"] | None = None) 
     """
 
 def get_server_output(
-    server_id: pulumi.Input[str | int], *, include: pulumi.Input[Literal["live"]] | None = None
+    server_id: pulumi.Input[str | int], *, include: pulumi.Input[Literal["live"] | str] | None = None
 ) -> pulumi.Output[ServerDetailInfo]: ...
 def get_server_status(server_id: str | int) -> ServerLiveStatusInfo:
     """Live power, load and uptime from the panel. Scope ``servers:read``. Counts as an expensive request.
@@ -259,14 +265,14 @@ def get_server_ip_quote(server_id: str | int) -> IpQuoteInfo:
     """
 
 def get_server_ip_quote_output(server_id: pulumi.Input[str | int]) -> pulumi.Output[IpQuoteInfo]: ...
-def get_orders(*, status: Literal["provisioning"] | None = None) -> list[OrderInfo]:
+def get_orders(*, status: Literal["provisioning"] | str | None = None) -> list[OrderInfo]:
     """Server orders that are still being created. Scope ``servers:read``. (API document, ``GET /orders``)
 
     :param status: Only orders with this status. Only ``provisioning``.
     """
 
 def get_orders_output(
-    *, status: pulumi.Input[Literal["provisioning"]] | None = None
+    *, status: pulumi.Input[Literal["provisioning"] | str] | None = None
 ) -> pulumi.Output[list[OrderInfo]]: ...
 def get_order(invoice_id: str | int) -> OrderInfo:
     """One server order. Scope ``servers:read``. (API document, ``GET /orders/{invoice_id}``)
@@ -288,7 +294,7 @@ def get_domain_availability(name: str) -> AvailabilityInfo:
 
 def get_domain_availability_output(name: pulumi.Input[str]) -> pulumi.Output[AvailabilityInfo]: ...
 def get_domains(
-    *, status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = None
+    *, status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str | None = None
 ) -> list[DomainInfo]:
     """Domains, newest first. Scope ``domains:read``. (API document, ``GET /domains``)
 
@@ -298,7 +304,7 @@ def get_domains(
 
 def get_domains_output(
     *,
-    status: pulumi.Input[Literal["pending", "active", "expired", "transfer_pending", "cancelled"]]
+    status: pulumi.Input[Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str]
     | None = None,
 ) -> pulumi.Output[list[DomainInfo]]: ...
 def get_domain(domain_id: str | int) -> DomainInfo:
@@ -338,7 +344,7 @@ def get_webhook_output(webhook_id: pulumi.Input[str | int]) -> pulumi.Output[Sub
 def get_webhook_deliveries(
     webhook_id: str | int,
     *,
-    status: Literal["pending", "delivered", "dead"] | None = None,
+    status: Literal["pending", "delivered", "dead"] | str | None = None,
     event_type: str | None = None,
 ) -> list[DeliveryInfo]:
     """Deliveries of a subscription, newest first. Scope ``webhooks:manage``. Not for test keys. (API
@@ -355,7 +361,7 @@ def get_webhook_deliveries(
 def get_webhook_deliveries_output(
     webhook_id: pulumi.Input[str | int],
     *,
-    status: pulumi.Input[Literal["pending", "delivered", "dead"]] | None = None,
+    status: pulumi.Input[Literal["pending", "delivered", "dead"] | str] | None = None,
     event_type: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[list[DeliveryInfo]]: ...
 def get_webhook_delivery(delivery_id: str | int) -> DeliveryInfo:

@@ -44,14 +44,14 @@ def get_balance(*, opts: pulumi.InvokeOptions | None = None) -> BalanceInfo: ...
 def get_balance_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[BalanceInfo]: ...
 def get_transactions(
     *,
-    direction: Literal["credit", "debit"] | None = None,
+    direction: Literal["credit", "debit"] | str | None = None,
     since: str | None = None,
     until: str | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> list[TransactionInfo]: ...
 def get_transactions_output(
     *,
-    direction: pulumi.Input[Literal["credit", "debit"]] | None = None,
+    direction: pulumi.Input[Literal["credit", "debit"] | str] | None = None,
     since: pulumi.Input[str] | None = None,
     until: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
@@ -60,7 +60,7 @@ def get_topup_info(*, opts: pulumi.InvokeOptions | None = None) -> TopupInfo: ..
 def get_topup_info_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[TopupInfo]: ...
 def get_invoices(
     *,
-    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = None,
+    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | str | None = None,
     type: Literal[
         "topup",
         "vds_purchase",
@@ -76,12 +76,13 @@ def get_invoices(
         "dedicated_purchase",
         "dedicated_renewal",
     ]
+    | str
     | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> list[InvoiceInfo]: ...
 def get_invoices_output(
     *,
-    status: pulumi.Input[Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"]]
+    status: pulumi.Input[Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | str]
     | None = None,
     type: pulumi.Input[
         Literal[
@@ -99,6 +100,7 @@ def get_invoices_output(
             "dedicated_purchase",
             "dedicated_renewal",
         ]
+        | str
     ]
     | None = None,
     opts: pulumi.InvokeOptions | None = None,
@@ -138,7 +140,7 @@ def get_quote(
     *,
     months: Literal[1, 3, 6, 12] | None = None,
     hours: int | None = None,
-    billing_cycle: Literal["monthly", "hourly"] | None = None,
+    billing_cycle: Literal["monthly", "hourly"] | str | None = None,
     promo_code: str | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> QuoteInfo: ...
@@ -147,13 +149,14 @@ def get_quote_output(
     *,
     months: pulumi.Input[Literal[1, 3, 6, 12]] | None = None,
     hours: pulumi.Input[int] | None = None,
-    billing_cycle: pulumi.Input[Literal["monthly", "hourly"]] | None = None,
+    billing_cycle: pulumi.Input[Literal["monthly", "hourly"] | str] | None = None,
     promo_code: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[QuoteInfo]: ...
 def get_servers(
     *,
     status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+    | str
     | None = None,
     ip: str | None = None,
     opts: pulumi.InvokeOptions | None = None,
@@ -161,19 +164,22 @@ def get_servers(
 def get_servers_output(
     *,
     status: pulumi.Input[
-        Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+        Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | str
     ]
     | None = None,
     ip: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[ServerInfo]]: ...
 def get_server(
-    server_id: str | int, *, include: Literal["live"] | None = None, opts: pulumi.InvokeOptions | None = None
+    server_id: str | int,
+    *,
+    include: Literal["live"] | str | None = None,
+    opts: pulumi.InvokeOptions | None = None,
 ) -> ServerDetailInfo: ...
 def get_server_output(
     server_id: pulumi.Input[str | int],
     *,
-    include: pulumi.Input[Literal["live"]] | None = None,
+    include: pulumi.Input[Literal["live"] | str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[ServerDetailInfo]: ...
 def get_server_status(
@@ -197,10 +203,12 @@ def get_server_ip_quote_output(
     server_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[IpQuoteInfo]: ...
 def get_orders(
-    *, status: Literal["provisioning"] | None = None, opts: pulumi.InvokeOptions | None = None
+    *, status: Literal["provisioning"] | str | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> list[OrderInfo]: ...
 def get_orders_output(
-    *, status: pulumi.Input[Literal["provisioning"]] | None = None, opts: pulumi.InvokeOptions | None = None
+    *,
+    status: pulumi.Input[Literal["provisioning"] | str] | None = None,
+    opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[OrderInfo]]: ...
 def get_order(invoice_id: str | int, *, opts: pulumi.InvokeOptions | None = None) -> OrderInfo: ...
 def get_order_output(
@@ -214,12 +222,12 @@ def get_domain_availability_output(
 ) -> pulumi.Output[AvailabilityInfo]: ...
 def get_domains(
     *,
-    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = None,
+    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> list[DomainInfo]: ...
 def get_domains_output(
     *,
-    status: pulumi.Input[Literal["pending", "active", "expired", "transfer_pending", "cancelled"]]
+    status: pulumi.Input[Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str]
     | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[DomainInfo]]: ...
@@ -248,14 +256,14 @@ def get_webhook_output(
 def get_webhook_deliveries(
     webhook_id: str | int,
     *,
-    status: Literal["pending", "delivered", "dead"] | None = None,
+    status: Literal["pending", "delivered", "dead"] | str | None = None,
     event_type: str | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> list[DeliveryInfo]: ...
 def get_webhook_deliveries_output(
     webhook_id: pulumi.Input[str | int],
     *,
-    status: pulumi.Input[Literal["pending", "delivered", "dead"]] | None = None,
+    status: pulumi.Input[Literal["pending", "delivered", "dead"] | str] | None = None,
     event_type: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[DeliveryInfo]]: ...

@@ -111,7 +111,7 @@ class Declaration:
         self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None
     ) -> None:
         """Make it of ``args`` or of keywords."""
-        mistakes.declared(type(self).__name__, resource_name)
+        mistakes.declared(class_of(self._kind), resource_name)
         is_known = True
         if args is not None and inputs:
             self._refuse(resource_name, "give either args or keywords, not both")
@@ -197,7 +197,7 @@ class Declaration:
 
     def _refuse(self, resource_name: str, text: str, fields: Collection[str] = ()) -> None:
         """Raise with the resource and the program's line, or report it where a program is only checked."""
-        mistakes.refuse(type(self).__name__, resource_name, text, fields)
+        mistakes.refuse(class_of(self._kind), resource_name, text, fields)
 
     def _check_arguments(self, resource_name: str, given: dict[str, Any]) -> None:
         """Refuse those that it does not take, and say which are missing."""

@@ -196,6 +196,14 @@ def test_a_mistake_is_found_in_the_file_that_makes_it(tmp_path: Path) -> None:
     assert answer.stdout.count("\n") == 1
 
 
+def test_a_class_of_the_program_is_checked_as_what_it_is(tmp_path: Path) -> None:
+    text = 'class Web(hosting.Server):\n    pass\n\nWeb("a", tariff_id=1, os="debian-12", months=2)\n'
+    answer = validated(project(tmp_path, text))
+    assert answer.stdout.startswith(
+        f"__main__.py:{HEAD.count(chr(10)) + 4}: Server('a'): months: must be one of"
+    )
+
+
 def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
     assert validated(tmp_path).exit_code == 2
     (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: yaml\n")

@@ -108,12 +108,12 @@ def test_the_deadline_holds_against_a_service_that_sends_headers_for_ever() -> N
 @pytest.mark.parametrize("other", [{"transport": httpx.MockTransport(Script([]))}, {"ca_file": __file__}])
 def test_options_that_it_brings_itself_are_refused(other: dict[str, object]) -> None:
     with httpx.Client() as http_client, pytest.raises(ConfigurationError, match="Next: leave out"):
-        Client(KEY, BASE, http_client=http_client, **other)  # type: ignore[arg-type]
+        Client(KEY, BASE, http_client=http_client, **other)  # type: ignore[arg-type]  # any of them
 
 
 def test_an_asynchronous_client_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="not asynchronous"):
-        Client(KEY, BASE, http_client=httpx.AsyncClient())  # type: ignore[arg-type]
+        Client(KEY, BASE, http_client=httpx.AsyncClient())  # type: ignore[arg-type]  # refused at run time too
 
 
 def test_a_forked_process_does_not_use_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import rpc
 
+from pulumi_hosting.provider.declaration_mistakes import program_line
 from pulumi_hosting.provider.mocks import mocked
 from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
@@ -51,7 +52,10 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         opts = given.pop("opts", None)
-        return ask(wire, {camel(key): value for key, value in given.items() if value is not None}, opts)
+        try:
+            return ask(wire, {camel(key): value for key, value in given.items() if value is not None}, opts)
+        except pulumi.RunError as error:  # it is printed without a traceback
+            raise pulumi.RunError(f"{program_line()}: {error}") from error.__cause__
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = lookup.description

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, ClassVar, Self, get_origin
+from typing import Any, ClassVar, Literal, Self, get_origin
 
 import pulumi
 from pulumi.dynamic import Resource
@@ -302,7 +302,7 @@ class Provider(pulumi.ProviderResource):
         *,
         api_key: pulumi.Input[str] | None = None,
         base_url: pulumi.Input[str] | None = None,
-        mode: pulumi.Input[str] | None = None,
+        mode: pulumi.Input[Literal["live", "test"]] | None = None,
         max_charge: pulumi.Input[str | int | float] | None = None,
         scope: pulumi.Input[str] | None = None,
         strict: pulumi.Input[bool] | None = None,

@@ -14,6 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.provider import invoke, lookup_tokens
 from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.declaration_mistakes import program_line
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.provider.sdk import lookups as functions
@@ -127,10 +128,14 @@ def test_an_answer_that_holds_a_secret_is_one(
 
 @pytest.mark.parametrize("dialect", ["spec"])
 def test_what_goes_wrong_ends_the_program_with_one_line(account: ApiHarness, pretended: Engine) -> None:
-    for ask in (functions.get_server, lambda id: pretended.run(lambda: functions.get_server_output(id))):
+    for ask, has_line in (
+        (functions.get_server, True),
+        (lambda id: pretended.run(lambda: functions.get_server_output(id)), False),
+    ):
         with pytest.raises(pulumi.RunError) as failed:
             ask("4242")
         assert "\n" not in str(failed.value)
+        assert str(failed.value).startswith(f"{program_line().file}:") == has_line
         assert isinstance(failed.value.__cause__, NotFound)
 
 

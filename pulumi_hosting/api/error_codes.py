@@ -193,3 +193,18 @@ CODES: Mapping[str, Code] = {
         ),
     )
 }
+
+KEY_REFUSED = frozenset(
+    {
+        "invalid_token",
+        "key_expired",
+        "key_not_yet_valid",
+        "ip_not_allowed",
+        "account_suspended",
+        "api_disabled_for_account",
+        "sandbox_disabled",
+    }
+)
+"""Codes by which the service refuses a key, whatever it is asked for: running again changes nothing until
+their remedy is done.
+"""

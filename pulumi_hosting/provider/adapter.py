@@ -61,7 +61,7 @@ from pulumi_hosting.resources.powers import (
     is_provisional,
     recorded_mode,
 )
-from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.errors import ResourceError, TakenOver, and_then
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
@@ -297,7 +297,7 @@ class Adapter:
             if not failure.refresh:
                 next_step = "pulumi up, which sets the rest"
                 what = (
-                    f"{error.summary}. Next: {next_step}"
+                    f"{error.summary}. {and_then(error, next_step)}"
                     if isinstance(error, CallError)
                     else f"{failure.reasons[0]}; then {next_step}"
                 )

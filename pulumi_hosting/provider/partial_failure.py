@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pulumi_hosting.session.errors import ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import ResourceError, WaitTimeout, and_then
 
 PropertyValues = Mapping[str, Any]
-_NEXT = "Next: pulumi up, which waits for it; run it before destroy"
+_THEN = "pulumi up, which waits for it; run it before destroy"
+_NEXT = f"Next: {_THEN}"
 """The next step for what is paid and in no state: a destroy alone would not know of it."""
 
 
@@ -48,6 +49,7 @@ def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
         return ResourceError(reasons)
     kind, _, number = failure.id.partition(":")
     what = f"order {number}" if kind == "order" else f"{title} {failure.id}"
+    step = and_then(cause, _THEN) if isinstance(cause, Exception) else _NEXT
     return ResourceError(
-        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. {_NEXT}"
+        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. {step}"
     )

@@ -1,7 +1,8 @@
 """The errors of resources and actions: stops that we decide, not the service."""
 
+from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
@@ -59,3 +60,12 @@ class Failed(ResourceError):
         self.outcome_unknown: bool = getattr(error, "outcome_unknown", False)
         self.fields: dict[str, str] = dict(getattr(error, "fields", None) or {})
         super().__init__(message)
+
+
+def and_then(error: Exception, step: str) -> str:
+    """``Next:`` and the step that follows from ``error``: where the service refused the key, what the key
+    needs comes first.
+    """
+    if isinstance(error, CallError) and getattr(error, "code", "") in KEY_REFUSED:
+        return f"{error.advice}, then {step}"
+    return f"Next: {step}"

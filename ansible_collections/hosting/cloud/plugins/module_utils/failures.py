@@ -40,6 +40,7 @@ def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:
 def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -> dict[str, Any]:
     """The failure, with what the task's own requests had bought, paid or changed before it."""
     from pulumi_hosting.client.exceptions import CallError, HostingError
+    from pulumi_hosting.session.errors import and_then
 
     if task.check_mode or failure["failure"]["code"] == ORDER_FAILED:
         return failure
@@ -61,7 +62,8 @@ def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -
     # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
     rest = failure["msg"]
     if isinstance(error, CallError):
-        rest = f"{error.summary.rstrip('.')}. Next: run the playbook again, which sets the rest"
+        step = "run the playbook again, which sets the rest"
+        rest = f"{error.summary.rstrip('.')}. {and_then(error, step)}"
     return {**known, **failure, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
 
 

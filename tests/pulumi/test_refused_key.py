@@ -1,0 +1,87 @@
+"""A key that expires, is revoked or rotated, or may not be used from this address: before a run and in the
+middle of one. A run ends with one clear line per failed step; with another key the next run does the rest.
+"""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.rehearsal.engines import Run
+from tests.support.programs import Program
+
+KEYS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "expired": (
+        {"expires_at": "2020-01-01T00:00:00Z"},
+        "the API key has expired. Next: create a new key in the control panel",
+        "key_expired",
+    ),
+    "revoked": (
+        {},
+        "the API key is not valid. Next: check HOSTING_API_KEY, or create a key in the control panel",
+        "invalid_token",
+    ),
+    "address": (
+        {"ip_allowlist": ["10.0.0.0/8"]},
+        "the API key may not be used from this address. Next: add the address to the key's allow-list",
+        "ip_not_allowed",
+    ),
+}
+STATUSES = {"key_expired": 401, "invalid_token": 401, "ip_not_allowed": 403}
+
+
+NAMES = ("web", "db")
+
+
+def shop(program: Program) -> None:
+    given = {"tariff_id": 1, "os": "debian-12", "notes": "shop"}
+    program.declare(dict.fromkeys(NAMES, ("Server", given)))
+
+
+def errors(run: Run) -> list[str]:
+    """The lines of errors, but for the engine's own last one."""
+    return [
+        line for line in run.output.splitlines() if "error: " in line and not line.endswith("update failed")
+    ]
+
+
+@pytest.mark.both_providers
+@pytest.mark.parametrize(("options", "line", "code"), KEYS.values(), ids=KEYS)
+def test_a_refused_key_is_one_line(program: Program, options: dict[str, Any], line: str, code: str) -> None:
+    made = program.control("POST", "/keys", {"mode": "live", **options})
+    if not options:
+        program.control("DELETE", f"/keys/{made['id']}")
+    shop(program)
+    program.stack.environ["HOSTING_API_KEY"] = made["key"]
+    for run in (program.stack.preview(), program.stack.up()):
+        assert run.exit_code != 0
+        (shown,) = errors(run)
+        assert line in shown
+        assert f" {code}, request " in shown
+        assert "Traceback" not in run.output
+        assert made["key"] not in run.output
+    assert program.living == []
+    assert program.ledger() == []
+
+
+@pytest.mark.both_providers
+@pytest.mark.parametrize("after", [3, 5, 7, 8])
+def test_a_key_that_is_refused_in_the_middle_of_a_run(program: Program, after: int) -> None:
+    """After ``after`` requests: before the first order, between two, and while what was ordered is set up."""
+    code, line = "key_expired", KEYS["expired"][1]
+    shop(program)
+    fault = {"path": ".*", "times": 10_000, "action": {"status": STATUSES[code], "code": code}}
+    program.control("POST", "/faults", {**fault, "after": after})
+    with program.stack.unchecked("what could not be recorded is found by the next run"):
+        run = program.stack.up()
+    program.control("DELETE", "/faults")
+    named = [text for text in run.output.splitlines() if "the API key has expired" in text]
+    assert named, run.output
+    for text in named:  # a failed step, or a warning of what exists and is not finished
+        assert line.partition("Next: ")[2] in text, text
+    assert len(errors(run)) <= 2, run.output  # two steps were under way
+    assert "Traceback" not in run.output
+    program.stack.environ["HOSTING_API_KEY"] = program.control("POST", "/keys", {"mode": "live"})["key"]
+    program.run(program.stack.up())
+    assert sorted(row["name"] for row in program.living) == ["db", "web"]
+    assert len([row for row in program.ledger() if row["direction"] == "debit"]) == 2
+    program.run(program.stack.up(), {})

@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix test-crash mutation sanity lint fmt bench simulate generate generate-check collection-docs lock clean
+.PHONY: help demo test test-all test-matrix test-crash mutation sanity lint fmt bench simulate generate generate-check collection-docs lock clean docs-site
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -88,6 +88,9 @@ generate: $(READY)  ## write the generated files: docs/reference, Pulumi classes
 
 collection-docs: $(READY)  ## build the collection's documentation as HTML, in build/collection-docs/html
 	@bash tools/collection_docs.sh build/collection-docs $(BIN)
+
+docs-site: $(READY)  ## build the documentation site, in build/site/html
+	@$(BIN)/python -m generate.site
 
 lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv

@@ -25,12 +25,12 @@ def files() -> Mapping[str, str]:
     """The text of every page."""
     filters: dict[str, Callable[..., Any]] = {
         "cost": _cost,
-        "default": _default,
+        "default": default,
         "error_class": lambda row: exceptions.error_class(row.status, row.code).__name__,
-        "finds": _finds,
+        "finds": finds,
         "model_link": _model_link,
         "models": _models,
-        "on_change": _on_change,
+        "on_change": on_change,
         "prose": lambda described: quoted(described.__dict__.get("__doc__") or ""),
         "properties": lambda model: model.model_json_schema(by_alias=False, ref_template="{model}")[
             "properties"
@@ -56,7 +56,7 @@ def files() -> Mapping[str, str]:
     return {f"docs/reference/{name}": render(f"reference/{name}.j2", filters, **values) for name in names}
 
 
-def _on_change(name: str, inputs: type[Inputs]) -> str:
+def on_change(name: str, inputs: type[Inputs]) -> str:
     trait = inputs.trait(name)
     if trait.rebuilds:
         return "replaced, or as `rebuild` says" if name == "os" else "no effect, or as `rebuild` says"
@@ -67,7 +67,7 @@ def _on_change(name: str, inputs: type[Inputs]) -> str:
     )
 
 
-def _finds(lookup: Lookup) -> str:
+def finds(lookup: Lookup) -> str:
     model = next(lookup.value.models(), None)
     found = (
         _model_link(model)
@@ -101,7 +101,7 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
                 yield model
 
 
-def _default(name: str, model: type[BaseModel]) -> str:
+def default(name: str, model: type[BaseModel]) -> str:
     """What a field is when it is absent."""
     info = model.model_fields[name]
     if info.is_required():

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from generate.collection import COLLECTION, modules
 from generate.render import ROOT
-from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.provider.names import NAME, class_of
+from pulumi_hosting.provider.plugin.package_schema import configuration
 from pulumi_hosting.resources import RESOURCES
 
 OWNED: tuple[str, ...] = ()
@@ -64,9 +65,31 @@ def _changes() -> Iterator[str]:
         )
 
 
+def _registry_example() -> Iterator[str]:
+    """The program of a server in the languages that Pulumi's registry lets a reader choose."""
+    languages = {"python": "__main__.py", "typescript": "index.ts", "yaml": "Pulumi.yaml"}
+    yield f'{{{{< chooser language "{",".join(languages)}" >}}}}'
+    for language, name in languages.items():
+        lines = (ROOT / "examples" / "resources" / "server" / name).read_text(encoding="utf-8").splitlines()
+        yield f"{{{{% choosable language {language} %}}}}\n\n```{language}"
+        yield from (line for line in lines if "`make generate`" not in line)
+        yield "```\n\n{{% /choosable %}}"
+    yield "{{< /chooser >}}"
+
+
+def _registry_settings() -> Iterator[str]:
+    yield "| Setting | Environment | Meaning |"
+    yield "|---|---|---|"
+    for name, spec in configuration().items():
+        (variable,) = spec["defaultInfo"]["environment"]
+        yield f"| `{NAME}:{name}` | `{variable}` | {spec['description']} |"
+
+
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "resource-modules": lambda: _modules("resource"),
     "action-modules": lambda: _modules("action"),
     "info-modules": lambda: _modules("lookup"),
     "changes": _changes,
+    "registry-example": _registry_example,
+    "registry-settings": _registry_settings,
 }

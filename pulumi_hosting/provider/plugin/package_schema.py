@@ -38,8 +38,8 @@ def package_spec(version: str) -> Spec:
         ),
         "keywords": ["pulumi", "hosting", "vds", "category/cloud", "kind/native"],
         "license": "Apache-2.0",
-        "config": {"variables": _configuration()},
-        "provider": {"description": "One account, by its API key.", "inputProperties": _configuration()},
+        "config": {"variables": configuration()},
+        "provider": {"description": "One account, by its API key.", "inputProperties": configuration()},
         "types": {token(type_name(model)): _object(model) for model in nested(properties)},
         "resources": {token(class_name(resource)): _resource(resource) for resource in RESOURCES.values()},
         "functions": {token(lookup.wire): _function(lookup) for lookup in lookups},
@@ -87,7 +87,8 @@ _SETTINGS: Mapping[str, Spec] = {
 }
 
 
-def _configuration() -> Spec:
+def configuration() -> Spec:
+    """The provider's settings, by name."""
     return {
         name: {**_SETTINGS[name], "defaultInfo": {"environment": [variable]}}
         for name, variable in SETTINGS.items()

@@ -1,0 +1,18 @@
+"""A domain with its name servers."""
+
+import pulumi
+
+from pulumi_hosting import native as hosting
+
+config = pulumi.Config()
+
+domain = hosting.Domain(
+    "shop",
+    name=config.require("domain"),
+    years=1,
+    nameservers=["ns1.example.net", "ns2.example.net"],
+    privacy=True,
+    auto_renew=True,
+)
+
+pulumi.export("expires_at", domain.expires_at)

@@ -1,0 +1,77 @@
+"""An example program as an Ansible playbook: a task for each resource, and one that shows each output."""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from generate.example_programs import Program, Statement, is_setting, text_of
+from generate.render import render
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.resources import RESOURCES
+
+_KINDS: Mapping[str, str] = {class_of(kind): kind for kind in RESOURCES}
+
+
+def playbook(program: Program) -> str:
+    """The text of the playbook."""
+    filters: dict[str, Callable[..., Any]] = {
+        "module": lambda statement: _KINDS[statement.type],
+        "options": lambda statement: _options(statement, program),
+        "snake": _snake,
+        "title": lambda statement: _title(_KINDS[statement.type]),
+        "value": lambda node: _value(node, program),
+    }
+    return render("examples/playbook.yml.j2", filters, program=program)
+
+
+def _title(kind: str) -> str:
+    title = RESOURCES[kind].title
+    return f"{title[0].upper()}{title[1:]}"
+
+
+def _options(statement: Statement, program: Program) -> dict[str, str]:
+    """The options of a task. What Pulumi takes from the resource's name is an option here."""
+    given = dict(statement.arguments)
+    found = {}
+    if RESOURCES[_KINDS[statement.type]].default_name and "name" not in given:
+        found["name"] = statement.name
+    if server := given.pop("server", None):
+        found["server_id"] = f'"{{{{ {_reference(server, program)}.id }}}}"'
+    return found | {name: _value(value, program) for name, value in given.items()}
+
+
+def _value(node: ast.expr, program: Program) -> str:
+    """A value on one line of YAML."""
+    if isinstance(node, ast.List):
+        return f"[{', '.join(_value(item, program) for item in node.elts)}]"
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else json.dumps(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return json.dumps("".join(_part(part, program) for part in node.values))
+    return json.dumps(f"{{{{ {_reference(node, program)} }}}}")
+
+
+def _part(node: ast.expr, program: Program) -> str:
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{{ {_reference(node.value, program)} }}}}"
+    return text_of(node)
+
+
+def _reference(node: ast.expr, program: Program) -> str:
+    """A variable of the playbook: a setting, or what a task has registered."""
+    if isinstance(node, ast.Call) and is_setting(node):
+        return _snake(text_of(node.args[0]))
+    if isinstance(node, ast.Attribute):
+        return f"{_reference(node.value, program)}.{node.attr}"
+    if isinstance(node, ast.Name):
+        statement = program.set_by(node.id)
+        return (
+            _snake(statement.name) if statement.kind == "setting" else f"{node.id}.{_KINDS[statement.type]}"
+        )
+    raise ValueError(f"{program.source}:{node.lineno}: this value cannot be translated")
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)

@@ -1,0 +1,133 @@
+"""The documentation site as readers see it: links lead somewhere, pages fit a phone and a desk, search finds
+what one looks for. The build itself refuses broken links and anchors between pages.
+"""
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+
+from generate.collection import modules
+from generate.site.pages import IDS
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.schema.lookups import LOOKUPS
+from tests.support.browser import Chromium
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = (390, 1280)
+STILL = "<style>* { transition: none !important; animation: none !important }</style>"
+"""So that a page is measured as it stays after its window was made wider."""
+
+
+class Links(HTMLParser):
+    """What a page refers to, and the places in it that others may refer to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.found.append(value)
+            elif name in ("id", "name") and value:
+                self.places.add(value)
+
+
+def pages(html: Path) -> Iterator[str]:
+    """The addresses of the pages below the site's own."""
+    for file in sorted(html.rglob("index.html")):
+        yield file.parent.relative_to(html).as_posix().removeprefix(".") + "/"
+
+
+def test_there_is_a_page_for_each_resource_module_and_lookup(html: Path) -> None:
+    for kind, resource in RESOURCES.items():
+        text = (html / "resources" / kind / "index.html").read_text(encoding="utf-8")
+        places = Links(text).places
+        assert {"example", "arguments", "outputs", "import", "scopes-of-the-api-key"} <= places
+        assert f"{IDS[kind]}\n" in text
+        assert [name for name in resource.Inputs.model_fields if f"<code>{name}</code>" not in text] == []
+        assert all(f">{language}</label>" in text for language in ("Python", "YAML", "TypeScript", "Ansible"))
+    for module in modules():
+        text = (html / "modules" / module.name / "index.html").read_text(encoding="utf-8")
+        assert [name for name in module.options if f"<code>{name}</code>" not in text] == []
+        assert "Returns" in text
+    lookups = {
+        place
+        for file in (html / "lookups").rglob("index.html")
+        for place in Links(file.read_text(encoding="utf-8")).places
+    }
+    assert {lookup.name for lookup in LOOKUPS.values()} <= lookups
+
+
+def test_no_link_is_dead(html: Path) -> None:
+    parsed = {
+        page: Links((html / page.lstrip("/") / "index.html").read_text("utf-8")) for page in pages(html)
+    }
+    dead = []
+    for page, links in parsed.items():
+        here = f"/{page.lstrip('/')}"
+        for link in links.found:
+            address, place = urldefrag(urljoin(here, link))
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc or address.startswith("data:"):
+                continue
+            target = html / unquote(parts.path).lstrip("/")
+            if not target.exists():
+                dead.append(f"{here}: {link}")
+            elif place and not place.startswith("__") and target.is_dir():
+                name = parts.path.lstrip("/") or "/"
+                if unquote(place) not in parsed[name].places:
+                    dead.append(f"{here}: {link}")
+    assert len(parsed) > 60
+    assert dead == []
+
+
+def test_nothing_is_fetched_from_another_host_and_every_page_fits(
+    site: str, html: Path, chromium: Chromium
+) -> None:
+    page = chromium.open(f"{site}/", width=WIDTHS[0])
+    found = []
+    for name in pages(html):
+        page.go(f"{site}/{name.lstrip('/')}")
+        page.evaluate(f"document.head.insertAdjacentHTML('beforeend', {STILL!r})")
+        for width in WIDTHS:
+            page.resize(width)
+            found += [f"{name} at {width}: {wide}" for wide in page.overflowing()]
+    assert found == []
+    assert page.problems == []
+    hosts = "[...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))]"
+    assert page.evaluate(hosts) == [site]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_search_finds_a_module_and_an_error(width: int, site: str, chromium: Chromium) -> None:
+    page = chromium.open(f"{site}/", width=width)
+    if width < 960:  # the field is behind an icon
+        page.click("label.md-header__button[for=__search]")
+    for words, address in (
+        ("webhook_redeliver", "modules/webhook_redeliver/"),
+        ("insufficient_funds", "reference/errors/"),
+    ):
+        page.evaluate("document.querySelector('.md-search__input').focus()")
+        page.fill(".md-search__input", words)
+        page.evaluate("document.querySelector('.md-search__input').dispatchEvent(new Event('keyup'))")
+        page.wait_for(f"document.querySelector('.md-search-result__link[href*=\"{address}\"]')")
+    assert page.problems == []
+
+
+def test_tabs_show_the_same_language_on_every_example(site: str, chromium: Chromium) -> None:
+    page = chromium.open(f"{site}/lookups/servers/")
+    shown = (
+        "[...document.querySelectorAll('.tabbed-set')].map(one => [...one.querySelectorAll('input')]"
+        ".findIndex(input => input.checked))"
+    )
+    assert set(page.evaluate(shown)) == {0}
+    page.click(".tabbed-labels > label:nth-child(3)")
+    page.wait_for(f"{shown}.every(number => number === 2)")
+    assert page.problems == []

@@ -33,7 +33,7 @@ from plan import (
     setting,
 )
 from playbook import Playbook
-from report import changes_table, code, cost_of, digest_of, publish, redacted, report_text, summary_of, table
+from report import changes_table, code, digest_of, publish, redacted, report_text, summary_of, table
 from stack import Stack, program_config
 
 Checks = list[tuple[str, bool, str]]
@@ -85,7 +85,7 @@ def pull_request() -> int:
         f"{marker()}digest={digest_of(plans) if is_complete else 'none'} -->",
         f"## {names()}: {summary_of(plans) if is_complete else 'the changes are not known'}",
         "",
-        *(["**Cost**", "", *cost_of(plans), ""] if is_complete else []),
+        *(cost_of(plans, key("test")) if is_complete else []),
         *changes_table(plans),
         *(f"- {NOT_CHECKED}: {code(line)}" for plan in plans for line in plan.unchecked),
         "",
@@ -103,6 +103,19 @@ def pull_request() -> int:
     return 0 if all(ok for _, ok, _ in checks) else FAILED
 
 
+def cost_of(plans: list[Plan], environ: Mapping[str, str]) -> list[str]:
+    """What the changes cost now and per month, as Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{number}.json" for number in range(len(plans))]
+        for file, plan in zip(files, plans, strict=True):
+            file.write_text(plan.source, encoding="utf-8")
+        command = [*shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting")), "cost", "--markdown"]
+        done = run([*command, *map(str, files)], Path(), environ)
+    if done.code:
+        return [f"**Cost:** not known: {code(last_line(done.output))}", ""]
+    return [done.stdout.strip(), ""]
+
+
 def result_of(is_well: bool, text: str) -> str:
     if text == NOT_CHECKED:
         return code(text)
@@ -115,15 +128,17 @@ def rehearse(stack: Stack, checks: Checks, details: Details) -> None:
     options = shlex.split(setting("REHEARSE_ARGS", ""))
     config = [option for entry in program_config() for option in ("--config", entry)]
     done = run([*command, *options, *config], stack.directory, {}, OF_THE_STATE)
-    checks.append(
-        ("rehearsal, without a key", done.code == 0, (done.output.strip() or "no output").splitlines()[-1])
-    )
+    result = "; ".join((done.output.strip() or "no output").splitlines()[-2:])  # cost and conclusion
+    checks.append(("rehearsal, without a key", done.code == 0, result))
     details.append(("Rehearsal", done.output))
 
 
 def preview(part: Stack | Playbook, checks: Checks, details: Details) -> Plan:
     """What a merge would change on the account, seen with the test key."""
-    plan = part.plan(key("test"))
+    try:
+        plan = part.plan(key("test"))
+    except Stop as stop:
+        plan = Plan(error=str(stop))
     is_refused = bool(REFUSED_TO_TEST_KEYS.search(plan.error))
     result = NOT_CHECKED if is_refused else plan.error or "done"
     checks.append((f"preview of {part.name}, with a test key", is_refused or not plan.error, result))
@@ -133,7 +148,10 @@ def preview(part: Stack | Playbook, checks: Checks, details: Details) -> Plan:
 
 def try_out(name: str, checks: Checks, details: Details) -> None:
     """A stack of the pull request's own, in the sandbox."""
-    is_well, text = Stack(name).try_out(sandbox(name))
+    try:
+        is_well, text = Stack(name).try_out(sandbox(name))
+    except Stop as stop:
+        is_well, text = False, str(stop)
     is_refused = not is_well and bool(REFUSED_TO_TEST_KEYS.search(text))
     result = NOT_CHECKED if is_refused else text.splitlines()[-1]
     checks.append((f"stack {name}, in the sandbox", is_well or is_refused, result))
@@ -166,7 +184,7 @@ def merge() -> int:
             raise Stop(f"{part.name}: {plan.error}")
     digest, has_changes = digest_of(plans), any(plan.changes for plan in plans)
     title = f"## {names()}: {summary_of(plans)}"
-    publish(report_text([title, "", *cost_of(plans), "", *changes_table(plans)], []))
+    publish(report_text([title, "", *cost_of(plans, live), *changes_table(plans)], []))
     if has_changes and digest not in reviewed():
         raise Stop(
             "these are not the reviewed changes; nothing was changed. Next: read them, then run this job by "

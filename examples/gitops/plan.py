@@ -38,15 +38,15 @@ class Change:
 
 @dataclass
 class Plan:
-    """What a run would change. ``error``: why that is not known, or not completely. ``cost`` and
-    ``unchecked`` are lines for reviewers.
+    """What a run would change. ``error``: why that is not known, or not completely. ``unchecked``: lines for
+    reviewers. ``source``: the JSON that the plan was read from.
     """
 
     changes: list[Change] = field(default_factory=list)
-    cost: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     error: str = ""
     details: str = ""
+    source: str = ""
 
 
 class Run(NamedTuple):

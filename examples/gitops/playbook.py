@@ -40,7 +40,8 @@ class Playbook:
             done = self.play(environ, report, "--check")
             if not report.exists():
                 return Plan(error=last_line(done.output), details=done.output)
-            found = json.loads(report.read_text(encoding="utf-8"))
+            source = report.read_text(encoding="utf-8")
+        found = json.loads(source)
         failures = [
             f"{item['task']}: {item['message']} {(item.get('failure') or {}).get('code') or ''}".strip()
             for item in found["failures"]
@@ -51,6 +52,7 @@ class Playbook:
             unchecked=[text for text in failures if REFUSED_TO_TEST_KEYS.search(text)],
             error="" if done.code in (0, DRIFT) else (failures or [last_line(done.output)])[-1],
             details=done.output,
+            source=source,
         )
 
     def apply(self, environ: Mapping[str, str]) -> Run:

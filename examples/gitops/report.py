@@ -28,11 +28,6 @@ def summary_of(plans: Iterable[Plan]) -> str:
     return ", ".join(f"{count} to {action}" for action, count in sorted(counts.items())) or "nothing changes"
 
 
-def cost_of(plans: Iterable[Plan]) -> list[str]:
-    """What the preview says about money."""
-    return [f"- {code(line)}" for plan in plans for line in plan.cost] or ["- no charge is announced"]
-
-
 def changes_table(plans: Iterable[Plan]) -> list[str]:
     """Only what changes."""
     rows = []

@@ -1,16 +1,15 @@
 """A Pulumi stack: its plan, its update, its drift, and the stacks of pull requests."""
 
 import json
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from plan import CLOSED_TO_TEST_KEYS, Change, Plan, Run, Stop, last_line, run, setting
 
 NO_CHANGE = ("same", "read", "refresh", "discard")
-MONEY = re.compile(r"(will|would) charge |price of |takes over ")
+REPLACES = ("replace", "create-replacement", "delete-replaced")
 UNCHECKED = {
     "WebhookSubscription": "event types",
     "ServerIp": "addresses of the server",
@@ -33,7 +32,7 @@ class Stack:
         return run(command, self.directory, environ)
 
     def plan(self, environ: Mapping[str, str]) -> Plan:
-        done = self.pulumi(environ, "preview", "--json")
+        done = self.pulumi(environ, "preview", "--json", "--show-sames")
         try:
             found = json.loads(done.stdout)
         except ValueError:
@@ -41,18 +40,17 @@ class Stack:
         _refuse_stored_keys(found)
         messages = [str(item["message"]).strip() for item in found.get("diagnostics") or ()]
         failures = [item["message"] for item in found.get("diagnostics") or () if item["severity"] == "error"]
-        steps = [step for step in found.get("steps") or () if step["op"] not in NO_CHANGE]
-        changes = [_change(step) for step in steps if _kind(step) != "Stack"]
+        changes = [_change(step) for step in _changing(found.get("steps") or ())]
         unchecked = [text for text in messages if CLOSED_TO_TEST_KEYS.search(text)]
         if environ["HOSTING_API_KEY"].startswith("vk_test_"):
             kinds = [(change, change.name.partition(" ")[0]) for change in changes]
             unchecked += [f"{change.name}: {UNCHECKED[kind]}" for change, kind in kinds if kind in UNCHECKED]
         return Plan(
             changes=changes,
-            cost=[text for text in messages if MONEY.search(text)],
             unchecked=unchecked,
             error=last_line("\n".join(failures) or done.stderr) if done.code else "",
             details="\n".join([*messages, done.stderr]),
+            source=done.stdout,
         )
 
     def apply(self, environ: Mapping[str, str]) -> Run:
@@ -127,6 +125,17 @@ class Stack:
 def program_config() -> list[str]:
     """What the program requires of a stack's configuration: no secrets. One KEY=VALUE on each line."""
     return [line.strip() for line in setting("PROGRAM_CONFIG", "").splitlines() if line.strip()]
+
+
+def _changing(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """One step for each resource that changes: engines write a replacement as one step or as three."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for step in steps:
+        if step["op"] not in NO_CHANGE and _kind(step) != "Stack":
+            op = "replace" if step["op"] in REPLACES else step["op"]
+            known = found.setdefault((step["urn"], op), {"urn": step["urn"], "op": op})
+            known |= {side: step[side] for side in ("oldState", "newState") if step.get(side)}
+    return list(found.values())
 
 
 def _change(step: Mapping[str, Any]) -> Change:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -38,6 +39,7 @@ class CI(AccountView):
         self.account = AccountCheck(self.control)
         self.printed = ""
         self.jobs = 0
+        self.log: list[tuple[str, str, int, str]] = []
         self.state = folder / "state"
         self.state.mkdir()
         self.git("init", "--quiet", "--bare", "--initial-branch=main", "origin.git", cwd=folder)
@@ -108,6 +110,7 @@ class CI(AccountView):
         for secret in (self.live, self.test):
             assert secret not in self.printed + str(self.service.comments) + str(self.service.issues)
         shutil.rmtree(clone)
+        self.log.append((command, ref, done.returncode, self.printed))
         return done.returncode
 
     def environ(self) -> dict[str, str]:
@@ -168,6 +171,14 @@ class CI(AccountView):
         live = {"HOSTING_API_KEY": self.live, "HOSTING_MODE": "live"}
         done = self.pulumi("up", "--yes", "--refresh", "--skip-preview", "--stack", "prod", **live)
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def write_log(self, path: Path) -> None:
+        """Every job with what it printed, without the folded details, as a page of the documentation."""
+        lines = ["# A run of the pipeline", "", "The jobs of the test of `examples/gitops/`, in order.", ""]
+        for command, ref, code, printed in self.log:
+            shown = re.sub(r"\n<details>.*?</details>\n", "", printed, flags=re.DOTALL).strip()
+            lines += [f"## {command}, on {ref}: exit code {code}", "", shown.replace("\n## ", "\n### "), ""]
+        path.write_text("\n".join(lines), encoding="utf-8")
 
     def stacks(self) -> list[str]:
         return sorted(path.stem for path in (self.state / ".pulumi" / "stacks").rglob("*.json"))

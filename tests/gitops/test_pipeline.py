@@ -1,5 +1,6 @@
 """examples/gitops from the first pull request to the nightly report: a repository, both keys, both forges."""
 
+import os
 import re
 from pathlib import Path
 
@@ -48,7 +49,11 @@ def test_from_the_first_pull_request_to_the_nightly_report(ci: CI) -> None:
     assert ci.job("pull-request", "web", PULL_REQUEST="1") == 0, ci.printed
     (first,) = ci.service.of(1)
     assert "## prod: 1 to create" in first
-    assert first.index("would charge 5.00 EUR") < first.index("| Change |") < first.index("<details>")
+    assert (
+        first.index("**Cost:** 5.00 EUR now, 5.00 EUR per month")
+        < first.index("| Change |")
+        < first.index("<details>")
+    )
     assert "`Server web`" in first
     for check in (
         "rehearsal, without a key",
@@ -132,6 +137,8 @@ def test_from_the_first_pull_request_to_the_nightly_report(ci: CI) -> None:
     assert not issue["open"]
     ci.compare(forgotten)
     assert commit != ci.git("rev-parse", "main")
+    if path := os.environ.get("PIPELINE_LOG"):
+        ci.write_log(Path(path))
 
 
 @pytest.mark.slow
@@ -146,6 +153,7 @@ def test_a_closed_pull_request_leaves_nothing(ci: CI) -> None:
     lock = ci.state / ".pulumi" / "locks" / "organization" / "shop" / "pr-4" / "killed.json"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text("{}")
+    assert "locked" in ci.pulumi("destroy", "--yes", "--stack", "pr-4", **sandbox).stderr
     assert ci.job("closed", "web", PULL_REQUEST="4") == 0, ci.printed
     assert ci.stacks() == ["prod"]
     assert ci.job("closed", "web", PULL_REQUEST="4") == 0, ci.printed
@@ -215,12 +223,30 @@ def test_what_a_test_key_may_not_read_is_no_failure(ci: CI) -> None:
 
 @pytest.mark.slow
 @ONE_SERVICE
+def test_a_preview_that_fails_is_in_the_comment(ci: CI) -> None:
+    """The comment of the push before is replaced, so that no old digest stands beside new code."""
+    begin(ci)
+    ci.service.comment(7, f"<!-- hosting-pipeline prod digest={'0' * 64} -->")
+    ci.push("web", program("first", 'hosting.Server("db", tariff_id=999, os="debian-12")'))
+    assert ci.job("pull-request", "web", PULL_REQUEST="7") == 1
+    (comment,) = ci.service.of(7)
+    assert digest(comment) == "none"
+    assert "| preview of prod, with a test key | **failed**: `" in comment
+    assert "999" in comment.partition("<details>")[0]
+    assert (ci.stacks(), ci.living, ci.ledger()) == (["prod"], [], [])
+
+
+@pytest.mark.slow
+@ONE_SERVICE
 def test_a_fork_is_rehearsed_without_any_key(ci: CI, tmp_path: Path) -> None:
     begin(ci)
     ci.push("web", program("first"))
     summary = tmp_path / "summary.md"
     nothing = {"HOSTING_TEST_KEY": "", "HOSTING_LIVE_KEY": "", "PULUMI_CONFIG_PASSPHRASE": ""}
     assert ci.job("pull-request", "web", PULL_REQUEST="5", GITHUB_STEP_SUMMARY=str(summary), **nothing) == 0
-    assert "rehearsal, without a key | passed: `rehearsal: everything as expected`" in summary.read_text()
+    shown = re.search(r"rehearsal, without a key \| passed: `(.*)` \|", summary.read_text())
+    assert shown
+    assert shown[1].endswith("; rehearsal: everything as expected")
+    assert "5.00" in shown[1]
     assert ci.service.requests == []
     assert (ci.living, ci.ledger()) == ([], [])

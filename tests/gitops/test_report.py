@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan import Change, Plan
+from plan import Change, Plan, Stop
 from report import LIMIT, changes_table, code, digest_of, report_text, summary_of
 from stack import Stack
 
@@ -60,6 +60,28 @@ def test_prices_and_the_provider_of_a_resource_are_not_in_the_digest(
     assert digest_of(plans[:1]) == digest_of(plans[1:])
     another = preview(tmp_path, monkeypatch, steps=[step("create", tariffId=2)])
     assert digest_of([another]) != digest_of(plans[:1])
+
+
+def test_a_replacement_is_one_change(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pulumi's CLI writes one step, the offline engine three."""
+    three = [step(op, os="debian-13") for op in ("create-replacement", "replace", "delete-replaced")]
+    one, other = (preview(tmp_path, monkeypatch, steps=steps) for steps in (three[1:2], three))
+    assert summary_of([one]) == summary_of([other]) == "1 to replace"
+    assert digest_of([one]) == digest_of([other])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"config": {"hosting:apiKey": "[secret]"}},
+        {"steps": [step("create", "pulumi:providers:hosting", "own", apiKey="[secret]")]},
+    ],
+)
+def test_a_key_that_the_state_would_hold_is_refused(
+    content: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Stop, match="an API key is stored with the stack"):
+        preview(tmp_path, monkeypatch, **content)
 
 
 def test_what_a_test_key_may_not_read_is_named(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,12 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "gitops" / "pipeline.py"
 
 
+INTRODUCTION = (
+    "The jobs of the test of `examples/gitops/`, in order, without what is folded in the comments: "
+    "[pipelines](gitops.md)."
+)
+
+
 class CI(AccountView):
     """Commits go to a bare repository; each job runs in a fresh clone, with the environment of a job."""
 
@@ -174,10 +180,15 @@ class CI(AccountView):
 
     def write_log(self, path: Path) -> None:
         """Every job with what it printed, without the folded details, as a page of the documentation."""
-        lines = ["# A run of the pipeline", "", "The jobs of the test of `examples/gitops/`, in order.", ""]
+        lines = ["# A run of the pipeline", "", INTRODUCTION, ""]
         for command, ref, code, printed in self.log:
             shown = re.sub(r"\n<details>.*?</details>\n", "", printed, flags=re.DOTALL).strip()
-            lines += [f"## {command}, on {ref}: exit code {code}", "", shown.replace("\n## ", "\n### "), ""]
+            lines += [
+                f"## {command}, on {ref}: exit code {code}",
+                "",
+                re.sub("^## ", "### ", shown, flags=re.M),
+                "",
+            ]
         path.write_text("\n".join(lines), encoding="utf-8")
 
     def stacks(self) -> list[str]:

@@ -85,3 +85,37 @@ def test_a_key_that_is_refused_in_the_middle_of_a_run(program: Program, after: i
     assert sorted(row["name"] for row in program.living) == ["db", "web"]
     assert len([row for row in program.ledger() if row["direction"] == "debit"]) == 2
     program.run(program.stack.up(), {})
+
+
+@pytest.mark.both_providers
+@pytest.mark.emulator(provisioning_delay=600)
+def test_a_key_that_is_refused_while_an_order_is_delivered(program: Program) -> None:
+    """What is paid is not lost: the message says what the key needs first, and then the next run."""
+    program.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
+    late = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    refused = {
+        "path": "^/orders",
+        "after": 1,
+        "times": 10_000,
+        "action": {"status": 401, "code": "key_expired"},
+    }
+    program.control("POST", "/faults", late)
+    program.control("POST", "/faults", refused)
+    with program.stack.unchecked("what could not be recorded is found by the next run"):
+        run = program.stack.up()
+    program.control("DELETE", "/faults")
+    assert run.exit_code != 0
+    assert len(program.ledger()) == 1
+    assert "the API key has expired" in run.output
+    assert "Next: create a new key in the control panel" in run.output
+    assert "Traceback" not in run.output
+    if program.form == "dynamic":
+        assert (
+            "is paid and in no state. Next: create a new key in the control panel, then pulumi up"
+            in run.output
+        )
+    program.stack.environ["HOSTING_API_KEY"] = program.control("POST", "/keys", {"mode": "live"})["key"]
+    program.control("POST", "/clock", {"advance": 600})
+    program.run(program.stack.up())
+    assert [row["name"] for row in program.living] == ["web"]
+    assert len(program.ledger()) == 1

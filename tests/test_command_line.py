@@ -123,7 +123,7 @@ def completed(words: str, shell: str = "bash") -> list[str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("pulumi-hosting re", ["rehearse"]),
+        ("pulumi-hosting reh", ["rehearse"]),
         ("pulumi-hosting offline stack sel", ["select"]),
         ("pulumi-hosting audit --res", ["--results"]),
         ("pulumi-hosting emulator --dialect ", ["spec", "live"]),

@@ -148,12 +148,12 @@ def emulator(
     if not export:
         run(_print_ready_line)
         return
-    from pulumi_hosting.emulator import background
+    from pulumi_hosting.emulator import daemon
 
     if not hasattr(os, "fork"):
         _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
-    line = background.start(run, keep_stderr=log)
-    click.echo(background.exports(line))
+    line = daemon.start(run, keep_stderr=log)
+    click.echo(daemon.exports(line))
     click.echo(
         f"the emulator runs in process {line['pid']}. Next: kill $HOSTING_EMULATOR_PID to end it", err=True
     )

@@ -38,6 +38,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "collection",
             "commands",
             "several-stacks",
+            "gitops",
+            "pipeline-run",
             "unit-testing",
             "webhooks",
         ),

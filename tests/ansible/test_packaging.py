@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,31 @@ def test_execution_environments_find_what_it_needs(installed: Path) -> None:
 
 def without_comment(requirement: str) -> str:
     return requirement.partition("#")[0].strip()
+
+
+def test_galaxy_would_import_it(tarball: Path, tmp_path: Path) -> None:
+    """What Ansible Galaxy checks of an upload, apart from ansible-test, which has a test of its
+    own.
+    """
+    settings = tmp_path / "galaxy-importer.cfg"
+    settings.write_text("[galaxy-importer]\nRUN_ANSIBLE_TEST = False\nCHECK_CHANGELOG = True\n")
+    environ = {
+        "HOME": str(tmp_path),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+        "GALAXY_IMPORTER_CONFIG": str(settings),
+    }
+    command = [sys.executable, "-m", "galaxy_importer.main", str(tarball)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed
+    assert "Importer processing completed successfully" in printed
+    assert [line for line in printed.splitlines() if line.startswith(("ERROR", "WARNING"))] == []

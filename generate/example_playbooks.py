@@ -16,6 +16,8 @@ _KINDS: Mapping[str, str] = {class_of(kind): kind for kind in RESOURCES}
 
 def playbook(program: Program) -> str:
     """The text of the playbook."""
+    if taken := {*map(_snake, program.settings())} & {one.target for one in program.of("resource")}:
+        raise ValueError(f"{program.source}: {taken} are settings too, which a playbook cannot tell apart")
     filters: dict[str, Callable[..., Any]] = {
         "module": lambda statement: _KINDS[statement.type],
         "options": lambda statement: _options(statement, program),

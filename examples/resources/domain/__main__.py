@@ -6,7 +6,7 @@ from pulumi_hosting import native as hosting
 
 config = pulumi.Config()
 
-domain = hosting.Domain(
+shop = hosting.Domain(
     "shop",
     name=config.require("domain"),
     years=1,
@@ -15,4 +15,4 @@ domain = hosting.Domain(
     auto_renew=True,
 )
 
-pulumi.export("expires_at", domain.expires_at)
+pulumi.export("expires_at", shop.expires_at)

@@ -4,7 +4,7 @@ import * as hosting from "pulumi-hosting";
 
 const config = new pulumi.Config();
 
-const domain = new hosting.Domain("shop", {
+const shop = new hosting.Domain("shop", {
     name: config.require("domain"),
     years: 1,
     nameservers: ["ns1.example.net", "ns2.example.net"],
@@ -12,4 +12,4 @@ const domain = new hosting.Domain("shop", {
     autoRenew: true,
 });
 
-export const expiresAt = domain.expiresAt;
+export const expiresAt = shop.expiresAt;

@@ -127,6 +127,8 @@ def test_the_links_of_the_documentation_lead_somewhere() -> None:
             if "://" in target:
                 continue
             goal = (page.parent / path) if path else page
+            if path.endswith("/"):  # as Pulumi's registry links its pages
+                goal = goal.with_suffix(".md")
             if not goal.exists() or (anchor and anchor not in _anchors(goal)):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []

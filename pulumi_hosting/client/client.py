@@ -158,17 +158,61 @@ class Client(Services):
         body: Mapping[str, Any] | Request | None = None,
         idempotency_key: str | None = None,
         cursor: str | None = None,
+        prepared: Callable[[str | None], HttpRequest] | None = None,
     ) -> Any:
         """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and
         ``body`` hold its fields. A body may also be given as the operation's model.
 
-        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises
+        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. ``prepared``
+        makes the request for a key in another way (:meth:`request`). Raises
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
         row = operation if isinstance(operation, Operation) else _row(operation)
-        key = self._key_of_write(row, idempotency_key)
-        request = self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
-        return self._send(request, self._result)
+        if self._read_only and row.is_write:
+            raise WriteRefused(f"{row.id} would change something, and this client only reads")
+        key = checked_key(row, idempotency_key, self._new_id)
+        request = (
+            prepared(key)
+            if prepared
+            else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        )
+        retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
+        place = self.rate_limiter.place(row, request.query)
+        failure: HostingError | None = None
+        while True:
+            place.wait(failure)
+            attempts.count += 1
+            sent_id, sent_at = self._new_id(), self._clock()
+            # The error is looked at, and raised, outside of the except block: its context must not grow with
+            # the attempts.
+            try:
+                stop_at = began + place.waited + retry_policy.deadline
+                answer = self.transport.send(request, sent_id, stop_at)
+                place.answered(answer.status, answer.headers)
+                meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
+                return self._result(request, answer, meta)
+            except HostingError as error:
+                failure = error
+            finally:
+                place.lost()  # unless it was answered
+            failure = attempts.failed(failure, sent_id)
+            if place.is_refused(row):
+                self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
+                continue
+            elapsed = self._clock() - began - place.waited
+            decision = decide(
+                row,
+                failure,
+                attempt=attempts.count - place.refusals,
+                elapsed=elapsed,
+                retry_policy=retry_policy,
+                rng=self._rng,
+            )
+            what = f"{type(failure).__name__}, {decision}"
+            self._log(request, what, sent_at, attempts.count, sent_id)
+            if isinstance(decision, Stop):
+                raise failure
+            self._sleep(decision.after)
 
     def request(
         self,
@@ -206,66 +250,14 @@ class Client(Services):
         from pulumi_hosting.client import raw_request  # most programs never need it
 
         row = raw_request.row(method, path, expensive=expensive, keyed=idempotency_key is not None)
-        key = self._key_of_write(row, idempotency_key)
-        request = raw_request.prepare(
-            row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
-        )
-
-        found: RawResponse = self._send(
-            request, lambda request, answer, meta: raw_request.read(request, answer, meta, self._wall())
+        found: RawResponse = self.call(
+            row,
+            idempotency_key=idempotency_key,
+            prepared=lambda key: raw_request.prepare(
+                row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
+            ),
         )
         return found
-
-    def _key_of_write(self, row: Operation, given: str | None) -> str | None:
-        """The Idempotency-Key of a call, if it has one. Raises ``WriteRefused`` where only reads are
-        allowed.
-        """
-        if self._read_only and row.is_write:
-            raise WriteRefused(f"{row.id} would change something, and this client only reads")
-        return checked_key(row, given, self._new_id)
-
-    def _send(self, request: HttpRequest, result: Callable[[HttpRequest, HttpResponse, Meta], Any]) -> Any:
-        """The ``result`` of the response to the request, which is sent until there is one or the deadline is
-        near.
-        """
-        row, key = request.operation, request.idempotency_key
-        retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
-        place = self.rate_limiter.place(row, request.query)
-        failure: HostingError | None = None
-        while True:
-            place.wait(failure)
-            attempts.count += 1
-            sent_id, sent_at = self._new_id(), self._clock()
-            # The error is looked at, and raised, outside of the except block: its context must not grow with
-            # the attempts.
-            try:
-                stop_at = began + place.waited + retry_policy.deadline
-                answer = self.transport.send(request, sent_id, stop_at)
-                place.answered(answer.status, answer.headers)
-                meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
-                return result(request, answer, meta)
-            except HostingError as error:
-                failure = error
-            finally:
-                place.lost()  # unless it was answered
-            failure = attempts.failed(failure, sent_id)
-            if place.is_refused(row):
-                self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
-                continue
-            elapsed = self._clock() - began - place.waited
-            decision = decide(
-                row,
-                failure,
-                attempt=attempts.count - place.refusals,
-                elapsed=elapsed,
-                retry_policy=retry_policy,
-                rng=self._rng,
-            )
-            what = f"{type(failure).__name__}, {decision}"
-            self._log(request, what, sent_at, attempts.count, sent_id)
-            if isinstance(decision, Stop):
-                raise failure
-            self._sleep(decision.after)
 
     def pages(
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
@@ -304,6 +296,10 @@ class Client(Services):
 
     def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> Any:
         """The result of a response, or its error, raised."""
+        if request.operation.responses.get(200) is RawResponse:
+            from pulumi_hosting.client import raw_request
+
+            return raw_request.read(request, answer, meta, self._wall())
         return responses.read(
             request.operation, answer, meta, request.redact, self._wall(), base_url=self.base_url
         )

@@ -35,14 +35,21 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
         )
     for known in OPERATIONS:
         if known.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[0-9]+", known.path), unquote(path)):
-            return replace(known, path=path, query=None, request=None, expensive=known.expensive or expensive)
+            return replace(
+                known,
+                path=path,
+                query=None,
+                request=None,
+                responses={200: RawResponse},
+                expensive=known.expensive or expensive,
+            )
     return Operation(
         id=f"{method} {re.sub('/[0-9]+(?=/|$)', '/{id}', path)}",
         method=cast(Method, method),
         path=path,
         call="request",
         summary="",
-        responses={200: dict},
+        responses={200: RawResponse},
         expensive=expensive,
         retry="safe" if method == "GET" else "idempotency_key" if keyed else "never",
     )

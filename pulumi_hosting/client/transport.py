@@ -90,6 +90,8 @@ class Transport:
         Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large),
         ``ConfigurationError`` (certificate refused).
         """
+        import httpx
+
         from pulumi_hosting.client import deadlines
 
         # Translated inside, raised outside of the except block: the failure underneath does not even become
@@ -102,7 +104,15 @@ class Transport:
             with deadlines.until(wait):
                 client = self._connected()
                 response = client.send(
-                    self._built(client, request, request_id, wait),
+                    # Not by the client: it would add its cookies and parameters.
+                    httpx.Request(
+                        request.operation.method,
+                        request.url,
+                        params=request.query or None,
+                        headers=self._headers(client, request.headers, request_id),
+                        content=request.body,
+                        extensions={"timeout": httpx.Timeout(wait).as_dict()},
+                    ),
                     stream=True,
                     auth=None,  # the key is in the headers already
                     follow_redirects=False,
@@ -123,26 +133,15 @@ class Transport:
             self.observer(request, None)
         raise failure
 
-    def _built(
-        self, client: "httpx.Client", request: HttpRequest, request_id: str, wait: float
-    ) -> "httpx.Request":
-        """The request as httpx sends it: with the headers of the client, but no cookies and parameters of
-        it. Ours take precedence.
-        """
+    def _headers(self, client: "httpx.Client", ours: Mapping[str, str], request_id: str) -> "httpx.Headers":
+        """The headers of the client, and ours, which take precedence."""
         import httpx
 
         headers = httpx.Headers(
             [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
         )
-        headers.update({**request.headers, "X-Request-ID": request_id, **self._identity})
-        return httpx.Request(
-            request.operation.method,
-            request.url,
-            params=request.query or None,
-            headers=headers,
-            content=request.body,
-            extensions={"timeout": httpx.Timeout(wait).as_dict()},
-        )
+        headers.update({**ours, "X-Request-ID": request_id, **self._identity})
+        return headers
 
     @property
     def _identity(self) -> Mapping[str, str]:

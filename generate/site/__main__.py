@@ -28,8 +28,7 @@ def build(into: Path) -> Path:
         (written / name).parent.mkdir(parents=True, exist_ok=True)
         (written / name).write_text(text, encoding="utf-8")
     shutil.copytree(HERE / "stylesheets", written / "stylesheets")
-    if (ROOT / "docs" / "images").is_dir():
-        shutil.copytree(ROOT / "docs" / "images", written / "images")
+    shutil.copytree(ROOT / "docs" / "images", written / "images")
     config = load_config(
         str(HERE / "mkdocs.yml"),
         docs_dir=str(written),

@@ -82,8 +82,10 @@ def of_files() -> dict[str, str]:
 def pages() -> Mapping[str, str]:
     """The Markdown of every page."""
     site, found = of_files(), modules()
+    pictures = (path.name for path in (ROOT / "docs" / "images").iterdir())
+    targets = site | {f"docs/images/{name}": f"images/{name}" for name in pictures}
     return {
-        **{page: links.page(file, site) for file, page in site.items() if file not in _GENERATED},
+        **{page: links.page(file, targets) for file, page in site.items() if file not in _GENERATED},
         "index.md": _rendered("index.md", resources=RESOURCES, modules=found),
         "resources/index.md": _rendered("resources.md", resources=RESOURCES),
         **{f"resources/{kind}.md": _resource(resource, found) for kind, resource in RESOURCES.items()},

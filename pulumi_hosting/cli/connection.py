@@ -3,13 +3,16 @@
 A key is never an option: options stay in the history of the shell and in the list of processes.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
+
+TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 
 class Failed(click.ClickException):
@@ -25,13 +28,28 @@ class Unusable(Failed):
     exit_code = 2
 
 
+def connect() -> Client:
+    """The client of the environment, which may only read; ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds its waits for
+    the rate limit, which are told on standard error. Raises ``ConfigurationError``.
+    """
+    given = os.environ.get(TIMEOUT_VARIABLE, "").strip() or "600"
+    try:
+        client = Client(read_only=True, rate_limit_timeout=float(given))
+    except ValueError:
+        raise ConfigurationError(
+            f"{TIMEOUT_VARIABLE} must be a number of seconds. Next: correct {TIMEOUT_VARIABLE}"
+        ) from None
+    client.rate_limiter.on_wait = lambda line: click.echo(line, err=True)
+    return client
+
+
 @contextmanager
 def account() -> Iterator[Client]:
     """The client of the environment, which may only read. What the client or the account refuses ends the
     command with one line and exit code 1.
     """
     try:
-        with Client(read_only=True) as client:
+        with connect() as client:
             yield client
     except HostingError as error:
         raise Failed(str(error)) from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pulumi_hosting.cli.connection import files
+from pulumi_hosting.cli.connection import connect, files
 from pulumi_hosting.cli.output import (
     json_option,
     json_text,
@@ -66,13 +66,12 @@ def cost(previews: tuple[Path, ...], as_json: bool, as_markdown: bool) -> None:
 @contextmanager
 def _prices() -> "Iterator[tuple[AccountPrices | None, str]]":
     """The account's prices; without a key the reason why there are none."""
-    from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.exceptions import ConfigurationError
     from pulumi_hosting.reports.account_objects import reading
     from pulumi_hosting.reports.account_prices import AccountPrices
 
     try:
-        client = Client(read_only=True)
+        client = connect()
     except ConfigurationError as error:
         yield None, str(error)
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulumi_hosting.cli.connection import files
+from pulumi_hosting.cli.connection import connect, files
 from pulumi_hosting.cli.output import json_option, json_text, print_warning, table
 
 if TYPE_CHECKING:
@@ -50,14 +50,13 @@ def recover(export: Path, as_json: bool) -> None:
 
 
 def _with_account(rows: "list[Unfinished]", export: Mapping[str, Any]) -> "list[Unfinished]":
-    from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.exceptions import HostingError
     from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
     from pulumi_hosting.reports import recovery
     from pulumi_hosting.reports.account_objects import read_account, reading
 
     try:
-        with Client(read_only=True) as client:
+        with connect() as client:
             request = reading(client, warn=print_warning)
             account = read_account(request, dict.fromkeys(row.kind for row in rows))
             held = [(item.kind, item.id) for item in ManagedObjects.of_stack(export)]

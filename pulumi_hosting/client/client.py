@@ -117,9 +117,10 @@ class Client(Services):
             sleep=sleep,
             wall=wall,
             rng=self._rng,
-            on_wait=log.info,
+            on_wait=log.warning,
         )
-        """Holds requests up until the rate limit has room. Its ``on_wait`` may be set, to tell the user."""
+        """Holds requests up until the rate limit has room. A long wait is a warning of the logger
+        ``pulumi_hosting``; ``on_wait`` may be set, to tell the user in another way."""
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None

@@ -71,7 +71,7 @@ def settings(
     url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
     limits = {"timeout": timeout, "deadline": deadline, "rate_limit_timeout": rate_limit_timeout}
     for name, seconds in limits.items():
-        if not 0 < seconds <= 86_400:
+        if not isinstance(seconds, int | float) or not 0 < seconds <= 86_400:
             raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
     if ca_file is not None and not Path(ca_file).is_file():
         raise ConfigurationError(

@@ -44,7 +44,10 @@ def main() -> int:
         reported.append(_matrix("in one process", cell.run, _simulated, options))
     if options.processes != "no":
         reported.append(_matrix("of real processes", processes.run, _real, options))
-    return max(reported)
+    if None in reported and len(set(reported)) == 1:
+        print(f"no cell is described by {options.only!r}", file=sys.stderr)
+        return 2
+    return max(result for result in reported if result is not None)
 
 
 def _matrix(
@@ -52,12 +55,13 @@ def _matrix(
     run: Callable[[C], Verdict],
     cells: Callable[[ProcessPoolExecutor, argparse.Namespace], Iterable[C]],
     options: argparse.Namespace,
-) -> int:
+) -> int | None:
+    """None where no cell was chosen."""
     began = time.monotonic()
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         chosen = [found for found in cells(pool, options) if options.only in str(found)]
         verdicts = [show(verdict) for verdict in pool.map(run, chosen, chunksize=10)]
-    return report(name, verdicts, time.monotonic() - began)
+    return report(name, verdicts, time.monotonic() - began) if chosen else None
 
 
 def _simulated(pool: ProcessPoolExecutor, options: argparse.Namespace) -> list[Cell]:

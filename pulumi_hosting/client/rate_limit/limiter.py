@@ -218,8 +218,8 @@ class Place:
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
         return RateLimitTimeout(
-            f"{self._operation.id}: the {self._bucket} rate limit of this API key left no room for it within "
-            f"{self._limiter.timeout:.0f} s: {wait.ahead} requests are ahead, about {wait.estimate:.0f} s "
+            f"{self._operation.id}: the {self._bucket} rate limit of this API key leaves no room for it "
+            f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
             f"more to wait; nothing was sent",
             operation=self._operation.id,
             bucket=self._bucket,
@@ -228,8 +228,11 @@ class Place:
 
 
 def _line(wait: Wait) -> str:
-    ahead = "1 request" if wait.ahead == 1 else f"{wait.ahead or 'no'} requests"
-    return f"waiting {max(1, round(wait.estimate))} s for the rate limit, {ahead} ahead"
+    return f"waiting {max(1, round(wait.estimate))} s for the rate limit, {_ahead(wait)} ahead"
+
+
+def _ahead(wait: Wait) -> str:
+    return "1 request" if wait.ahead == 1 else f"{wait.ahead or 'no'} requests"
 
 
 def _count(headers: Mapping[str, str]) -> Count | None:

@@ -1,0 +1,50 @@
+"""What every command does with the account's rate limit: it says that it waits, and keeps to the bound."""
+
+import logging
+
+import pytest
+
+from pulumi_hosting.cli.connection import connect
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.emulator import Running
+from tests.reports.conftest import Command, Owner
+
+LINE = "waiting 41 s for the rate limit, 12 requests ahead"
+
+
+@pytest.fixture
+def environ(emulator: Running, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setenv("HOSTING_API_KEY", emulator.live_key)
+    monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
+    return monkeypatch
+
+
+def test_a_wait_is_told_on_standard_error(
+    environ: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with connect() as client:
+        client.rate_limiter.on_wait(LINE)
+    assert capsys.readouterr() == ("", f"{LINE}\n")
+
+
+def test_a_program_of_a_user_is_told_by_a_warning(
+    environ: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client() as client:
+        client.rate_limiter.on_wait(LINE)
+    assert caplog.record_tuples == [("pulumi_hosting", logging.WARNING, LINE)]
+
+
+def test_the_wait_of_a_command_has_a_bound(
+    command: Command, owner: Owner, environ: pytest.MonkeyPatch
+) -> None:
+    key = owner.control("POST", "/keys", {"mode": "live", "rate_per_minute": 1})["key"]
+    environ.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "2")
+    for _ in range(2):
+        answer = command("audit", key=key)
+    assert answer.exit_code == 1
+    assert "leaves no room for it within 2 s" in answer.stderr
+    environ.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "soon")
+    with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT must be a number of seconds"):
+        connect()

@@ -88,6 +88,7 @@ class AddressPurchase:
             if addresses != last:
                 last, generation = addresses, 0
             approve()
+            self.request.clock.raise_if_cancelled()
             try:
                 return self._buy(addresses, generation)
             except OperationInProgress:

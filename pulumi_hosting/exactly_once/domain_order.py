@@ -79,6 +79,7 @@ class DomainOrder:
 
     def place(self) -> OrderedDomain | m.Domain:
         """Order it. The domain alone where the answer was lost and the account shows it."""
+        self.request.clock.raise_if_cancelled()
         generation, repeated = 0, False
         key = self.keys.key(0)
         while True:

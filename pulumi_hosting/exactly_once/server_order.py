@@ -170,6 +170,7 @@ class ServerOrder:
             if found := self._found():
                 return found
             looked_again = False
+            self.request.clock.raise_if_cancelled()
             self.began = self.request.clock.monotonic()
             for key in self.keys():
                 try:

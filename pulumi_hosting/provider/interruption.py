@@ -3,9 +3,14 @@
 Pulumi's CLI then asks every provider to cancel. The SDK's server for dynamic providers (``pulumi.dynamic``)
 does nothing about it, so a wait for an order would go on until ``wait_timeout``. gRPC holds the bound method
 since the server started, so its code is replaced.
+
+The SDK serves everything on four threads. Four steps that wait take them all, so the request to cancel gets a
+thread of its own: gRPC runs a method on its ``experimental_thread_pool`` where it has one, and looks at each
+call.
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType
 from typing import Any
 
@@ -38,4 +43,5 @@ def end_waits_on_cancel() -> bool:
     ):
         return False
     method.__code__ = _cancel.__code__
+    vars(method)["experimental_thread_pool"] = ThreadPoolExecutor(1, thread_name_prefix="cancel")
     return True

@@ -44,6 +44,10 @@ class InterruptibleClock(Clock):
         if self.cancelled.wait(seconds):
             raise Interrupted("cancelled while waiting. Next: run again; it goes on from here")
 
+    def raise_if_cancelled(self) -> None:
+        if self.cancelled.is_set():
+            raise Interrupted("cancelled before it was ordered. Next: run again")
+
 
 class ProviderSession(Session):
     """Made once per process. Environment first, then configuration: what an engine stores may be stale,
@@ -161,7 +165,7 @@ class ProviderSession(Session):
 
     def forbid_writes(self, reason: str) -> None:
         """Start no write from now on; a write under way goes on."""
-        self._no_writes = reason
+        self._no_writes = self._no_writes or reason
 
     def must_be_able_to_write(self, *, creating: bool = False) -> None:
         """Raise ``ResourceError`` where this process must not change anything."""
@@ -175,7 +179,8 @@ class ProviderSession(Session):
             )
 
     def cancel(self) -> None:
-        """End every wait; what exists by then is recorded."""
+        """End every wait, and start no write from now on; what exists by then is recorded."""
+        self.forbid_writes("the run was cancelled")
         self.clock.cancelled.set()
 
     def request(

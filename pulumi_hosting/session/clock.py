@@ -17,3 +17,6 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    def raise_if_cancelled(self) -> None:
+        """Called before anything is paid. Raises where the run was cancelled; here it never is."""

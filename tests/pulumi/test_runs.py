@@ -2,6 +2,7 @@
 asking the account.
 """
 
+import os
 import re
 import shlex
 import signal
@@ -16,6 +17,11 @@ from tests.support.programs import Program, make_program
 from tests.support.waiting import HANG_SECONDS, wait_until
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+NO_ROOM = {
+    "method": "POST",
+    "path": "^/servers$",
+    "action": {"status": 429, "code": "rate_limited", "retry_after": 500},
+}
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
 
 
@@ -120,6 +126,50 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
     program.run(program.stack.up())
     assert [str(server["id"]) for server in program.living] == [program.resources()["web"]["id"]]
     assert program.moved() == Decimal("5.00")
+
+
+@pytest.mark.both_providers
+@pytest.mark.emulator(clock="manual", provisioning_delay=600)
+@pytest.mark.parametrize(
+    ("fault", "group"),
+    [
+        pytest.param(SLOW, True, id="orders-terminal"),
+        pytest.param(NO_ROOM, False, id="rate-limit-engine"),
+        pytest.param(SLOW, False, id="orders-engine", marks=pytest.mark.slow),
+        pytest.param(NO_ROOM, True, id="rate-limit-terminal", marks=pytest.mark.slow),
+    ],
+)
+def test_nothing_is_ordered_after_an_interrupt_of_six_servers(
+    program: Program, tmp_path: Path, fault: dict[str, Any], *, group: bool
+) -> None:
+    """The SDK serves dynamic providers on four threads: there four steps wait, and two have not begun."""
+    waiting = {"dynamic": 4, "native": 6}[program.form]
+    program.control("POST", "/faults", {"times": 6, **fault})
+    # the discount of the fifth server and those after it is less than a cent: every price is the same
+    program.control("PATCH", "/tariffs/1", {"price_monthly": "0.10"})
+    program.declare({f"s{number}": ("Server", SERVER) for number in range(6)})
+    printed = tmp_path / "printed"
+    with printed.open("wb") as output:
+        running = program.start_cold(output=output, process_group=0)
+    if fault is SLOW:
+        wait_until(lambda: program.charges >= waiting, running)
+    else:
+        wait_until(lambda: printed.read_text().count("for the rate limit, ") >= waiting, running)
+    before = program.requested("POST").count("/servers")
+    charged = program.charges
+    (os.killpg if group else os.kill)(running.pid, signal.SIGINT)
+    assert running.wait(HANG_SECONDS) != 0  # without it the waits are 500 seconds and more
+    assert program.requested("POST").count("/servers") == before
+    assert (program.charges, len(program.objects("orders"))) == (charged, charged)
+    assert charged == (waiting if fault is SLOW else 0)
+    program.control("DELETE", "/faults")
+    program.control("POST", "/clock", {"advance": 601})
+    program.use_new_key()  # for which nothing has to wait
+    program.run(program.stack.up())
+    assert {str(server["id"]) for server in program.living} == {
+        item["id"] for item in program.resources().values()
+    }
+    assert (len(program.living), program.moved()) == (6, Decimal("0.60"))
 
 
 def test_a_price_that_rises_stops_the_run(program: Program) -> None:

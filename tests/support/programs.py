@@ -22,6 +22,9 @@ FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB9m3rTnO8rG1ktXvhfQAuMVVBJ9bUeAnHP4oDVM7WuY me@other"
 
+# Steps that take seconds here take hours in life: a key whose limits per minute no test waits for.
+ROOMY = {"mode": "live", "rate_per_minute": 10000, "rate_expensive_per_minute": 10000}
+
 Declarations = dict[str, tuple[str, dict[str, Any]]]
 """Variable → (class, arguments)."""
 
@@ -69,10 +72,13 @@ class Program(AccountView):
         return run
 
     def start_cold(
-        self, operation: str = "up", output: int | IO[bytes] = subprocess.DEVNULL
+        self,
+        operation: str = "up",
+        output: int | IO[bytes] = subprocess.DEVNULL,
+        process_group: int | None = None,
     ) -> "subprocess.Popen[bytes]":
         """An operation under way, for tests that kill it: its processes are real Pythons, and each is the
-        child of the one that started it. ``output``: where it prints.
+        child of the one that started it. ``output``: where it prints; ``process_group``: 0 for a new one.
         """
         warm = sys.executable
         command = self.stack.command(operation, "--yes", "--skip-preview")
@@ -84,7 +90,12 @@ class Program(AccountView):
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                process_group=process_group,
             )
+
+    def use_new_key(self) -> None:
+        """The next runs have another key of the account, with limits of its own."""
+        self.stack.environ["HOSTING_API_KEY"] = self.control("POST", "/keys", ROOMY)["key"]
 
     # --- its stack
 
@@ -115,10 +126,8 @@ def make_program(
     """A program of ``form``; for the native provider the plugin is installed where the engine looks."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
-    # Steps that take seconds here take hours in life: a key whose limits per minute no test waits for.
-    roomy = {"mode": "live", "rate_per_minute": 10000, "rate_expensive_per_minute": 10000}
     control = Control(emulator.control_url)
-    key = control("POST", "/keys", roomy)["key"]
+    key = control("POST", "/keys", ROOMY)["key"]
     search = install_plugin(home) if form == "native" else {}
     account = {"HOSTING_API_KEY": key, "HOSTING_BASE_URL": emulator.base_url, **search, **environ}
     return Program(

@@ -74,7 +74,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             [*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)]
         )
         # Pulumi's settings live in the context: what this program receives reaches no other.
-        return contextvars.copy_context().run(program.run, options), notes
+        return contextvars.Context().run(program.run, options), notes
 
     yield start
     asyncio.set_event_loop(None)

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 from pulumi._types import output_type_to_dict
 from pulumi.runtime import mocks, rpc
-from pulumi.runtime.settings import _get_rpc_manager
+from pulumi.runtime.settings import SETTINGS, _get_rpc_manager
 from pulumi.runtime.stack import wait_for_rpcs
 from pulumi.runtime.sync_await import _sync_await
 
@@ -77,6 +77,7 @@ class Engine:
         # The SDK expects the thread to have an event loop, and ``asyncio.run`` of another test takes it away.
         asyncio.set_event_loop(_loop())
         _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
+        SETTINGS.outputs.clear()
         mocks.set_mocks(
             self.recorded,
             project="shop",

@@ -1,5 +1,6 @@
 """The files of examples/gitops that other programs read: workflows, the image of an execution environment."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_builder.ee_schema import validate_schema
 
 from tests.gitops.conftest import SCRIPT
 
@@ -58,6 +58,18 @@ def test_the_live_key_is_used_outside_pull_requests_alone() -> None:
 
 def test_the_execution_environment_is_one() -> None:
     found = parsed("awx/execution-environment.yml")
-    validate_schema(found)
-    with pytest.raises(Exception, match="imagess"):
-        validate_schema({**found, "imagess": {}})
+    assert wrong_in(found) == ""
+    assert "imagess" in wrong_in({**found, "imagess": {}})
+
+
+def wrong_in(environment: Any) -> str:
+    """What ansible-builder says. In a process of its own: its import changes the loggers of this one."""
+    code = (
+        "import json, sys; from ansible_builder.ee_schema import validate_schema; "
+        "validate_schema(json.load(sys.stdin))"
+    )
+    given = json.dumps(environment)
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False
+    )
+    return run.stderr.strip()

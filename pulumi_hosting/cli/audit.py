@@ -65,6 +65,8 @@ def _text(found: "Audit") -> str:
         lines.append(
             f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
         )
+    for one in found.ending:
+        lines.append(f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}.")
     if not found.unmanaged:
         return "\n".join([*lines, "Everything on the account is managed."])
     rows = [

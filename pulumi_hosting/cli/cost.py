@@ -44,7 +44,8 @@ def cost(previews: tuple[Path, ...], as_json: bool, as_markdown: bool) -> None:
     FILE is the output of `pulumi preview --json`, the report that the callback hosting.cloud.drift wrote in
     a check run, or the output of the callback ansible.posix.json in one; - is standard input. What a preview
     does not say is asked of the account of HOSTING_API_KEY, if that is set. Nothing is changed. What is not
-    known is named and not in the sums. Exit codes: 0, or 2 for a file that is no preview.
+    known is named and not in the sums. Exit codes: 0, or 2 for a
+    file that is no preview, or that of one that failed.
 
     Example: pulumi preview --json | pulumi-hosting cost --markdown -
     """

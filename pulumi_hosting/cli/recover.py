@@ -73,5 +73,5 @@ def _text(rows: "list[Unfinished]", commands: list[str]) -> str:
     lines = [table(("KIND", "NAME", "PENDING", "ON THE ACCOUNT"), cells), ""]
     lines += [f"Before: {row.edit}" for row in rows if row.edit]
     lines += [f"Next: {command}" for command in commands]
-    lines.append("Then run recover on a new export.")
+    lines.append("If the stack is locked by the killed run: pulumi cancel. Then run recover on a new export.")
     return "\n".join(lines)

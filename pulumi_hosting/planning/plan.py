@@ -153,7 +153,8 @@ def _ask(
     if is_decided and not unknown & {*natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)
     cost, remarks = None, []
-    if taken is None and options.priced and isinstance(resource, Priced):
+    is_bought = taken is None and desired.values.get("adopt_id") is None
+    if is_bought and options.priced and isinstance(resource, Priced):
         undecided = resource.Inputs.deciding("order") | resource.Inputs.deciding("price")
         if waiting := sorted(unknown & undecided):
             remarks.append(unknown_price(resource, waiting))

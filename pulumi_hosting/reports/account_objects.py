@@ -1,7 +1,7 @@
 """Everything that is on the account: what can be declared as a resource, with its price."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,7 @@ from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource, State
-from pulumi_hosting.resources.powers import listed
+from pulumi_hosting.resources.powers import Registered, listed
 from pulumi_hosting.resources.server_fields import from_api, provisional
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
@@ -27,7 +27,7 @@ class AccountObject:
     """One object of the account.
 
     - ``price_monthly``: what it costs per month, in ``currency``; 0 where it is free, None where the API does
-      not say. A domain's price per year is divided by twelve.
+      not say. A domain's price per year is divided by twelve; 0 where it does not renew itself.
     - ``tag``: the ownership tag of the resource that made it, or took it over last; None without one. Only
       servers and webhook subscriptions carry one.
     - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
@@ -47,6 +47,11 @@ class AccountObject:
     @property
     def id(self) -> str:
         return self.state.id
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it can only end: it cannot be deleted, and is not renewed. A domain without auto-renew."""
+        return isinstance(self.resource, Registered) and self.resource.is_released(self.state)
 
     @property
     def name(self) -> str:
@@ -90,6 +95,9 @@ def read_account(request: Request, kinds: Iterable[str] = RESOURCES) -> AccountO
             found += _objects(request, RESOURCES[kind])
         except Forbidden as error:
             unread[kind] = str(error)
+    known = {one.currency for one in found if one.currency}
+    if len(known) == 1:  # addresses have none of their own
+        found = [replace(one, currency=one.currency or min(known)) for one in found]
     return AccountObjects(tuple(found), unread)
 
 
@@ -131,6 +139,8 @@ def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
         return (None if price is None else Decimal(price)), currency
     if "price_renew" in type(state).model_fields:
         yearly = values.get("price_renew")
+        if values.get("auto_renew") is False:
+            return Decimal(0), currency
         if yearly is None and (zone := catalog_reads.zone_of(request, values["name"])) is not None:
             yearly, currency = zone.price_renew, zone.currency or currency
         return (None if yearly is None else Decimal(yearly) / 12), currency

@@ -39,11 +39,14 @@ class Unmanaged:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """``missing``: what is managed, and is not on the account."""
+    """``missing``: what is managed, and is not on the account. ``ending``: unmanaged too, but nothing is left
+    to do: it is paid, is not renewed, and cannot be deleted.
+    """
 
     unmanaged: tuple[Unmanaged, ...]
     missing: tuple[ManagedObject, ...]
     unread: Mapping[str, str]
+    ending: tuple[AccountObject, ...] = ()
 
     def monthly(self) -> list[tuple[Decimal | None, str | None]]:
         """What the unmanaged objects cost per month: amount and currency of each."""
@@ -54,6 +57,7 @@ class Audit:
         return {
             "unmanaged": [row.facts() for row in self.unmanaged],
             "missing": [{"kind": item.kind, "id": item.id, "name": item.name} for item in self.missing],
+            "ending": [{"kind": item.kind, "id": item.id, "name": item.name} for item in self.ending],
             "not_checked": dict(self.unread),
         }
 
@@ -65,11 +69,12 @@ def audit(account: AccountObjects, managed: ManagedObjects) -> Audit:
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
     lonely = {found.id for found in extra if found.kind == "server"}
-    rows = [found for found in extra if not _goes_with(found, lonely)]
+    rows = [found for found in extra if not _goes_with(found, lonely) and not found.is_ending]
     return Audit(
         tuple(Unmanaged(found, adopt_command(found), remove_command(found)) for found in rows),
         tuple(_missing(account, managed)),
         account.unread,
+        tuple(found for found in extra if found.is_ending),
     )
 
 

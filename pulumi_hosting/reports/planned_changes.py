@@ -91,6 +91,11 @@ def planned(path: Path) -> Planned:
     """
     found = read_json(path, "pulumi preview --json")
     if isinstance(found.get("steps"), list) or "changeSummary" in found:
+        if failed := _failure_of(found):
+            raise UnreadableFile(
+                f"{path}: the preview failed, so what it costs is not known: {failed} Next: correct the "
+                "program, and preview again"
+            )
         return Planned(tuple(of_preview(found)), _hidden(found))
     if isinstance(found.get("priced"), list):
         return Planned(tuple(from_facts(row) for row in found["priced"]))
@@ -137,6 +142,13 @@ def of_preview(digest: Mapping[str, Any]) -> list[PlannedChange]:
     for message in digest.get("diagnostics") or ():
         _announce(found, str(message.get("urn") or ""), str(message.get("message") or ""))
     return list(found.values())
+
+
+def _failure_of(digest: Mapping[str, Any]) -> str:
+    """The first error of a preview that failed, as one line; empty where it did not."""
+    errors = [row for row in digest.get("diagnostics") or () if row.get("severity") == "error"]
+    message = str(errors[0].get("message") or "it says no more").strip() if errors else ""
+    return message.splitlines()[0] if message else ""
 
 
 def _hidden(digest: Mapping[str, Any]) -> int:

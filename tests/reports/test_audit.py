@@ -82,3 +82,28 @@ def test_a_file_that_is_no_export_is_refused(command: Command, tmp_path: Path) -
     answer = command("audit", "--stack", tmp_path / "x.json")
     assert answer.exit_code == 2
     assert "Next: give pulumi stack export" in answer.stderr
+
+
+def test_a_domain_that_does_not_renew_itself_is_named_and_no_reason_to_fail(
+    command: Command, owner: Owner
+) -> None:
+    owner.client.domains.register(name="example.com", years=1, idempotency_key="by-hand-0000000000000001")
+    (domain,) = owner.objects("domains")
+    assert domain["auto_renew"] is False
+    shown = command("audit")
+    assert shown.exit_code == 0, shown.output
+    assert (
+        f"domain example.com ({domain['id']}) is in no stack and no playbook: paid until 20" in shown.stdout
+    )
+    owner.control("PATCH", f"/domains/{domain['id']}", {"auto_renew": True})
+    renewing = command("audit", "--json")
+    assert renewing.exit_code == 7
+    assert [row["name"] for row in found(renewing)["unmanaged"]] == ["example.com"]
+
+
+def test_addresses_and_servers_are_one_sum(command: Command, owner: Owner) -> None:
+    web = owner.order("web")
+    owner.client.servers.ips.add(int(web), idempotency_key="by-hand-0000000000000002")
+    prices = [Decimal(row["price_monthly"]) for row in found(command("audit", "--json"))["unmanaged"]]
+    assert len(prices) == 2
+    assert f"2 unmanaged, {sum(prices):.2f} EUR per month" in command("audit").stdout

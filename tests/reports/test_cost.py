@@ -288,3 +288,15 @@ def test_a_file_that_is_no_preview_is_refused(command: Command, tmp_path: Path) 
     answer = command("cost", tmp_path / "x.json")
     assert answer.exit_code == 2
     assert "Next: pulumi preview --json > " in answer.stderr
+
+
+def test_what_a_failed_preview_costs_is_not_known(command: Command, tmp_path: Path) -> None:
+    preview = tmp_path / "preview.json"
+    problem = {"message": "error: server 'web' tariffId: there is no tariff 99\nmore", "severity": "error"}
+    preview.write_text(json.dumps({"steps": [], "diagnostics": [problem], "changeSummary": {}}))
+    answer = command("cost", preview, "--markdown")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert (
+        "the preview failed, so what it costs is not known: error: server 'web' tariffId: there"
+        in answer.stderr
+    )

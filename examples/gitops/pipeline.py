@@ -26,6 +26,7 @@ from plan import (
     OF_THE_STATE,
     REFUSED_TO_TEST_KEYS,
     Plan,
+    Run,
     Stop,
     key,
     last_line,
@@ -224,7 +225,10 @@ def nightly() -> int:
     with tempfile.TemporaryDirectory() as folder:
         known: list[str] = []
         for part in parts():
-            done, arguments = part.drift(live, Path(folder))
+            try:
+                done, arguments = part.drift(live, Path(folder))
+            except Stop as error:  # reported like the others
+                done, arguments = Run(FAILED, f"{error}\n"), []
             runs.append((f"drift of {part.name}", done))
             known += arguments
         command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))

@@ -11,6 +11,7 @@ import click
 
 from pulumi_hosting.cli.connection import connect, files
 from pulumi_hosting.cli.output import (
+    inline_code,
     json_option,
     json_text,
     markdown_option,
@@ -87,9 +88,11 @@ def markdown(found: "CostReport") -> str:
     rows = _rows(found)
     if rows:
         headers = tuple(header.capitalize() for header in HEADERS)
-        lines.append(markdown_table(headers, rows))
+        shown = [(*row[:2], inline_code(str(row[2])), *row[3:7], inline_code(str(row[7]))) for row in rows]
+        lines.append(markdown_table(headers, shown))
     if found.unknown:
-        lines.append("Not known, and not in the sums:\n\n" + "\n".join(f"- {line}" for line in found.unknown))
+        unknown = "\n".join(f"- {inline_code(line)}" for line in found.unknown)
+        lines.append(f"Not known, and not in the sums:\n\n{unknown}")
     return "\n\n".join(lines)
 
 

@@ -39,6 +39,16 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     return "\n".join(text)
 
 
+def inline_code(text: str) -> str:
+    """A text of the account or a program in Markdown: nothing in it is a link, a mention, or HTML.
+
+    >>> inline_code("web @org `x`")
+    "`web @org 'x'`"
+    """
+    plain = " ".join(text.replace("`", "'").split())
+    return f"`{plain}`" if plain else ""
+
+
 def json_text(value: Any) -> str:
     """Indented JSON; money as a decimal text, as in the API."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)

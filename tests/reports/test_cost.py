@@ -1,6 +1,7 @@
 """``pulumi-hosting cost``: what the changes of a preview cost."""
 
 import json
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -104,8 +105,9 @@ def test_without_a_key_the_prices_of_the_preview_are_what_is_known(
     assert "not known: how long the balance lasts: no API key. Next: set HOSTING_API_KEY" in answer.stdout
     markdown = command("cost", found, "--markdown", key="").stdout.splitlines()
     assert markdown[0] == "**Cost:** 17.00 EUR now, 6.00 EUR per month afterwards (+6.00)"
-    assert "| create | server | web | 5.00 EUR | 5.00 EUR | +5.00 |  | per month: of the first payment |" in (
-        markdown
+    assert (
+        "| create | server | `web` | 5.00 EUR | 5.00 EUR | +5.00 |  | `per month: of the first payment` |"
+        in (markdown)
     )
     assert PUBLIC_KEY not in answer.output
     assert owner.ledger() == []
@@ -300,3 +302,18 @@ def test_what_a_failed_preview_costs_is_not_known(command: Command, tmp_path: Pa
         "the preview failed, so what it costs is not known: error: server 'web' tariffId: there"
         in answer.stderr
     )
+
+
+def test_names_are_no_markdown(command: Command, tmp_path: Path) -> None:
+    name = "x | y @org/team <img src=x> `a`"
+    step = {
+        "op": "create",
+        "urn": f"urn:pulumi:dev::shop::hosting:index:Server::{name}",
+        "newState": {"type": "hosting:index:Server", "inputs": {}, "outputs": {}},
+    }
+    preview = tmp_path / "preview.json"
+    preview.write_text(json.dumps({"steps": [step], "diagnostics": [], "changeSummary": {"create": 1}}))
+    shown = command("cost", preview, "--markdown").stdout
+    assert "| `x \\| y @org/team <img src=x> 'a'` |" in shown
+    outside = re.sub("`[^`]*`", "", shown)
+    assert not re.search("[@<]", outside)

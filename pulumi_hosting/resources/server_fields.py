@@ -161,9 +161,13 @@ class ServerInputs(base.Inputs):
             if "months" in given:
                 raise ValueError("hours: give either months or hours, not both")
             if self.billing_cycle == "monthly":
-                raise ValueError("hours: a monthly server is ordered by months")
+                raise ValueError(
+                    "hours: a monthly server is ordered by months. Next: give months instead of hours"
+                )
         if self.billing_cycle == "hourly" and "months" in given:
-            raise ValueError("months: an hourly server is ordered by hours")
+            raise ValueError(
+                "months: an hourly server is ordered by hours. Next: give hours instead of months"
+            )
 
     def _check_bodies(self) -> None:
         """Build and check every body before anything is paid: the order's, and that of the change that

@@ -245,6 +245,14 @@ def test_rules_over_several_fields_name_the_one_to_correct() -> None:
     assert failures({**GOOD, "months": 3, "hours": 1})["hours"].startswith("give either months or hours")
 
 
+@pytest.mark.parametrize(
+    ("cycle", "wrong", "right"), [("hourly", "months", "hours"), ("monthly", "hours", "months")]
+)
+def test_a_server_is_ordered_by_its_own_period(cycle: str, wrong: str, right: str) -> None:
+    (reason,) = failures({**GOOD, "billing_cycle": cycle, wrong: 1}).values()
+    assert reason.endswith(f" {cycle} server is ordered by {right}. Next: give {right} instead of {wrong}")
+
+
 def test_only_numbers_of_64_bits_are_repeated() -> None:
     least = -(2**63) + 1
     assert failures({**GOOD, "tariff_id": least})["tariff_id"].endswith(f", and is {least}")

@@ -53,5 +53,6 @@ def validate(directory: Path, config: tuple[str, ...], stack: str | None, as_jso
     elif found.mistakes:
         click.echo("\n".join(map(str, found.mistakes)))
     else:
-        click.echo(f"{found.resources} resources checked, no mistakes.")
+        what = "resource" if found.resources == 1 else "resources"
+        click.echo(f"{found.resources} {what} checked, no mistakes.")
     sys.exit(FOUND if found.mistakes else 0)

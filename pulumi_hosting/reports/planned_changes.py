@@ -9,7 +9,7 @@ from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
-from pulumi_hosting.reports.run_results import UnreadableFile, read_json, results_of_plays
+from pulumi_hosting.reports.run_results import UnreadableFile, file_for, named, read_json, results_of_plays
 from pulumi_hosting.resources import RESOURCES
 
 _FIELDS = (
@@ -93,8 +93,8 @@ def planned(path: Path) -> Planned:
     if isinstance(found.get("steps"), list) or "changeSummary" in found:
         if failed := _failure_of(found):
             raise UnreadableFile(
-                f"{path}: the preview failed, so what it costs is not known: {failed} Next: correct the "
-                "program, and preview again"
+                f"{named(path)}: the preview failed, so what it costs is not known: {failed} Next: correct "
+                "the program, and preview again"
             )
         return Planned(tuple(of_preview(found)), _hidden(found))
     if isinstance(found.get("priced"), list):
@@ -102,7 +102,8 @@ def planned(path: Path) -> Planned:
     if isinstance(found.get("plays"), list):
         return Planned(tuple(of_results(results_of_plays(found))))
     raise UnreadableFile(
-        f"{path} is no preview and no result of a check run. Next: pulumi preview --json > {path}"
+        f"{named(path)} is no preview and no result of a check run. Next: "
+        f"pulumi preview --json > {file_for(path, 'preview.json')}"
     )
 
 

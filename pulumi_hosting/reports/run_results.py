@@ -17,7 +17,10 @@ def stack_export(path: Path) -> Mapping[str, Any]:
     """What ``pulumi stack export`` wrote."""
     found = read_json(path, "pulumi stack export")
     if not isinstance(found.get("deployment"), Mapping):
-        raise UnreadableFile(f"{path} is no export of a stack. Next: pulumi stack export > {path}")
+        raise UnreadableFile(
+            f"{named(path)} is no export of a stack. Next: "
+            f"pulumi stack export > {file_for(path, 'stack.json')}"
+        )
     return found
 
 
@@ -40,8 +43,8 @@ def run_results(path: Path) -> ManagedObjects:
     if isinstance(found.get("plays"), list):
         return ManagedObjects.of_results(results_of_plays(found))
     raise UnreadableFile(
-        f"{path} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
-        f"HOSTING_DRIFT_REPORT={path} ansible-playbook --check site.yml"
+        f"{named(path)} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
+        f"HOSTING_DRIFT_REPORT={file_for(path, 'report.json')} ansible-playbook --check site.yml"
     )
 
 
@@ -52,10 +55,20 @@ def read_json(path: Path, what: str) -> Mapping[str, Any]:
         found = json.loads(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
-        raise UnreadableFile(f"{path} cannot be read: {reason}. Next: give {what}") from None
+        raise UnreadableFile(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
     if not isinstance(found, Mapping):
-        raise UnreadableFile(f"{path} holds no JSON object. Next: give {what}")
+        raise UnreadableFile(f"{named(path)} holds no JSON object. Next: give {what}")
     return found
+
+
+def named(path: Path) -> str:
+    """A file of the command line in a message; ``-`` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def file_for(path: Path, other: str) -> str:
+    """The file that a next step writes: ``path``, or ``other`` where that is standard input."""
+    return other if str(path) == "-" else str(path)
 
 
 def results_of_plays(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

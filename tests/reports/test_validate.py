@@ -135,6 +135,11 @@ def test_a_right_program_has_none_and_needs_no_account(tmp_path: Path) -> None:
     assert (answer.exit_code, answer.stdout) == (0, "4 resources checked, no mistakes.\n"), answer.output
 
 
+def test_one_resource_is_counted_as_one(tmp_path: Path) -> None:
+    answer = validated(project(tmp_path, 'hosting.SshKey("a", public_key=KEY)\n'))
+    assert (answer.exit_code, answer.stdout) == (0, "1 resource checked, no mistakes.\n"), answer.output
+
+
 def test_a_stacks_settings_file_is_read_and_its_secrets_are_not(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.dev.yaml").write_text(
         "encryptionsalt: v1:x\nconfig:\n  shop:name: we b\n  shop:password: {secure: v1:abc}\n"

@@ -34,7 +34,8 @@ def validate(directory: Path, config: tuple[str, ...], stack: str | None, as_jso
     One line for each: the line of the program, the resource, what is wrong and what to do. The program runs
     once; nothing is sent. Lookups are answered as an emulator's fresh account answers them. What only the
     account knows, such as stock and prices, is checked by the preview. Exit codes: 0 when nothing is wrong,
-    7 when something is, 1 when the program could not be run, 2 where there is no Pulumi project in Python.
+    7 when something is, 1 when the program could not be run (a syntax error, a missing
+    module, sys.exit) and nothing else was found, 2 where there is no Pulumi project in Python.
 
     Example: pulumi-hosting validate infra --config domain=example.com
     """

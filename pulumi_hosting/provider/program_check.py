@@ -14,6 +14,7 @@ from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks
+from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.planning.check import check
@@ -36,10 +37,14 @@ Lookups = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 
 class Findings:
-    """What was declared and what is wrong with it: the watcher of the program's declarations."""
+    """What was declared and what is wrong with it: the watcher of the program's declarations.
+
+    ``not_run``: why the program could not be run: it has a syntax error, lacks a module or ends its process.
+    """
 
     def __init__(self) -> None:
         self.found: list[tuple[int, Mistake]] = []
+        self.not_run = ""
         self._declared: list[tuple[str, str, Place]] = []
         self._reported: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._checked: Counter[tuple[str, str]] = Counter()
@@ -56,28 +61,34 @@ class Findings:
         self._reported[type, name].update(fields)
         self._add(len(self._declared), Mistake(place.file, place.line, type, name, text))
 
-    def registered(self, type: str, request: Any) -> None:
-        """Check a resource as it was registered. Registrations come some time after their declarations."""
+    def registered(self, type: str, request: Any) -> Collection[str]:
+        """Check a resource as it was registered, and name its wrong fields. Registrations come some time
+        after their declarations.
+        """
         name, values = request.name, unmarshal(request.object).values
         number, place = self._declaration(type, name)
         if first := self._urns.get((request.parent, request.type, name)):
             text = f"a resource of this name is declared at {first} already. Next: give it another name"
             self._add(number, Mistake(place.file, place.line, type, name, text))
         self._urns.setdefault((request.parent, request.type, name), place)
-        for field, reason in self._failures(request.type, values).items():
+        failures = self._failures(request.type, values)
+        for field, reason in failures.items():
             if field in self._reported[type, name]:
                 continue
             text = with_next_step(f"{field}: {reason}" if field else reason, [field])
             self._add(number, Mistake(place.file, place.line, type, name, text))
+        return failures.keys()
 
     def ended(self, error: BaseException, directory: Path) -> None:
         """The program raised, so what follows was not run."""
         place = _place_of(error, directory)
-        what = " ".join(str(error).split())
+        what = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
         # the SDK's text goes on with a command for a stack that is not there
         what, missing, _ = what.partition(" please set a value")
         said = what if isinstance(error, pulumi.RunError) else f"{type(error).__name__}: {what}".rstrip(": ")
         next_step = ". Next: give it with --config KEY=VALUE or --stack" if missing else ""
+        if next_step_to_run := _to_run(error):
+            self.not_run = f"{place}: {said}. Next: {next_step_to_run}"
         text = f"the program ends here, and what follows was not checked: {said}{next_step}"
         self._add(len(self._declared) + 1, Mistake(place.file, place.line, "", "", text))
 
@@ -127,8 +138,19 @@ def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
     return f"{reason}, and is {given!r}" + (f" (did you mean {like[0]}?)" if like else "")
 
 
+def _to_run(error: BaseException) -> str:
+    """What to do where the program could not be run; empty where it ran and raised."""
+    if isinstance(error, SyntaxError):
+        return "correct the line"
+    if isinstance(error, ImportError):
+        return "install what is missing for the program's Python, or correct the import"
+    return "let the program end without sys.exit" if isinstance(error, SystemExit) else ""
+
+
 def _place_of(error: BaseException, directory: Path) -> Place:
-    """The innermost line of the program itself that an error passed."""
+    """The innermost line of the program itself that an error passed; of a syntax error, its own line."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(directory):
+        return Place(str(Path(error.filename).relative_to(directory)), error.lineno or 0)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -161,9 +183,13 @@ class _Monitor(mocks.MockMonitor):
 
     def RegisterResource(self, request: Any) -> Any:
         kind = _KINDS.get(request.type)
+        wrong: Collection[str] = ()
         if kind is not None or request.type == _PROVIDER:
-            self._findings.registered(class_of(kind) if kind else "Provider", request)
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
+            wrong = self._findings.registered(class_of(kind) if kind else "Provider", request)
+        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
+        # the SDK refuses outputs of a wrong type, and the program would end by what is reported already
+        answer.object.update({name: UNKNOWN for name in request.object if snake(name) in wrong})
+        return answer
 
 
 def run(order: Mapping[str, Any], lookups: Lookups) -> Findings:

@@ -15,7 +15,11 @@ from pulumi_hosting.reports.stand_in_lookups import StandInLookups
 def main() -> None:
     answer = Path(sys.argv[1])
     findings = run(json.load(sys.stdin), StandInLookups())
-    found = {"resources": findings.resources, "mistakes": [asdict(one) for one in findings.mistakes()]}
+    found = {
+        "resources": findings.resources,
+        "mistakes": [asdict(one) for one in findings.mistakes()],
+        "not_run": findings.not_run,
+    }
     answer.write_text(json.dumps(found), encoding="utf-8")
 
 

@@ -35,7 +35,7 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
 
     ``config``: values of the stack's configuration, by key; they come before those of Pulumi.yaml and of the
     stack's settings file, whose secrets are not read. Raises ``ValueError`` where there is no project or no
-    Python for it, ``RuntimeError`` where the program ends its process.
+    Python for it, ``RuntimeError`` where the program could not be run and nothing else is wrong.
     """
     try:
         project = load_project(directory)
@@ -67,6 +67,8 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
             lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
             raise RuntimeError(f"the program could not be checked: {lines[-1]}")
         found = json.loads(answer.read_text(encoding="utf-8"))
+    if found["not_run"] and len(found["mistakes"]) == 1:  # the one that says where the program ends
+        raise RuntimeError(f"the program could not be run: {found['not_run']}")
     return Validation(found["resources"], tuple(Mistake(**mistake) for mistake in found["mistakes"]))
 
 

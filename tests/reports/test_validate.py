@@ -217,6 +217,48 @@ def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
     assert "Python programs only" in answer.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("web = (", "SyntaxError: '(' was never closed. Next: correct the line"),
+        (
+            "import shop_network",
+            "ModuleNotFoundError: No module named 'shop_network'. Next: install what is missing for the "
+            "program's Python, or correct the import",
+        ),
+        ("import sys; sys.exit(3)", "SystemExit: 3. Next: let the program end without sys.exit"),
+    ],
+)
+def test_a_program_that_could_not_be_run_is_one_line(tmp_path: Path, line: str, told: str) -> None:
+    answer = validated(project(tmp_path, f'hosting.SshKey("a", public_key=KEY)\n{line}\n'), "--json")
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    number = HEAD.count("\n") + 2
+    assert answer.stderr == f"error: the program could not be run: __main__.py:{number}: {told}\n"
+
+
+def test_a_syntax_error_of_another_file_is_told_there(tmp_path: Path) -> None:
+    (tmp_path / "network.py").write_text("def make(:\n    pass\n")
+    answer = validated(project(tmp_path, "import network\n"))
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    assert answer.stderr.startswith("error: the program could not be run: network.py:1: SyntaxError: ")
+
+
+def test_values_of_wrong_types_do_not_end_the_check(tmp_path: Path) -> None:
+    text = 'hosting.Server("a", tariff_id=1, os="debian-12", custom_fields=["x"])\n'
+    text += 'native.Server("b", tariff_id=1, os={"a": 3}, ssh_key_ids={"x": 1}, custom_fields=["x"])\n'
+    text += 'native.Domain("c", name="example.com", nameservers="ns1")\n'
+    text += 'native.SshKey("d", public_key="x")\n'
+    answer = validated(project(tmp_path, text))
+    assert answer.exit_code == 7
+    found = [line.split(": ")[1:3] for line in answer.stdout.splitlines()]
+    assert found == [
+        ["Server('a')", "custom_fields"],
+        *(["Server('b')", field] for field in ("os", "ssh_key_ids", "custom_fields")),
+        ["Domain('c')", "nameservers"],
+        ["SshKey('d')", "public_key"],
+    ]
+
+
 def test_a_program_that_ends_its_process_could_not_be_checked(tmp_path: Path) -> None:
     answer = validated(project(tmp_path, "import os\nos._exit(3)\n"))
     assert (answer.exit_code, answer.stdout) == (1, "")

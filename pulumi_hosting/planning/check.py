@@ -2,6 +2,7 @@
 asked.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError, create_model
 
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.resources.base import Inputs, Resource
 
 
@@ -87,14 +89,29 @@ def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
     return made
 
 
+_VALIDATOR = re.compile(r"^(?:Input|String|List|Value|Dictionary|Set) should ")
+
+_TYPES = {
+    "string_type": "must be a text",
+    "is_instance_of": "must be a text",  # a secret
+    "list_type": "must be a list",
+    "dict_type": "must be a map",
+    "int_type": "must be a whole number",
+    "whole_number": "must be a whole number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+}
+"""Validator's error of a value of a wrong type → what it must be."""
+
+
 def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
-    """Field of ``model`` → reason. Of refused values only numbers in fields for numbers are repeated: a text
-    may be a secret.
+    """Field of ``model`` → reason. Of refused values only numbers in fields for numbers are repeated, of
+    others of a wrong type what they are: a text may be a secret.
     """
     found: dict[str, str] = {}
     for item in error.errors(include_url=False, include_context=False):
         name = str(item["loc"][0]) if item["loc"] else ""
-        reason = item["msg"].removeprefix("Value error, ")
+        reason = _TYPES.get(item["type"]) or _worded(item["msg"])
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
         if item["type"] == "extra_forbidden":
@@ -104,9 +121,32 @@ def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
             reason = f"is required, unless {other} names it" if other else "is required"
         elif given := _number(item["input"], name, model):
             reason = f"{reason}, and is {given}"
+        elif item["type"] in _TYPES:
+            reason = f"{reason}, and is {_what(item['input'])}"
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
         found.setdefault(name, f"[{path}] {reason}" if path else reason)
     return found
+
+
+def _worded(message: str) -> str:
+    """The reason of a validator in words of ours."""
+    reason = _VALIDATOR.sub("must ", message.removeprefix("Value error, "))
+    return reason.replace(" after validation", "")
+
+
+def _what(value: object) -> str:
+    """What a value is, and not which."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, str | Secret):
+        return "a text"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, Mapping):
+        return "a map"
+    return "a list" if isinstance(value, list | tuple | set | frozenset) else "of another type"
 
 
 def _number(value: object, name: str, model: type[BaseModel]) -> str:

@@ -2,7 +2,6 @@
 asks the account. Mocks stand in for the engine: outputs are unknown, and nothing is sent.
 """
 
-import re
 import runpy
 import sys
 import traceback
@@ -29,7 +28,6 @@ from pulumi_hosting.resources import RESOURCES
 
 _KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), dynamic_token(kind))}
 _PROVIDER = f"pulumi:providers:{NAME}"
-_VALIDATOR = re.compile(r"^(\[[\d.]+\] )?(?:Input|String|List|Value|Dictionary|Set) should ")
 
 
 Lookups = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -130,9 +128,8 @@ class Findings:
 
 
 def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
-    """The reason in words of ours; where few texts are allowed, what was given and which is like it."""
-    reason = _VALIDATOR.sub(lambda found: f"{found[1] or ''}must ", reason).replace(" after validation", "")
-    if not choices or not isinstance(given, str):
+    """The reason; where few texts are allowed, what was given and which is like it."""
+    if not choices or not isinstance(given, str) or ", and is " in reason:
         return reason
     like = get_close_matches(given, [choice for choice in choices if isinstance(choice, str)], 1)
     return f"{reason}, and is {given!r}" + (f" (did you mean {like[0]}?)" if like else "")

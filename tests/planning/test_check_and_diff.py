@@ -258,8 +258,33 @@ def test_only_numbers_of_64_bits_are_repeated() -> None:
     assert failures({**GOOD, "tariff_id": least})["tariff_id"].endswith(f", and is {least}")
     for beyond in (2**63, -(2**63)):
         reason = failures({**GOOD, "tariff_id": beyond})["tariff_id"]
-        assert reason.startswith("Input should be ")
+        assert reason.startswith("must be ")
         assert " and is " not in reason
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "said"),
+    [
+        ("ssh_key_ids", CANARY, "must be a list, and is a text"),
+        ("ssh_key_ids", {CANARY: CANARY}, "must be a list, and is a map"),
+        ("custom_fields", [CANARY], "must be a map, and is a list"),
+        ("custom_fields", 5, "must be a map, and is a number"),
+        ("custom_fields", {"a": None}, "must be a text, and is null"),
+        ("notes", [CANARY], "must be a text, and is a list"),
+        ("password", 5, "must be a text, and is a number"),
+        ("os", True, "must be a text, and is true or false"),
+        ("auto_renew", CANARY, "must be true or false, and is a text"),
+        ("auto_renew", 5, "must be true or false, and is a number"),
+        ("months", CANARY, "must be a whole number, and is a text"),
+        ("months", True, "must be a whole number, and is True"),
+        ("tariff_id", [1], "must be a whole number, and is a list"),
+        ("tariff_id", object(), "must be a whole number, and is of another type"),
+        ("tariff_id", 0, "must be greater than or equal to 1, and is 0"),
+        ("ssh_key_ids", [*range(1, 66)], "must have at most 64 items, not 65"),
+    ],
+)
+def test_a_wrong_type_is_told_with_what_was_given(field: str, given: Any, said: str) -> None:
+    assert failures({**GOOD, field: given}) == {field: said}
 
 
 @pytest.mark.parametrize("change", [{"password": 12345678}, {"notes": 12345678}, {"custom_fields": 12345678}])

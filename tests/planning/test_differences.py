@@ -354,8 +354,8 @@ def test_what_is_wrong_is_kept_as_it_was_given() -> None:
     assert found.values == {"name": "a", "size": "big", "notes": 5}
     assert found.failures == {
         "sise": "is not an input of this resource; did you mean size?",
-        "size": "Input should be a valid integer",
-        "notes": "Input should be a valid string",
+        "size": "must be a whole number, and is a text",
+        "notes": "must be a text, and is a number",
     }
     assert "big" not in repr(found)
 
@@ -381,7 +381,7 @@ def test_an_object_that_exists_need_not_be_described_whole() -> None:
     wrong = declared(Plain(), {"size": "big", "sise": 1})
     assert (wrong.inputs, wrong.known) == (None, None)
     assert wrong.failures == {
-        "size": "Input should be a valid integer",
+        "size": "must be a whole number, and is a text",
         "sise": "is not an input of this resource; did you mean size?",
     }
     assert wrong.values == {"size": "big", "sise": 1}
@@ -389,5 +389,5 @@ def test_an_object_that_exists_need_not_be_described_whole() -> None:
 
 def test_a_reason_names_the_place_within_its_field() -> None:
     assert check(Gadget(), {**SAME, "tags": ["a", 5, 6]}).failures == {
-        "tags": "[1] Input should be a valid string"
+        "tags": "[1] must be a text, and is a number"
     }

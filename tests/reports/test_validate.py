@@ -250,13 +250,15 @@ def test_values_of_wrong_types_do_not_end_the_check(tmp_path: Path) -> None:
     text += 'native.SshKey("d", public_key="x")\n'
     answer = validated(project(tmp_path, text))
     assert answer.exit_code == 7
-    found = [line.split(": ")[1:3] for line in answer.stdout.splitlines()]
+    *found, last = [line.partition(": ")[2] for line in answer.stdout.splitlines()]
     assert found == [
-        ["Server('a')", "custom_fields"],
-        *(["Server('b')", field] for field in ("os", "ssh_key_ids", "custom_fields")),
-        ["Domain('c')", "nameservers"],
-        ["SshKey('d')", "public_key"],
+        "Server('a'): custom_fields: must be a map, and is a list. Next: correct custom_fields",
+        "Server('b'): os: must be a text, and is a map. Next: correct os",
+        "Server('b'): ssh_key_ids: must be a list, and is a map. Next: correct ssh_key_ids",
+        "Server('b'): custom_fields: must be a map, and is a list. Next: correct custom_fields",
+        "Domain('c'): nameservers: must be a list, and is a text. Next: correct nameservers",
     ]
+    assert last.startswith("SshKey('d'): public_key: ")
 
 
 def test_a_program_that_ends_its_process_could_not_be_checked(tmp_path: Path) -> None:

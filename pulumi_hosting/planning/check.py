@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError, create_model
 
@@ -122,7 +122,7 @@ def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
         elif given := _number(item["input"], name, model):
             reason = f"{reason}, and is {given}"
         elif item["type"] in _TYPES:
-            reason = f"{reason}, and is {_what(item['input'])}"
+            reason = f"{_inside(item['loc'], model)}{reason}, and is {_what(item['input'])}"
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
         found.setdefault(name, f"[{path}] {reason}" if path else reason)
     return found
@@ -132,6 +132,18 @@ def _worded(message: str) -> str:
     """The reason of a validator in words of ours."""
     reason = _VALIDATOR.sub("must ", message.removeprefix("Value error, "))
     return reason.replace(" after validation", "")
+
+
+def _inside(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """Says that it is a value in a map, and not the map, that is wrong."""
+    info = model.model_fields.get(str(loc[0])) if len(loc) > 1 else None
+    if info is None or not _holds_a_map(info.annotation):
+        return ""
+    return "a name in it " if loc[-1] == "[key]" else "a value in it "
+
+
+def _holds_a_map(hint: object) -> bool:
+    return get_origin(hint) is dict or any(map(_holds_a_map, get_args(hint)))
 
 
 def _what(value: object) -> str:

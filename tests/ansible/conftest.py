@@ -256,6 +256,8 @@ def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:
         "ANSIBLE_ROLES_PATH": str(COLLECTION / "tests" / "integration" / "targets"),
         "HOSTING_API_KEY": emulator.live_key,
         "HOSTING_BASE_URL": emulator.base_url,
+        # of this test alone: keys repeat, and another test's rate limit is not this one's
+        "HOSTING_RUNTIME_DIR": os.environ["HOSTING_RUNTIME_DIR"],
     }
 
 

@@ -402,7 +402,7 @@ def test_a_key_from_a_template_or_extra_variables(
                 "the option filters for it"
             ),
         ),
-        ({"api_filters": {"status": "running"}}, "api_filters: status: "),
+        ({"api_filters": {"status": "run ning"}}, "api_filters: status: "),
         (
             {"connect_with": "ipv4_dns_ptr"},
             "connect_with: ipv4_dns_ptr needs the addresses of the hosts, one request each",

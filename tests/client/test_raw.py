@@ -87,6 +87,7 @@ def test_every_field_that_holds_a_secret_is_known_by_its_name() -> None:
     names = {
         name
         for model in bodies
+        if model.__module__.startswith("pulumi_hosting.")  # not those of other tests
         for name, field in model.model_fields.items()
         if lenient._mentions(field.annotation, Secret)
     } | {name for operation in OPERATIONS for name in operation.once}

@@ -32,11 +32,9 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     |---|---|
     | 1 | a\\|b |
     """
-    lines = [headers, ["---"] * len(headers)]
-    text = ["| " + " | ".join(lines[0]) + " |", "|" + "|".join(lines[1]) + "|"]
-    for row in rows:
-        text.append("| " + " | ".join(_cell(value).replace("|", "\\|") for value in row) + " |")
-    return "\n".join(text)
+    lines = [f"| {' | '.join(headers)} |", "|" + "---|" * len(headers)]
+    cells = ((_cell(value).replace("|", "\\|") for value in row) for row in rows)
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells)])
 
 
 def inline_code(text: str) -> str:

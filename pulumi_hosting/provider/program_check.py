@@ -83,11 +83,11 @@ class Findings:
         what = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
         # the SDK's text goes on with a command for a stack that is not there
         what, missing, _ = what.partition(" please set a value")
-        said = what if isinstance(error, pulumi.RunError) else f"{type(error).__name__}: {what}".rstrip(": ")
+        shown = what if isinstance(error, pulumi.RunError) else f"{type(error).__name__}: {what}".rstrip(": ")
         next_step = ". Next: give it with --config KEY=VALUE or --stack" if missing else ""
         if next_step_to_run := _to_run(error):
-            self.not_run = f"{place}: {said}. Next: {next_step_to_run}"
-        text = f"the program ends here, and what follows was not checked: {said}{next_step}"
+            self.not_run = f"{place}: {shown}. Next: {next_step_to_run}"
+        text = f"the program ends here, and what follows was not checked: {shown}{next_step}"
         self._add(len(self._declared) + 1, Mistake(place.file, place.line, "", "", text))
 
     def mistakes(self) -> list[Mistake]:

@@ -48,6 +48,17 @@ class AccountObject:
     def id(self) -> str:
         return self.state.id
 
+    def facts(self) -> dict[str, Any]:
+        """The same for machines."""
+        price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "price_monthly": price,
+            "currency": self.currency,
+        }
+
     @property
     def is_ending(self) -> bool:
         """Whether it can only end: it cannot be deleted, and is not renewed. A domain without auto-renew."""

@@ -10,6 +10,7 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
+from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.reports.balance import Renewal
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
@@ -88,13 +89,7 @@ class AccountPrices:
 
     def _with_tariff(self, declared: Mapping[str, Any]) -> dict[str, Any]:
         """The declaration, with the id of a tariff that it names."""
-        values = dict(declared)
-        if "tariff_id" in values or not values.get("tariff"):
-            return values
-        named = str(values["tariff"]).casefold()
-        tariffs = catalog_reads.tariffs(self._request).values()
-        ids = [tariff.id for tariff in tariffs if tariff.name.casefold() == named]
-        return values | ({"tariff_id": ids[0]} if len(ids) == 1 else {})
+        return {**declared, **resolved(lambda: self._request, RESOURCES["server"], declared, {})[0]}
 
     def _renewals(self) -> Iterator[tuple[str, str, Renewal]]:
         client = self._request.client

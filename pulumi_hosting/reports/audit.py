@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 
@@ -23,15 +24,10 @@ class Unmanaged:
 
     def facts(self) -> dict[str, Any]:
         """The same for machines."""
-        found = self.object
         return {
-            "kind": found.kind,
-            "id": found.id,
-            "name": found.name,
-            "price_monthly": None if found.price_monthly is None else f"{found.price_monthly:.2f}",
-            "currency": found.currency,
-            "ownership_tag": found.tag,
-            "note": found.note,
+            **self.object.facts(),
+            "ownership_tag": self.object.tag,
+            "note": self.object.note,
             "adopt": self.adopt,
             "remove": self.remove,
         }
@@ -68,8 +64,8 @@ def audit(account: AccountObjects, managed: ManagedObjects) -> Audit:
     """
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
-    lonely = {found.id for found in extra if found.kind == "server"}
-    rows = [found for found in extra if not _goes_with(found, lonely) and not found.is_ending]
+    unmanaged_servers = {found.id for found in extra if found.kind == "server"}
+    rows = [found for found in extra if not _goes_with(found, unmanaged_servers) and not found.is_ending]
     return Audit(
         tuple(Unmanaged(found, adopt_command(found), remove_command(found)) for found in rows),
         tuple(_missing(account, managed)),
@@ -82,8 +78,7 @@ def adopt_command(found: AccountObject) -> str:
     """What brings the object under management, in Pulumi; in a playbook a task with its name is enough."""
     if found.id.startswith("order:"):
         return "wait until the order is delivered, then run audit again"
-    token = "".join(part.capitalize() for part in found.kind.split("_"))
-    return f"pulumi import hosting:index:{token} NAME {found.id}"
+    return f"pulumi import {token(class_of(found.kind))} NAME {found.id}"
 
 
 def remove_command(found: AccountObject) -> str:

@@ -61,16 +61,7 @@ class Unfinished:
             "id": self.id or None,
             "pending": self.pending,
             "account": self.account,
-            "objects": [
-                {
-                    "kind": found.kind,
-                    "id": found.id,
-                    "name": found.name,
-                    "price_monthly": None if found.price_monthly is None else f"{found.price_monthly:.2f}",
-                    "currency": found.currency,
-                }
-                for found in self.objects
-            ],
+            "objects": [found.facts() for found in self.objects],
             "edit": self.edit or None,
             "command": self.command,
         }

@@ -22,17 +22,24 @@ OWN = {
     "service_now", "call", "pages", "items", "request", "poller", "monotonic", "sleep", "close", "base_url",
     "read_only",
 }  # fmt: skip
-# Methods that are made of the methods of operations.
+
+
+def item(operation: Operation) -> type[BaseModel]:
+    """The model of a list's items."""
+    page = next(model for model in operation.responses.values() if model is not None)
+    found: type[BaseModel]
+    (found,) = typing.get_args(page.model_fields["data"].annotation)
+    return found
+
+
+# Methods that are made of the methods of operations: a search in each list of named things, and four more.
 SHORTCUTS = {
-    "orders.wait",
-    "servers.start",
-    "servers.stop",
-    "servers.restart",
-    "servers.get_by_name",
-    "domains.get_by_name",
-    "keys.get_by_name",
-    "ssh_keys.get_by_name",
-}
+    f"{operation.call}.get_by_name".replace(".list.", ".")
+    for operation in OPERATIONS
+    if operation.call.endswith(".list")
+    and operation.paging != "none"
+    and "name" in item(operation).model_fields
+} | {"orders.wait", "servers.start", "servers.stop", "servers.restart"}
 
 
 def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -86,13 +93,9 @@ def test_a_keyword_must_be_given_exactly_if_its_field_must(operation: Operation)
 
 
 def expected_result(operation: Operation) -> Any:
-    found: list[Any] = []
-    for model in operation.responses.values():
-        if model is not None and model not in found:
-            found.append(model)
+    found = list(dict.fromkeys(model for model in operation.responses.values() if model is not None))
     if operation.paging != "none":
-        (item,) = typing.get_args(found[0].model_fields["data"].annotation)
-        return (Pages if operation.paging == "cursor" else Items)[item]
+        return (Pages if operation.paging == "cursor" else Items)[item(operation)]
     special = {bytes: File, dict: Document}
     results = [special.get(model, model) for model in found] or [Done]
     return typing.Union[tuple(results)]  # noqa: UP007  # built from a list

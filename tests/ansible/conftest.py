@@ -240,8 +240,10 @@ def named_by_failures(result: Mapping[str, Any]) -> set[str]:
     return names
 
 
-def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:
-    """A HOME without anything in it, the collection of this checkout, and the key."""
+def ansible_environ(emulator: Any, home: Path, runtime: Path | None = None) -> dict[str, str]:
+    """A HOME without anything in it, the collection of this checkout, and the key. ``runtime``: for local
+    files; without it, that of the test.
+    """
     return {
         "HOME": str(home),
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -257,7 +259,7 @@ def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:
         "HOSTING_API_KEY": emulator.live_key,
         "HOSTING_BASE_URL": emulator.base_url,
         # of this test alone: keys repeat, and another test's rate limit is not this one's
-        "HOSTING_RUNTIME_DIR": os.environ["HOSTING_RUNTIME_DIR"],
+        "HOSTING_RUNTIME_DIR": str(runtime or os.environ["HOSTING_RUNTIME_DIR"]),
     }
 
 

@@ -228,12 +228,11 @@ class AnsibleFrontend(Frontend):
         super().__init__(server, folder)
         home = self.work / "home"
         home.mkdir()
-        own = {"HOSTING_API_KEY": self.key, "HOSTING_RUNTIME_DIR": str(self.runtime)}
         self.playbooks = _Playbooks(
             self.account,
             Client(self.key, self.account.base_url),
             home,
-            ansible_environ(self.account, home) | own,
+            ansible_environ(self.account, home, self.runtime) | {"HOSTING_API_KEY": self.key},
             (str(warm.command),),
         )
         self._bought = ""

@@ -1,13 +1,17 @@
 """A sample of the kill matrix; ``make test-crash`` runs all of it."""
 
+from pathlib import Path
+
 import pytest
 
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.crash.cases import ANSIBLE, PULUMI, Case, cases
 from tests.crash.cell import Cell, reference, run
 from tests.crash.killing import READ_POINTS, WRITE_POINTS, Point
-from tests.crash.killing_server import Exchange, Victim
+from tests.crash.killing_server import Exchange, KillingServer, Victim
 from tests.crash.pairs import sample
 from tests.crash.processes import ENGINE_POINTS, chosen
+from tests.crash.real_frontends import AnsibleFrontend
 
 PARTS = 8
 EACH = 2
@@ -43,6 +47,16 @@ def test_real_processes_are_killed_at_every_point(
     pairs = {(victim, point) for victim in ("everything", sender) for point in points}
     pairs |= {("the engine", point) for point in points if point in ENGINE_POINTS}
     assert pairs == {(victim, point) for found in each for point, victim in found}
+
+
+def test_playbooks_are_killed_outside_pytest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm_python: WarmPython
+) -> None:
+    monkeypatch.delenv("HOSTING_RUNTIME_DIR")
+    with KillingServer() as server:
+        frontend = AnsibleFrontend(server, tmp_path / "ansible", warm_python)
+        server.shutdown()
+    assert frontend.playbooks.environ["HOSTING_RUNTIME_DIR"] == str(frontend.runtime)
 
 
 def test_every_resource_and_paid_action_has_cases() -> None:

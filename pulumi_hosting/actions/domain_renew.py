@@ -210,12 +210,11 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
 
 def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     """``price_renew`` times years; None where neither the domain nor its zone has a price."""
-    zone = None if domain.price_renew is not None else catalog_reads.zone_of(request, domain.name)
-    price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
+    price, priced_in = catalog_reads.renewal_price(request, domain.name, domain.price_renew, domain.currency)
     if price is None:
         return None
     balance = catalog_reads.balance(request, fresh=True)
-    currency = domain.currency or (zone.currency if zone else None) or (balance.currency if balance else "")
+    currency = priced_in or (balance.currency if balance else "")
     what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
     return Cost(price * years, currency, what, balance.balance if balance else None)
 

@@ -6,6 +6,7 @@ from __future__ import annotations  # models that only a hint names are not load
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -44,6 +45,15 @@ def zone_of(request: Request, name: str) -> m.Zone | None:
     """The zone that a domain name is registered in."""
     found, labels = zones(request), name.split(".")
     return next((found[tld] for i in range(1, len(labels)) if (tld := ".".join(labels[i:])) in found), None)
+
+
+def renewal_price(
+    request: Request, name: str, own: Decimal | None, currency: str | None
+) -> tuple[Decimal | None, str | None]:
+    """What a further year of a domain costs, and the currency: its ``own`` price, else that of its zone."""
+    if own is not None or (zone := zone_of(request, name)) is None:
+        return own, currency
+    return zone.price_renew, zone.currency or currency
 
 
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:

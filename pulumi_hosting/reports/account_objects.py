@@ -8,10 +8,10 @@ from typing import Any
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import Damaged
-from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
-from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.reports.domain_price import monthly
+from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.powers import Registered, listed
 from pulumi_hosting.resources.server_fields import from_api, provisional
@@ -116,13 +116,15 @@ def _objects(request: Request, resource: Resource[Any, Any]) -> Iterator[Account
     if resource.kind == "server":
         yield from _servers(request, resource)
         return
-    tags = {}
     if resource.kind == "webhook_subscription":
-        tags = {str(found.id): tag_of(found) for found in request.client.webhooks.list()}
+        for found in request.client.webhooks.list():
+            state = webhook_subscription.from_api(found)
+            yield AccountObject(resource, state, Decimal(0), None, tag_of(found))
+        return
     for state in listed(request, resource):
         if getattr(state, "status", None) not in _GONE:
             price, currency = _price(request, state)
-            yield AccountObject(resource, state, price, currency, tags.get(state.id), _note(state))
+            yield AccountObject(resource, state, price, currency, None, _note(state))
 
 
 def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[AccountObject]:
@@ -149,12 +151,7 @@ def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
         price = values.get("price_monthly")
         return (None if price is None else Decimal(price)), currency
     if "price_renew" in type(state).model_fields:
-        yearly = values.get("price_renew")
-        if values.get("auto_renew") is False:
-            return Decimal(0), currency
-        if yearly is None and (zone := catalog_reads.zone_of(request, values["name"])) is not None:
-            yearly, currency = zone.price_renew, zone.currency or currency
-        return (None if yearly is None else Decimal(yearly) / 12), currency
+        return (Decimal(0), currency) if values.get("auto_renew") is False else monthly(request, values)
     return Decimal(0), None
 
 

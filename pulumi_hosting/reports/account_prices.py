@@ -11,6 +11,7 @@ from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
 from pulumi_hosting.planning.resolve_names import resolved
+from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.balance import Renewal
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
@@ -80,8 +81,8 @@ class AccountPrices:
             tariff = catalog_reads.tariffs(self._request).get(declared.get("tariff_id", 0))
             return None if tariff is None else (tariff.price_monthly, tariff.currency)
         if kind == "domain":
-            zone = catalog_reads.zone_of(self._request, str(declared.get("name")))
-            return None if zone is None else (zone.price_renew / 12, zone.currency)
+            amount, currency = domain_price.monthly(self._request, declared)
+            return None if amount is None else (amount, currency)
         if kind == "server_ip" and str(declared.get("server_id")).isdigit():
             quote = quote_of(self._request, str(declared["server_id"]))
             return None if quote is None else (quote.price_monthly, quote.currency)
@@ -105,9 +106,9 @@ class AccountPrices:
         for domain in client.domains.list():
             if isinstance(domain, Damaged) or not domain.auto_renew or domain.expires_at is None:
                 continue
-            price = domain.price_renew
-            if price is None and (zone := catalog_reads.zone_of(self._request, domain.name)) is not None:
-                price = zone.price_renew
+            price, _ = catalog_reads.renewal_price(
+                self._request, domain.name, domain.price_renew, domain.currency
+            )
             yield (
                 *("domain", str(domain.id)),
                 Renewal(domain.expires_at, f"domain {domain.name}", price or Decimal(0), 12),

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
+from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.account_prices import AccountPrices
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
@@ -209,8 +210,7 @@ def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decima
 
 def _recorded_monthly(kind: str, values: Mapping[str, Any]) -> Decimal | None:
     if kind == DOMAIN:
-        yearly = decimal_of(values.get("price_renew"))
-        return None if yearly is None else yearly / 12
+        return domain_price.recorded_monthly(values)
     return decimal_of(values.get("price_monthly"))
 
 

@@ -153,7 +153,7 @@ class WebhookSubscriptionState(base.State):
     )
 
 
-def _from_api(
+def from_api(
     found: m.Subscription, url: str | None = None, secret: Secret | None = None, tag: str | None = None
 ) -> WebhookSubscriptionState:
     return WebhookSubscriptionState(
@@ -196,7 +196,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         if found is None:
             return None
         recorded = last.ownership_tag if last else None
-        state = _from_api(found, last.url if last else None, last.secret if last else None, recorded)
+        state = from_api(found, last.url if last else None, last.secret if last else None, recorded)
         if request.name_is_identity or not is_tag_of(tag_of(found), request.identity):
             return state
         if was_taken_over(recorded, tag_of(found)) == "by a later run":
@@ -238,7 +238,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 return self._take_over(request, inputs, tagged)
             listed = request.client.webhooks.list()
             if request.name_is_identity and (same := of_url(listed, inputs.url)):
-                return _from_api(same[0], inputs.url)  # another run made it since this one looked
+                return from_api(same[0], inputs.url)  # another run made it since this one looked
             remark_on_others(request, listed, inputs.url)
             tag = new_tag(request, listed)
             body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
@@ -254,8 +254,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                     return self._take_over(request, inputs, tagged)
                 raise
             if first := keep_first(request, inputs.url, made):
-                return _from_api(first, inputs.url)
-            return _from_api(made, inputs.url, made.secret, None if request.name_is_identity else tag)
+                return from_api(first, inputs.url)
+            return from_api(made, inputs.url, made.secret, None if request.name_is_identity else tag)
 
     def _take_over(
         self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]
@@ -268,7 +268,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         tag = next_tag(tag_of(first), request.identity)
         text = split_tag(first.description)[0] if inputs.description is None else inputs.description
         after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
-        return _from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
+        return from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
 
     def _adopt(self, request: Request, id: str) -> m.Subscription:
         found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
@@ -290,14 +290,14 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation "
                 "to have a new one made"
             )
-        return _from_api(
+        return from_api(
             found,
             inputs.url,
             tag=None if request.name_is_identity else next_tag(tag_of(found), request.identity),
         )
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
-        return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
+        return Takeover(from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
     def _simulate(request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
@@ -367,7 +367,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             return state
         after = request.client.webhooks.update(int(state.id), **body)
         is_own = not request.name_is_identity and tag is not None and is_tag_of(tag, request.identity)
-        return _from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
+        return from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
 
     @staticmethod
     def _present_tag(request: Request, state: WebhookSubscriptionState) -> str | None:

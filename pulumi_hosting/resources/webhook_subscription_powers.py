@@ -26,7 +26,7 @@ from pulumi_hosting.resources.webhook_subscription import (
     WebhookSubscriptionBase,
     WebhookSubscriptionInputs,
     WebhookSubscriptionState,
-    _from_api,
+    from_api,
 )
 from pulumi_hosting.session.errors import AmbiguousMatch
 from pulumi_hosting.session.request import Request
@@ -59,7 +59,7 @@ class WebhookSubscriptionResource(
             same = of_url(subscriptions(request, request.seconds_since(began)), inputs.url)
         if len(same) - 1 > len(doubles(request, same, same[0]) if same else ()):
             raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
-        return _from_api(same[0], inputs.url) if same else None
+        return from_api(same[0], inputs.url) if same else None
 
     def doubles(self, request: Request, state: WebhookSubscriptionState) -> list[str]:
         if request.client.is_test_key:
@@ -72,7 +72,7 @@ class WebhookSubscriptionResource(
         """By ``url``."""
         wanted = None if url is None else plain_url(url)
         return (
-            _from_api(found)
+            from_api(found)
             for found in request.client.webhooks.list()
             if wanted in (None, plain_url(found.url))
         )

@@ -52,6 +52,17 @@ def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner
     assert "web" not in shown.stdout
 
 
+def test_subscriptions_are_listed_once(command: Command, owner: Owner) -> None:
+    owner.client.webhooks.create(
+        url="https://hooks.example.com/", events=["*"], description="News [iac2:aaaaaaaa.1]"
+    )
+    before = len(owner.requested("GET"))
+    (row,) = found(command("audit", "--json"))["unmanaged"]
+    assert (row["kind"], row["ownership_tag"]) == ("webhook_subscription", "[iac2:aaaaaaaa.1]")
+    asked = owner.requested("GET")[before:]
+    assert sum(path.endswith("/webhooks") for path in asked) == 1, asked
+
+
 def test_what_an_ansible_run_reported_is_managed(command: Command, owner: Owner, tmp_path: Path) -> None:
     web, key = owner.order("web"), owner.add_key()
     drift = tmp_path / "drift.json"

@@ -1,5 +1,6 @@
 """The command line ``pulumi-hosting``: one file per command, imported when the command is called."""
 
+import os
 import sys
 
 try:
@@ -60,10 +61,13 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pulumi-hosting", message="%(version)s")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Tools of the provider for hosting companies with the Hosting Client API v1.
 
     Commands read the account of HOSTING_API_KEY at HOSTING_BASE_URL.
 
     Example: pulumi-hosting doctor
     """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        context.color = False  # of every command

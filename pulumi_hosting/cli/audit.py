@@ -8,6 +8,7 @@ import click
 
 from pulumi_hosting.cli.connection import account, files
 from pulumi_hosting.cli.output import json_option, json_text, money, print_warning, table, totals
+from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pulumi_hosting.reports.audit import Audit
@@ -51,8 +52,9 @@ def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], as_json: bool) ->
         managed = ManagedObjects.of_stack(*(stack_export(path) for path in stacks))
         for path in results:
             managed += run_results(path)
-    with account() as client:
-        found = report.audit(read_account(reading(client, warn=print_warning)), managed)
+    with Progress() as progress, account(progress) as client:
+        request = reading(client, warn=progress.above(print_warning))
+        found = report.audit(read_account(request, started=progress.step), managed)
     click.echo(json_text(found.facts()) if as_json else _text(found))
     for kind, reason in found.unread.items():
         print_warning(f"{kind.replace('_', ' ')}s were not checked: {reason}")

@@ -6,9 +6,11 @@ A key is never an option: options stay in the history of the shell and in the li
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import click
 
+from pulumi_hosting.cli.progress import Progress
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 
@@ -28,9 +30,9 @@ class Unusable(Failed):
     exit_code = 2
 
 
-def connect() -> Client:
+def connect(progress: Progress) -> Client:
     """The client of the environment, which may only read; ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds its waits for
-    the rate limit, which are told on standard error. Raises ``ConfigurationError``.
+    the rate limit, which are told on standard error, above the bar. Raises ``ConfigurationError``.
     """
     given = os.environ.get(TIMEOUT_VARIABLE, "").strip() or "600"
     try:
@@ -39,17 +41,17 @@ def connect() -> Client:
         raise ConfigurationError(
             f"{TIMEOUT_VARIABLE} must be a number of seconds. Next: correct {TIMEOUT_VARIABLE}"
         ) from None
-    client.rate_limiter.on_wait = lambda line: click.echo(line, err=True)
+    client.rate_limiter.on_wait = progress.above(partial(click.echo, err=True))
     return client
 
 
 @contextmanager
-def account() -> Iterator[Client]:
+def account(progress: Progress) -> Iterator[Client]:
     """The client of the environment, which may only read. What the client or the account refuses ends the
     command with one line and exit code 1.
     """
     try:
-        with connect() as client:
+        with connect(progress) as client:
             yield client
     except HostingError as error:
         raise Failed(str(error)) from None

@@ -20,6 +20,7 @@ from pulumi_hosting.cli.output import (
     print_warning,
     table,
 )
+from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pulumi_hosting.reports.account_prices import AccountPrices
@@ -55,7 +56,7 @@ def cost(previews: tuple[Path, ...], as_json: bool, as_markdown: bool) -> None:
 
     with files():
         plan = reduce(add, [planned(path) for path in previews])
-    with _prices() as (prices, reason):
+    with Progress() as progress, _prices(progress) as (prices, reason):
         found = report.cost(plan, prices, reason)
     for refusal in prices.refusals if prices is not None else ():
         print_warning(refusal)
@@ -66,19 +67,20 @@ def cost(previews: tuple[Path, ...], as_json: bool, as_markdown: bool) -> None:
 
 
 @contextmanager
-def _prices() -> "Iterator[tuple[AccountPrices | None, str]]":
+def _prices(progress: Progress) -> "Iterator[tuple[AccountPrices | None, str]]":
     """The account's prices; without a key the reason why there are none."""
     from pulumi_hosting.client.exceptions import ConfigurationError
     from pulumi_hosting.reports.account_objects import reading
     from pulumi_hosting.reports.account_prices import AccountPrices
 
     try:
-        client = connect()
+        client = connect(progress)
     except ConfigurationError as error:
         yield None, str(error)
         return
+    progress.step(1, None, "asking the account for prices")
     with client:
-        yield AccountPrices(reading(client, warn=print_warning)), ""
+        yield AccountPrices(reading(client, warn=progress.above(print_warning))), ""
 
 
 def markdown(found: "CostReport") -> str:

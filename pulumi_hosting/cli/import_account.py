@@ -9,6 +9,7 @@ import click
 
 from pulumi_hosting.cli.connection import Failed, Unusable, account
 from pulumi_hosting.cli.output import json_option, json_text, print_warning, table
+from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pulumi_hosting.reports.account_import import AccountImport
@@ -43,13 +44,14 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
 
     is_playbook = form == "ansible"
     _must_be_free(directory, import_playbook.FILES if is_playbook else import_program.FILES)
-    with account() as client:
+    with Progress() as progress, account(progress) as client:
         if client.is_test_key:
             raise Unusable(
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        objects = read_account(reading(client, warn=print_warning))
+        request = reading(client, warn=progress.above(print_warning))
+        objects = read_account(request, started=progress.step)
     found = account_import(objects, takes_ids=form != "dynamic")
     if is_playbook:
         files, steps = import_playbook.playbook(found), import_playbook.STEPS

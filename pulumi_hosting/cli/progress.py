@@ -1,34 +1,47 @@
-"""A report on a terminal: its lines, and below them a bar that shows which step runs."""
+"""What a person sees while a command waits: a bar on standard error, where that is a terminal and the extra
+``progress`` (rich) is installed.
+"""
 
-import shutil
+import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self
 
-CLEAR = "\r\x1b[K"
-WIDTH = 20
+from pulumi_hosting.api.secrets import clean_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 
 class Progress:
-    """Lines are printed as they come. On a terminal, the last line is a bar; elsewhere there is none."""
+    """The bar, from the first step to the end of the ``with`` block; nothing where there is none."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._has_bar = stream.isatty()
-        self._bar = ""
-
-    def line(self, text: str) -> None:
-        """Print a line of the report, above the bar."""
-        self._write(f"{CLEAR if self._bar else ''}{text}\n{self._bar}")
+    def __init__(self) -> None:
+        self._bar = _bar()
 
     def step(self, number: int, total: int | None, title: str) -> None:
         """The step ``number``, from 1, begins. ``total``: of how many; ``None`` where that is not known."""
-        if not self._has_bar:
+        if self._bar is None:
             return
-        filled = 0 if total is None else WIDTH * (number - 1) // total
         of = "" if total is None else f" of {total}"
-        text = f"[{'#' * filled}{'-' * (WIDTH - filled)}] step {number}{of}: {title}"
-        self._bar = text[: shutil.get_terminal_size().columns - 1]
-        self._write(CLEAR + self._bar)
+        text = clean_text(f"step {number}{of}: {title}")
+        if not self._bar.tasks:
+            self._bar.add_task(text, total=total)
+        self._bar.update(self._bar.tasks[0].id, total=total, completed=number - 1, description=text)
+        self._bar.start()
+
+    def above(self, show: Callable[[str], None]) -> Callable[[str], None]:
+        """``show``, which prints a line, so that the line stands above the bar."""
+
+        def shown(text: str) -> None:
+            if self._bar is None or not self._bar.tasks:
+                show(text)
+                return
+            self._bar.stop()
+            show(text)
+            self._bar.start()
+
+        return shown
 
     def __enter__(self) -> Self:
         return self
@@ -36,10 +49,26 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar = ""
-            self._write(CLEAR)
+        if self._bar is not None:
+            self._bar.stop()
 
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+
+def _bar() -> "Bar | None":
+    """rich chooses colours and characters as the terminal and ``NO_COLOR`` want them."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+    except ImportError:
+        return None
+    console = Console(stderr=True)
+    if not console.is_interactive:  # a dumb terminal draws nothing over what it shows
+        return None
+    title = TextColumn(
+        "{task.description}",
+        markup=False,  # a title is text of the program
+        table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+    )
+    return Progress(BarColumn(20), title, console=console, transient=True, expand=True)

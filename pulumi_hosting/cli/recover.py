@@ -9,6 +9,7 @@ import click
 
 from pulumi_hosting.cli.connection import connect, files
 from pulumi_hosting.cli.output import json_option, json_text, print_warning, table
+from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pulumi_hosting.reports.recovery import Unfinished
@@ -56,9 +57,10 @@ def _with_account(rows: "list[Unfinished]", export: Mapping[str, Any]) -> "list[
     from pulumi_hosting.reports.account_objects import read_account, reading
 
     try:
-        with connect() as client:
-            request = reading(client, warn=print_warning)
-            account = read_account(request, dict.fromkeys(row.kind for row in rows))
+        with Progress() as progress, connect(progress) as client:
+            request = reading(client, warn=progress.above(print_warning))
+            kinds = list(dict.fromkeys(row.kind for row in rows))
+            account = read_account(request, kinds, started=progress.step)
             held = [(item.kind, item.id) for item in ManagedObjects.of_stack(export)]
             return recovery.with_account(rows, request, account, held)
     except HostingError as error:

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -74,10 +75,13 @@ def rehearse(
     # SIGTERM is treated as Ctrl-C: the processes are ended and the stack's settings file is removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        chosen = engines.install() if install_pulumi else engines.choose(engine)
-        with Progress(sys.stderr if as_json or as_markdown else sys.stdout) as progress:
+        with Progress() as progress:
+            if install_pulumi:
+                progress.step(1, None, "downloading Pulumi's CLI")
+            chosen = engines.install() if install_pulumi else engines.choose(engine)
+            line = progress.above(partial(click.echo, err=as_json or as_markdown))
             outcome = runner.rehearse(
-                chosen, directory, progress.line, dialect=dialect, config=values, started=progress.step
+                chosen, directory, line, dialect=dialect, config=values, started=progress.step
             )
     except engines.EngineError as error:
         raise click.ClickException(str(error)) from None

@@ -1,6 +1,6 @@
 """Everything that is on the account: what can be declared as a resource, with its price."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -95,13 +95,19 @@ def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Req
     return request
 
 
-def read_account(request: Request, kinds: Iterable[str] = RESOURCES) -> AccountObjects:
+def read_account(
+    request: Request,
+    kinds: Collection[str] = RESOURCES,
+    *,
+    started: Callable[[int, int, str], None] = lambda number, total, title: None,
+) -> AccountObjects:
     """Every object of these kinds, servers first. What the key has no scope for is in ``unread``; another
-    error is raised.
+    error is raised. ``started`` takes the number of each kind, from 1, that of all kinds, and what is read.
     """
     found: list[AccountObject] = []
     unread: dict[str, str] = {}
-    for kind in kinds:
+    for number, kind in enumerate(kinds, 1):
+        started(number, len(kinds), f"reading every {RESOURCES[kind].title}")
         try:
             found += _objects(request, RESOURCES[kind])
         except Forbidden as error:

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from pulumi_hosting.cli.connection import connect
+from pulumi_hosting.cli.progress import Progress
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.emulator import Running
@@ -23,7 +24,7 @@ def environ(emulator: Running, monkeypatch: pytest.MonkeyPatch) -> pytest.Monkey
 def test_a_wait_is_told_on_standard_error(
     environ: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with connect() as client:
+    with connect(Progress()) as client:
         client.rate_limiter.on_wait(LINE)
     assert capsys.readouterr() == ("", f"{LINE}\n")
 
@@ -47,4 +48,4 @@ def test_the_wait_of_a_command_has_a_bound(
     assert "leaves no room for it within 2 s" in answer.stderr
     environ.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "soon")
     with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT must be a number of seconds"):
-        connect()
+        connect(Progress())

@@ -1,19 +1,23 @@
 """Interrupted and killed engines."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pulumi_hosting.offline.errors import OfflineError, UnfinishedCreates
 from pulumi_hosting.offline.model.state import PendingOperation, Snapshot
+from pulumi_hosting.offline.providers.host import DYNAMIC_PACKAGE, PluginHost
 from pulumi_hosting.offline.providers.plugin_process import PluginProcess
 from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.offline.conftest import TWO, MakeProject, up
 from tests.offline.replay import ToyProject, children, end, runs
+from tests.support.processes import wait_for_death
 from tests.support.waiting import HANG_SECONDS
 
 
@@ -69,7 +73,7 @@ def test_a_kill_leaves_a_readable_state(make_project: MakeProject) -> None:
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_program_ends_and_the_provider_finishes(make_project: MakeProject) -> None:
+def test_after_a_kill_the_program_ends_and_the_provider_finishes_and_ends(make_project: MakeProject) -> None:
     project = make_project('Thing("a", {"name": "a"})')
     project.environ["PULUMI_PYTHON_CMD"] = PYTHON
     project.set_faults(create_a="hold:a")
@@ -79,15 +83,36 @@ def test_after_a_kill_the_program_ends_and_the_provider_finishes(make_project: M
     process.kill()
     process.communicate()
     (program,) = [leader for leader, command in commands.items() if "run_program.py" in command]
-    (provider,) = [leader for leader, command in commands.items() if "pulumi.dynamic" in command]
-    while runs(program):
-        time.sleep(0.01)
-    assert runs(provider)
-    project.release("a")
-    while runs(provider) and not project.things():
-        time.sleep(0.01)
-    assert list(project.things()) == ["a#1"]
-    end([provider])
+    (provider,) = [leader for leader, command in commands.items() if "run_dynamic_provider.py" in command]
+    try:
+        wait_for_death([program])
+        assert runs(provider)
+        project.release("a")
+        wait_for_death([provider])
+        assert list(project.things()) == ["a#1"]
+    finally:
+        end([provider])
+
+
+def test_a_provider_of_dynamic_resources_ends_with_its_engine(tmp_path: Path) -> None:
+    """Also in the background job of a script, where interrupts are ignored."""
+    command = PluginHost(PYTHON, tmp_path, tmp_path, "toys", {}, lambda *line: None).command(DYNAMIC_PACKAGE)
+    pipe = subprocess.PIPE
+    with ignoring_interrupts(), subprocess.Popen(command, stdin=pipe, stdout=pipe) as provider:
+        assert provider.stdin is not None and provider.stdout is not None
+        assert int(provider.stdout.readline()) > 0
+        provider.stdin.close()  # as the death of the engine does
+        assert provider.wait(HANG_SECONDS) == 0
+
+
+@contextlib.contextmanager
+def ignoring_interrupts() -> Iterator[None]:
+    """Processes started inside ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ from .provider_client import Provider
 DYNAMIC_PACKAGE = "pulumi-python"
 """The package of dynamic resources: its provider is started with the program's Python."""
 
+_RUN_DYNAMIC_PROVIDER = Path(__file__).with_name("run_dynamic_provider.py")
+
 
 @dataclass
 class PluginHost:
@@ -36,7 +38,7 @@ class PluginHost:
 
     def command(self, package: str) -> list[str]:
         if package == DYNAMIC_PACKAGE:
-            return [self.python, "-u", "-m", "pulumi.dynamic"]
+            return [self.python, "-u", str(_RUN_DYNAMIC_PROVIDER)]
         executable = f"pulumi-resource-{package}"
         found = shutil.which(executable, path=self.environ.get("PATH"))
         if found is None:

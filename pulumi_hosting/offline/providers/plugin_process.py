@@ -22,7 +22,8 @@ LineSink = Callable[[str, bool], None]
 class PluginProcess:
     """A started provider.
 
-    It has its own process group: it finishes its work after Ctrl-C and when the engine is killed.
+    It has its own process group: it finishes its work after Ctrl-C and when the engine is killed. Its
+    standard input is a pipe to which nothing is written, and which ends with the engine.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class PluginProcess:
                 command,
                 cwd=cwd,
                 env=dict(environ),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 process_group=0,
@@ -111,3 +112,5 @@ class PluginProcess:
             self._process.wait()
         for reader in self._readers:
             reader.join(1)
+        if self._process.stdin is not None:
+            self._process.stdin.close()

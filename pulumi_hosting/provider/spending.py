@@ -21,7 +21,7 @@ def show_takeover(budget: Budget, request: Request, taken: Takeover) -> str | No
     """Show what is taken over instead of being made. It costs nothing and nothing is counted; a refusal where
     that differs from what was planned before.
     """
-    request.info(taken.announcement(request.service_now()))
+    taken.announce(request)
     return budget.found(request.identity, _nothing(taken))
 
 

@@ -275,6 +275,11 @@ class Takeover:
     price_monthly: Decimal | None = None
     title: str = "object"
 
+    def announce(self, request: Request) -> None:
+        """Say it once in a run: what the plan has announced, its creation does not repeat."""
+        if request.session.announces(request.kind, request.identity, self.state.id):
+            request.info(self.announcement(request.service_now()))
+
     def announcement(self, now: datetime) -> str:
         """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this
         resource's tag)``.

@@ -294,8 +294,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                taken = _takeover(existing, "this resource's idempotency key names it")
-                request.info(taken.announcement(request.service_now()))
+                _takeover(existing, "this resource's idempotency key names it").announce(request)
                 request.taken_over.add(str(existing.id))
             return _from_api(existing)
 

@@ -126,9 +126,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            request.info(
-                Takeover(state, ordered.reason, since, title=self.title).announcement(request.service_now())
-            )
+            Takeover(state, ordered.reason, since, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
             return self._taken(request, ordered.server, state, inputs, fingerprints)
         request.ownership.add(request.identity, state.id)

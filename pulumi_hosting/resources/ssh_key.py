@@ -190,7 +190,9 @@ class SshKeyResource(
         found = self._same_material(keys, inputs.name, inputs.public_key)
         if found is None or found.name != inputs.name or str(found.id) in request.owned:
             return None
-        state = _from_api(found, inputs.public_key, self._is_taken_over(request))
+        return self._takeover(_from_api(found, inputs.public_key, self._is_taken_over(request)))
+
+    def _takeover(self, state: SshKeyState) -> Takeover:
         return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
 
     # --- making
@@ -218,9 +220,10 @@ class SshKeyResource(
             return None
         if key.name != inputs.name:
             raise ResourceConflict(_other_name(key), id=str(key.id))
+        state = _from_api(key, inputs.public_key, self._is_taken_over(request))
         if not request.name_is_identity:
-            request.info(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
-        return _from_api(key, inputs.public_key, self._is_taken_over(request))
+            self._takeover(state).announce(request)
+        return state
 
     def _kept(self, request: Request, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
         """Of keys that several processes added at the same moment each keeps the one with the lowest id,

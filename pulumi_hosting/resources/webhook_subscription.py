@@ -262,7 +262,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     ) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
         first, *others = tagged
-        request.info(self._announced(first, inputs, _TAGGED).announcement(request.service_now()))
+        self._announced(first, inputs, _TAGGED).announce(request)
         request.taken_over.add(str(first.id))
         delete_doubles(request, [one for one in others if plain_url(one.url) == plain_url(first.url)])
         tag = next_tag(tag_of(first), request.identity)

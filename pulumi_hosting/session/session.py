@@ -42,6 +42,7 @@ class Session:
         self.ownership = ownership or Ownership()
         self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
         self.poll_interval = poll_interval
+        self._announced: set[tuple[str | None, str, str]] = set()
 
     @property
     def client(self) -> Client:
@@ -53,6 +54,12 @@ class Session:
     def mode(self) -> str:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return "test" if self.client.is_test_key else "live"
+
+    def announces(self, kind: str | None, identity: str, id: str) -> bool:
+        """Whether it was not said before that the declaration takes this object over; from now on it was."""
+        known = (kind, identity, id) in self._announced
+        self._announced.add((kind, identity, id))
+        return not known
 
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""

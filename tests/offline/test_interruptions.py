@@ -99,7 +99,8 @@ def test_a_provider_of_dynamic_resources_ends_with_its_engine(tmp_path: Path) ->
     command = PluginHost(PYTHON, tmp_path, tmp_path, "toys", {}, lambda *line: None).command(DYNAMIC_PACKAGE)
     pipe = subprocess.PIPE
     with ignoring_interrupts(), subprocess.Popen(command, stdin=pipe, stdout=pipe) as provider:
-        assert provider.stdin is not None and provider.stdout is not None
+        assert provider.stdin is not None
+        assert provider.stdout is not None
         assert int(provider.stdout.readline()) > 0
         provider.stdin.close()  # as the death of the engine does
         assert provider.wait(HANG_SECONDS) == 0

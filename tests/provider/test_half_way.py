@@ -412,6 +412,7 @@ def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
     ]
     assert again.of("server").preview_create(inputs)["charged"] == "0.00"
     taken, outputs, _ = again.made("server", "web", WEB)
+    assert len([line for line in again.lines if "takes over" in line]) == 1, again.lines
     assert taken == id
     with pytest.raises(ResourceError, match=r"a later run took it over, .*; nothing was deleted"):
         processes().of("server").delete(

@@ -90,7 +90,8 @@ def test_what_is_taken_over_costs_nothing() -> None:
     assert budget.planned(ME) == Cost(Decimal("0.00"), "EUR", "it has the tag")
     assert budget.charged(ME, Decimal("5.00")) is None  # paid by its order, not by this run
     without = Takeover(state(), "it has the tag")
-    spending.show_takeover(budget, request(Served()), without)
+    spending.show_takeover(budget, step, without)
+    assert len(step.messages) == 1, "once in a run"
     assert budget.planned(ME) == Cost(Decimal("0.00"), "", "it has the tag")
 
 

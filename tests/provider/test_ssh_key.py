@@ -29,6 +29,7 @@ def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Start,
         f"alice: takes over SSH key {id} (it is on the account already; destroy keeps it)"
     ]
     taken, outputs = process.of("ssh_key").create(inputs)
+    assert len([line for line in process.lines if "takes over" in line]) == 1
     assert (taken, outputs["takenOver"], mine["takenOver"]) == (id, True, False)
     later = processes()
     found = later.of("ssh_key").read(id, outputs, inputs)

@@ -53,9 +53,9 @@ def test_an_existing_object_is_taken_over_with_a_message_and_kept(harness: Resou
     )
     taken = create(harness, PROD)
     assert (taken.id, taken.taken_over) == (first.id, True)
-    assert (
-        f"takes over SSH key {first.id}, which was on the account already; destroy keeps it"
-    ) in harness.messages
+    assert harness.messages == [
+        f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
+    ]
     taken = apply.read(harness.context(identity=PROD), RESOURCE, taken)
     assert taken.taken_over is True
     apply.delete(harness.context(identity=PROD), RESOURCE, taken)

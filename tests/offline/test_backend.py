@@ -38,7 +38,7 @@ def test_stacks_are_created_and_removed(tmp_path: Path) -> None:
     assert backend.selected() is None
     assert backend.stacks() == ["prod"]
     for missing in (backend.read, backend.select):
-        with pytest.raises(StackNotFound, match="stack init dev"):
+        with pytest.raises(StackNotFound, match="Next: run `pulumi-hosting offline stack init dev`"):
             missing("dev")
 
 

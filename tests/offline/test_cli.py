@@ -89,7 +89,7 @@ def test_outputs_state_and_removal(command: Command, tmp_path: Path) -> None:
     gone = command("up", "--yes")
     assert (gone.exit_code, gone.output) == (
         2,
-        "error: no stack selected; name one with --stack, or use `stack select NAME`\n",
+        "error: no stack found. Next: run `pulumi-hosting offline stack init dev`\n",
     )
 
 
@@ -100,13 +100,22 @@ def test_stacks(command: Command) -> None:
     assert command("stack", "select", "dev").exit_code == 0
     assert command("stack", "select", "third", "--create").exit_code == 0
     assert json.loads(command("stack", "ls", "--json").output)[0] == {"name": "dev", "current": False}
-    assert command("stack", "select", "fourth").exit_code == 6
+    missing = command("stack", "select", "fourth")
+    assert (missing.exit_code, missing.output) == (
+        6,
+        "error: no stack named 'fourth' found. Next: run `pulumi-hosting offline stack init fourth`\n",
+    )
     assert command("up", "--yes", "--stack", "fourth").exit_code == 6
     assert command("stack", "init").exit_code == 2
     assert "not a stack name" in command("stack", "init", "../dev").output
     assert command("stack", "output", "--stack", "organization/toys/dev").exit_code == 0
     assert command("stack", "output", "--stack", "dev").output == ""
     assert json.loads(command("stack", "export", "--stack", "dev").output) == {"version": 3}
+    assert command("stack", "rm", "third", "--yes").exit_code == 0
+    assert command("preview").output == (
+        "error: no stack selected; there is dev, prod. Next: add --stack dev, or run "
+        "`pulumi-hosting offline stack select dev`\n"
+    )
 
 
 def test_configuration(command: Command) -> None:

@@ -1,7 +1,7 @@
 """Runs the provider of dynamic resources (`python -m pulumi.dynamic`), and ends it when the engine has died.
 
-The provider serves until it is interrupted. A killed engine interrupts no one, so its provider
-would wait for ever. It is ended as after Ctrl-C: it is asked to cancel, finishes its steps, and ends.
+The provider serves until it is interrupted. A killed engine interrupts no one, so its provider would wait for
+ever. It is ended as after Ctrl-C: it is asked to cancel, finishes its steps, and ends.
 
 Started by path with the program's Python, which need not have this package: it imports `pulumi` and the
 standard library only.

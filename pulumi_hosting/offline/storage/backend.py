@@ -78,9 +78,7 @@ class Backend:
         try:
             data = json.loads(file.read_bytes())
         except FileNotFoundError:
-            raise StackNotFound(
-                f"no stack named '{stack}' found; create it with `stack init {stack}`"
-            ) from None
+            raise _not_found(stack) from None
         except (ValueError, RecursionError) as error:
             raise self.unreadable(stack, f"not valid JSON: {' '.join(str(error).split())}") from None
         except OSError as error:
@@ -140,7 +138,7 @@ class Backend:
 
     def select(self, stack: str) -> None:
         if not self.exists(stack):
-            raise StackNotFound(f"no stack named '{stack}' found; create it with `stack init {stack}`")
+            raise _not_found(stack)
         write_private(self._selection(), json.dumps({"stack": stack}))
 
     # Locks. They outlive a killed engine on purpose: the user must check what it did before the next
@@ -264,3 +262,9 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _not_found(stack: str) -> StackNotFound:
+    return StackNotFound(
+        f"no stack named '{stack}' found. Next: run `pulumi-hosting offline stack init {stack}`"
+    )

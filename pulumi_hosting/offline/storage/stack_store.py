@@ -43,7 +43,13 @@ class StackStore:
     @property
     def name(self) -> str:
         if self._name is None:
-            raise ConfigurationError("no stack selected; name one with --stack, or use `stack select NAME`")
+            known = self.backend.stacks()
+            raise ConfigurationError(
+                f"no stack selected; there is {', '.join(known)}. Next: add --stack {known[0]}, or run "
+                f"`pulumi-hosting offline stack select {known[0]}`"
+                if known
+                else "no stack found. Next: run `pulumi-hosting offline stack init dev`"
+            )
         return self._name
 
     # The stack and its configuration.

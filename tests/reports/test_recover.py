@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal.engines import Engine
 from tests.reports.conftest import Command
@@ -260,6 +261,68 @@ def test_a_server_that_is_not_set_up_is_set_up(
     assert resolve(program, command, tmp_path / "export.json") == ["pulumi up --yes --stack dev"]
     assert program.living[0]["notes"].startswith("front ")
     assert program.living_ids == [server]
+
+
+@pytest.mark.parametrize("gone", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_an_interrupted_import_is_repeated(
+    engine: Engine, emulator: Running, tmp_path: Path, command: Command, gone: bool
+) -> None:
+    """Native: the engine reads no dynamic resource by its id."""
+    program = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "native")
+    Client(emulator.live_key, emulator.base_url).servers.create(
+        name="web", tariff_id=1, os="debian-12", months=1, idempotency_key="ordered-by-hand-1"
+    )
+    (server,) = program.living_ids
+    program.write(
+        'Server("web", name="web", tariff_id=1, os="debian-12", months=1, '
+        f'opts=pulumi.ResourceOptions(import_="{server}"))'
+    )
+    program.run(program.stack.up())
+    edit_state(program, interrupt("importing", "web"))
+    edit_state(program, lambda deployment: deployment["resources"].remove(named(deployment, "web")))
+    if gone:
+        program.control("DELETE", f"/servers/{server}")
+    _, found, shown = recover(program, command, tmp_path / "export.json")
+    row = rows(found)["web"]
+    assert (row["pending"], row["id"]) == ("importing", server)
+    there = f"server {server} (web, 5.00 EUR per month) is there"
+    assert row["account"] == (f"server {server} is gone" if gone else there)
+    assert row["account"] in shown
+    assert found["commands"] == ["pulumi up --yes --stack dev"]
+    if gone:  # then there is nothing to import any more
+        program.write("")
+    assert resolve(program, command, tmp_path / "export.json") == ["pulumi up --yes --stack dev"]
+    assert [row["id"] for row in program.resources().values()] == program.living_ids
+    assert program.living_ids == ([] if gone else [server])
+    assert program.charges == 1
+
+
+def test_what_was_deleted_and_not_made_again_is_made(
+    program: Program, command: Command, tmp_path: Path
+) -> None:
+    first = WEB.replace(")", ", opts=pulumi.ResourceOptions(delete_before_replace=True))")
+    program.write(first)
+    program.run(program.stack.up())
+    (old,) = program.living_ids
+    refusal = {"status": 422, "code": "validation_error"}
+    program.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": refusal}
+    )
+    program.write(first.replace("tariff_id=1", "tariff_id=2"))
+    with program.stack.unchecked("the deleted server stays in the state until another replaces it"):
+        assert program.stack.up().exit_code != 0
+    program.control("DELETE", "/faults")
+    assert (program.living_ids, program.charges) == ([], 0), "it was credited"
+    _, found, shown = recover(program, command, tmp_path / "export.json")
+    row = rows(found)["web"]
+    assert (row["pending"], row["id"]) == ("deleted, and not made again", old)
+    assert row["account"] == f"server {old} is gone"
+    assert row["account"] in shown
+    assert resolve(program, command, tmp_path / "export.json") == ["pulumi up --yes --stack dev"]
+    (new,) = program.living_ids
+    assert new != old
+    assert program.resources()["web"]["id"] == new
+    assert program.charges == 1
 
 
 def test_without_a_key_the_commands_are_named(program: Program, command: Command, tmp_path: Path) -> None:

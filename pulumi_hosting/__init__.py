@@ -37,7 +37,10 @@ def load(name: str, package: str, homes: Mapping[str, str], loaded: dict[str, An
     if name == "__all__":
         return list(homes)
     if name not in homes:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from difflib import get_close_matches  # nothing else needs it
+
+        meant = "".join(f" (did you mean {found}?)" for found in get_close_matches(name, homes, 1))
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}")
     try:
         module = import_module(homes[name])
         loaded[name] = module if homes[name].endswith(f".{name}") else getattr(module, name)

@@ -111,7 +111,7 @@ def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in error.errors(include_url=False, include_context=False):
         name = str(item["loc"][0]) if item["loc"] else ""
-        reason = _TYPES.get(item["type"]) or _worded(item["msg"])
+        reason = _TYPES.get(item["type"]) or worded(item["msg"])
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
         if item["type"] == "extra_forbidden":
@@ -128,7 +128,7 @@ def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def _worded(message: str) -> str:
+def worded(message: str) -> str:
     """The reason of a validator in words of ours."""
     reason = _VALIDATOR.sub("must ", message.removeprefix("Value error, "))
     return reason.replace(" after validation", "")

@@ -1,23 +1,31 @@
-"""What is wrong with the arguments of a declaration, told with the resource and the line of the program."""
+"""What is wrong with the arguments of a declaration or of a lookup, told with the resource and the line of
+the program.
+"""
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pulumi
 
-_PACKAGES = tuple(
-    str(Path(file).parent) + os.sep
-    for file in (Path(__file__).parent, pulumi.__file__)  # ours, and Pulumi's SDK
+from pulumi_hosting.provider.mistake import subject
+
+_PACKAGES = (
+    *(str(Path(file).parent) + os.sep for file in (Path(__file__).parent, pulumi.__file__)),
+    "<frozen importlib",
 )
+"""Files that are no program: ours, Pulumi's SDK, and what imports."""
 
 
 class WrongArguments(pulumi.RunError, TypeError):
-    """A resource was declared with arguments that it does not take. The program ends with this one line."""
+    """A resource or a lookup was given arguments that it does not take. The program ends with this one
+    line.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +40,16 @@ class Place:
 
 
 class Watcher(Protocol):
-    """Hears of every declaration of a program that is only checked."""
+    """Hears of every declaration and every lookup of a program that is only checked."""
 
     def declared(self, type: str, name: str, place: Place) -> None:
         """A resource is declared. ``type``: its class, such as ``Server``."""
 
+    def looked_up(self, function: str, args: Mapping[str, Any], place: Place) -> None:
+        """A lookup is asked. ``args``: as on Pulumi's wire."""
+
     def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:
-        """Something is wrong with its arguments; ``fields``: those it is about."""
+        """Something is wrong with the arguments; ``fields``: those it is about. A lookup has no ``name``."""
 
 
 _watcher: Watcher | None = None
@@ -61,11 +72,17 @@ def declared(type: str, name: str) -> None:
         _watcher.declared(type, name, program_line())
 
 
+def looked_up(function: str, args: Mapping[str, Any]) -> None:
+    """Tell the watcher, if there is one."""
+    if _watcher is not None:
+        _watcher.looked_up(function, args, program_line())
+
+
 def refuse(type: str, name: str, text: str, fields: Collection[str] = ()) -> None:
     """Raise :class:`WrongArguments` with the resource and the line of the program, or report it."""
     place = program_line()
     if _watcher is None:
-        raise WrongArguments(f"{place}: {type}({name!r}): {text}")
+        raise WrongArguments(f"{place}: {subject(type, name)}: {text}")
     _watcher.mistake(type, name, place, text, fields)
 
 
@@ -74,6 +91,53 @@ def grouped(names: Sequence[str]) -> Sequence[Sequence[str]]:
     if not names:
         return []
     return [names] if _watcher is None else [[name] for name in names]
+
+
+def refuse_names(
+    type: str, name: str, given: Collection[str], valid: Iterable[str], needed: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Refuse the arguments that it does not take, and say which are missing.
+
+    ``needed``: argument → those of which one is to be given. Returns the arguments that it does not take,
+    where they are reported.
+    """
+    inputs = sorted(valid)
+    unknown = sorted(set(given).difference(inputs))
+    meant: set[str] = set()
+    for wrong in grouped(unknown):
+        like = {name: found for name in wrong if (found := _valid_name(name, inputs))}
+        meant.update(like.values())
+        refuse(
+            type,
+            name,
+            f"{_quoted('unknown argument', wrong)}. Valid arguments: {', '.join(inputs) or 'none'}. "
+            f"Next: {_correction(wrong, like)}",
+            [*wrong, *like.values(), *(key for key in needed if not meant.isdisjoint(needed[key]))],
+        )
+    absent = [name for name, choice in needed.items() if meant.union(given).isdisjoint(choice)]
+    for missing in grouped(sorted(absent)):
+        wanted = ", ".join(" or ".join(needed[name]) for name in missing)
+        refuse(type, name, f"{_quoted('missing argument', missing)}. Next: give {wanted}", missing)
+    return unknown
+
+
+def _quoted(what: str, names: Iterable[str]) -> str:
+    """``missing argument 'os'``; ``missing arguments 'os', 'tariff_id'``."""
+    quoted = [repr(name) for name in sorted(names)]
+    return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
+
+
+def _valid_name(name: str, valid: Iterable[str]) -> str | None:
+    """The valid argument that a wrong one is like."""
+    return next(iter(get_close_matches(name, [*valid], 1)), None)
+
+
+def _correction(unknown: Iterable[str], like: Mapping[str, str]) -> str:
+    """``write notes in place of note`` for every argument that is like a valid one."""
+    return ", ".join(
+        f"write {like[name]} in place of {name}" if name in like else f"remove {name}"
+        for name in sorted(unknown)
+    )
 
 
 def program_line() -> Place:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import rpc
 
-from pulumi_hosting.provider.declaration_mistakes import program_line
+from pulumi_hosting.provider.declaration_mistakes import looked_up, program_line, refuse, refuse_names
 from pulumi_hosting.provider.mocks import mocked
 from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
@@ -50,10 +50,12 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
     signature = Signature([*parameters, *options])
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        given = _named(name, signature, args, kwargs)
         opts = given.pop("opts", None)
+        values = {camel(key): value for key, value in given.items() if value is not None}
+        looked_up(name, values)
         try:
-            return ask(wire, {camel(key): value for key, value in given.items() if value is not None}, opts)
+            return ask(wire, values, opts)
         except pulumi.RunError as error:  # it is printed without a traceback
             raise pulumi.RunError(f"{program_line()}: {error}") from error.__cause__
 
@@ -61,6 +63,23 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
     function.__doc__ = lookup.description
     function.__signature__ = signature  # type: ignore[attr-defined]  # inspect reads it
     return function
+
+
+def _named(
+    function: str, signature: Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments by name. Those that it does not take are refused, or reported and left out."""
+    needed = [item.name for item in signature.parameters.values() if item.kind is not item.KEYWORD_ONLY]
+    if len(args) > len(needed):
+        takes = f"takes {len(needed) or 'no'} argument{'s' * (len(needed) != 1)} without a name"
+        refuse(function, "", f"{takes}, and {len(args)} are given. Next: give the others by their names")
+    given = dict(zip(needed, args, strict=False))
+    if twice := sorted(given.keys() & kwargs.keys()):
+        refuse(function, "", f"{', '.join(twice)} is given twice. Next: remove one of the two")
+    given |= kwargs
+    for wrong in refuse_names(function, "", given, signature.parameters, {name: [name] for name in needed}):
+        del given[wrong]
+    return given
 
 
 # --- four ways to ask ---------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """``resource``: its class, such as ``Server``, and its ``name``; empty where the program itself ended."""
+    """``resource``: its class, such as ``Server``, and its ``name``; of a lookup its function, and no name.
+    Both are empty where it is about no resource and no lookup.
+    """
 
     file: str
     line: int
@@ -14,5 +16,10 @@ class Mistake:
     message: str
 
     def __str__(self) -> str:
-        subject = f"{self.resource}({self.name!r}): " if self.resource else ""
-        return f"{self.file}:{self.line}: {subject}{self.message}"
+        what = f"{subject(self.resource, self.name)}: " if self.resource else ""
+        return f"{self.file}:{self.line}: {what}{self.message}"
+
+
+def subject(resource: str, name: str) -> str:
+    """``Server('web')``; ``get_server()`` of a lookup."""
+    return f"{resource}({name!r})" if name else f"{resource}()"

@@ -5,22 +5,25 @@ asks the account. Mocks stand in for the engine: outputs are unknown, and nothin
 import runpy
 import sys
 import traceback
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 import pulumi
 from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
-from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.check import check, worded
 from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
 from pulumi_hosting.provider.declaration_mistakes import Place, watched
+from pulumi_hosting.provider.misspelled_names import misspelled_names
 from pulumi_hosting.provider.mistake import Mistake
-from pulumi_hosting.provider.names import NAME, WAIT_TIMEOUT, class_of, dynamic_token, token
+from pulumi_hosting.provider.names import NAME, WAIT_TIMEOUT, camel, class_of, dynamic_token, token
 from pulumi_hosting.provider.plugin.marshal import unmarshal
 from pulumi_hosting.provider.resource_shape import inputs_of
 from pulumi_hosting.provider.stack_settings import failures_of
@@ -30,8 +33,30 @@ _KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), d
 _PROVIDER = f"pulumi:providers:{NAME}"
 
 
-Lookups = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-"""Answers a lookup by its token and its arguments, both as on Pulumi's wire."""
+class Lookups(Protocol):
+    """Answers a lookup by its token and its arguments, both as on Pulumi's wire."""
+
+    def __call__(self, token: str, args: Mapping[str, Any], /) -> dict[str, Any]: ...
+
+    def wrong(self, token: str, args: Mapping[str, Any]) -> Mapping[str, str]:
+        """Argument → what is wrong with its value."""
+
+
+@dataclass(slots=True)
+class _Declared:
+    """A declaration, in the order of the program. ``reported``: fields that need no further word.
+    ``is_checked``: whether it was registered.
+    """
+
+    number: int
+    type: str
+    name: str
+    place: Place
+    reported: set[str] = field(default_factory=set)
+    is_checked: bool = False
+
+    def is_on(self, lines: Collection[tuple[str, int]]) -> bool:
+        return (Path(self.place.file).absolute().as_uri(), self.place.line) in lines
 
 
 class Findings:
@@ -40,41 +65,56 @@ class Findings:
     ``not_run``: why the program could not be run: it has a syntax error, lacks a module or ends its process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lookups: Lookups) -> None:
         self.found: list[tuple[int, Mistake]] = []
         self.not_run = ""
-        self._declared: list[tuple[str, str, Place]] = []
-        self._reported: dict[tuple[str, str], set[str]] = defaultdict(set)
-        self._checked: Counter[tuple[str, str]] = Counter()
-        self._urns: dict[tuple[str, str, str], Place] = {}
+        self._lookups = lookups
+        self._number = 0
+        self._declared: list[_Declared] = []
+        self._urns: dict[tuple[str, str, str], list[_Declared]] = defaultdict(list)
 
     @property
     def resources(self) -> int:
         return len(self._declared)
 
     def declared(self, type: str, name: str, place: Place) -> None:
-        self._declared.append((type, name, place))
+        self._declared.append(_Declared(self._next(), type, name, place))
+
+    def looked_up(self, function: str, args: Mapping[str, Any], place: Place) -> None:
+        if any(isinstance(value, pulumi.Output) for value in args.values()):
+            return
+        wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
+        for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
+            text = with_next_step(f"{name}: {worded(reason)}", [name])
+            self._add(self._next(), Mistake(place.file, place.line, function, "", text))
 
     def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:
-        self._reported[type, name].update(fields)
-        self._add(len(self._declared), Mistake(place.file, place.line, type, name, text))
+        number = self._next()
+        if self._declared and (self._declared[-1].type, self._declared[-1].name) == (type, name):
+            self._declared[-1].reported.update(fields)
+            number = self._declared[-1].number
+        self._add(number, Mistake(place.file, place.line, type, name, text))
+
+    def misspelled(self, text: str, place: Place) -> None:
+        """A name of ours that is not there. ``place``: where the program says it."""
+        mistake = Mistake(place.file, place.line, "", "", text)
+        if not self.found or self.found[-1][1] != mistake:  # an import asks twice
+            self._add(self._next(), mistake)
 
     def registered(self, type: str, request: Any) -> Collection[str]:
         """Check a resource as it was registered, and name its wrong fields. Registrations come some time
-        after their declarations.
+        after their declarations, in any order.
         """
-        name, values = request.name, unmarshal(request.object).values
-        number, place = self._declaration(type, name)
-        if first := self._urns.get((request.parent, request.type, name)):
-            text = f"a resource of this name is declared at {first} already. Next: give it another name"
-            self._add(number, Mistake(place.file, place.line, type, name, text))
-        self._urns.setdefault((request.parent, request.type, name), place)
+        values = unmarshal(request.object).values
+        one = self._declaration(type, request)
+        self._urns[request.parent, request.type, request.name].append(one)
         failures = self._failures(request.type, values)
-        for field, reason in failures.items():
-            if field in self._reported[type, name]:
-                continue
-            text = with_next_step(f"{field}: {reason}" if field else reason, [field])
-            self._add(number, Mistake(place.file, place.line, type, name, text))
+        for name, reason in failures.items():
+            if name not in one.reported:
+                self._tell(one, with_next_step(f"{name}: {reason}" if name else reason, [name]))
+        if {"tariff", "tariff_id"} <= {snake(key) for key, value in values.items() if value is not None}:
+            # which id the name has is known to the account alone
+            self._tell(one, "give either tariff or tariff_id, not both. Next: remove one of the two")
         return failures.keys()
 
     def ended(self, error: BaseException, directory: Path) -> None:
@@ -88,24 +128,35 @@ class Findings:
         if next_step_to_run := _to_run(error):
             self.not_run = f"{place}: {shown}. Next: {next_step_to_run}"
         text = f"the program ends here, and what follows was not checked: {shown}{next_step}"
-        self._add(len(self._declared) + 1, Mistake(place.file, place.line, "", "", text))
+        self._add(self._next(), Mistake(place.file, place.line, "", "", text))
 
     def mistakes(self) -> list[Mistake]:
-        """In the order of the program's declarations."""
+        """In the order of the program's declarations. Called once."""
+        for same in self._urns.values():
+            first, *others = sorted(same, key=lambda one: one.number)
+            for one in others:
+                at = f"is declared at {first.place} already"
+                self._tell(one, f"a resource of this name {at}. Next: give it another name")
         return [mistake for _, mistake in sorted(self.found, key=lambda item: item[0])]
+
+    def _tell(self, one: _Declared, text: str) -> None:
+        self._add(one.number, Mistake(one.place.file, one.place.line, one.type, one.name, text))
 
     def _add(self, number: int, mistake: Mistake) -> None:
         self.found.append((number, mistake))
 
-    def _declaration(self, type: str, name: str) -> tuple[int, Place]:
-        """The number and the place of the declaration; of several with one name, the next one in turn."""
-        same = [
-            (number, place)
-            for number, (declared, called, place) in enumerate(self._declared, 1)
-            if (declared, called) == (type, name)
-        ]
-        self._checked[type, name] += 1
-        return same[min(self._checked[type, name], len(same)) - 1] if same else (0, Place("?", 0))
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _declaration(self, type: str, request: Any) -> _Declared:
+        """Of several with one name the one on the line that registered it; on one line, in turn."""
+        lines = {(frame.pc.uri, frame.pc.line) for frame in request.stackTrace.frames}
+        same = [one for one in self._declared if (one.type, one.name) == (type, request.name)]
+        same.sort(key=lambda one: (one.is_checked, not one.is_on(lines), one.number))
+        one = same[0] if same else _Declared(0, type, request.name, Place("?", 0))
+        one.is_checked = True
+        return one
 
     def _failures(self, type: str, values: Mapping[str, Any]) -> dict[str, str]:
         """Field → reason, all of them: what is wrong in one field keeps no other from being checked."""
@@ -189,12 +240,13 @@ class _Monitor(mocks.MockMonitor):
         return answer
 
 
-def run(order: Mapping[str, Any], lookups: Lookups) -> Findings:
+def run(order: Mapping[str, Any], lookups: Lookups, modules: Iterable[ModuleType]) -> Findings:
     """Run the program of ``order`` in this process and check what it declares.
 
     ``order``: ``program``, ``directory``, ``project``, ``stack``, ``config`` and the keys of its ``secrets``.
+    ``modules``: those of ours that programs import.
     """
-    findings = Findings()
+    findings = Findings(lookups)
     directory = Path(order["directory"])
     sys.path.insert(0, str(directory))
     sys.argv = [order["program"]]
@@ -202,7 +254,7 @@ def run(order: Mapping[str, Any], lookups: Lookups) -> Findings:
     pulumi.runtime.set_all_config(order["config"], order["secrets"])
     monitor = _Monitor(findings, lookups)
     mocks.set_mocks(monitor.mocks, order["project"], order["stack"], preview=True, monitor=monitor)
-    with watched(findings):
+    with watched(findings), misspelled_names(findings.misspelled, modules, directory):
         try:
             mocks.test(lambda: _play(order["program"]))()  # type: ignore[no-untyped-call]  # the SDK's has no types
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the program raises is its mistake

@@ -6,10 +6,9 @@ one form fits the other.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
-from functools import partial
-from typing import Any, ClassVar, Literal, Self, get_origin
+from collections.abc import Callable, Collection, Mapping
+from functools import partial, wraps
+from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin
 
 import pulumi
 from pulumi.dynamic import Resource
@@ -201,29 +200,12 @@ class Declaration:
 
     def _check_arguments(self, resource_name: str, given: dict[str, Any]) -> None:
         """Refuse those that it does not take, and say which are missing."""
-        inputs = sorted([*self._inputs, *(["server"] if self._is_of_a_server else [])])
-        meant: set[str] = set()
-        for unknown in mistakes.grouped(sorted(given.keys() - set(self._inputs))):
-            like = {name: found for name in unknown if (found := _valid_name(name, inputs))}
-            meant.update(like.values())
-            self._refuse(
-                resource_name,
-                f"{_quoted('unknown argument', unknown)}. Valid arguments: {', '.join(inputs)}. "
-                f"Next: {_correction(unknown, like)}",
-                [*unknown, *like.values()],
-            )
-            for name in unknown:
-                del given[name]
-        named = {name for name, other in self._named_by.items() if other in given}
-        for missing in mistakes.grouped(
-            sorted(name for name in self._needed if name not in {*given, *named, *meant})
-        ):
-            wanted = [" or ".join(filter(None, (name, self._named_by.get(name)))) for name in missing]
-            self._refuse(
-                resource_name,
-                f"{_quoted('missing argument', missing)}. Next: give {', '.join(wanted)}",
-                missing,
-            )
+        valid = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
+        needed = {
+            name: [name, *([self._named_by[name]] if name in self._named_by else [])] for name in self._needed
+        }
+        for name in mistakes.refuse_names(class_of(self._kind), resource_name, given, valid, needed):
+            del given[name]
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop
@@ -280,6 +262,26 @@ class Native(Declaration, pulumi.CustomResource):
         )
 
 
+P = ParamSpec("P")
+
+
+def _names_checked(init: Callable[P, None]) -> Callable[P, None]:
+    """A constructor that refuses a wrong argument with one line, as those of the resources do."""
+    parameters = inspect.signature(init).parameters.values()
+    valid = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+    @wraps(init)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
+        name = kwargs.get("resource_name", args[1] if args[1:] else "")
+        for wrong in mistakes.refuse_names(
+            "Provider", str(name), [key for key in kwargs if key != "resource_name"], valid, {}
+        ):
+            del kwargs[wrong]
+        init(*args, **kwargs)
+
+    return checked
+
+
 class Provider(pulumi.ProviderResource):
     """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration
     says which is meant.
@@ -296,6 +298,7 @@ class Provider(pulumi.ProviderResource):
     :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key; default 600.
     """
 
+    @_names_checked
     def __init__(
         self,
         resource_name: str,
@@ -356,25 +359,6 @@ def _path(path: str) -> str:
             field, rest = path[:place], path[place:]
             break
     return camel(field) + rest
-
-
-def _quoted(what: str, names: Iterable[str]) -> str:
-    """``missing argument 'os'``; ``missing arguments 'os', 'tariff_id'``."""
-    quoted = [repr(name) for name in sorted(names)]
-    return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
-
-
-def _valid_name(name: str, valid: Iterable[str]) -> str | None:
-    """The valid argument that a wrong one is like."""
-    return next(iter(get_close_matches(name, [*valid], 1)), None)
-
-
-def _correction(unknown: Iterable[str], like: Mapping[str, str]) -> str:
-    """``write notes in place of note`` for every argument that is like a valid one."""
-    return ", ".join(
-        f"write {like[name]} in place of {name}" if name in like else f"remove {name}"
-        for name in sorted(unknown)
-    )
 
 
 def _organization() -> dict[str, str]:

@@ -8,13 +8,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import pulumi_hosting
+from pulumi_hosting import native
 from pulumi_hosting.provider.program_check import run
 from pulumi_hosting.reports.stand_in_lookups import StandInLookups
 
 
 def main() -> None:
     answer = Path(sys.argv[1])
-    findings = run(json.load(sys.stdin), StandInLookups())
+    findings = run(json.load(sys.stdin), StandInLookups(), (pulumi_hosting, native))
     found = {
         "resources": findings.resources,
         "mistakes": [asdict(one) for one in findings.mistakes()],

@@ -1,6 +1,7 @@
 """Answers for the lookups of a program that runs without an account: those of an emulator's fresh account.
 
-The catalog is whole. An object that only the real account has is answered with values that mean nothing.
+The catalog is whole. An object that only the real account has is answered with values that mean nothing, and
+so is a lookup with a wrong argument.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
@@ -37,6 +38,16 @@ class StandInLookups:
             lookup = LOOKUPS[token.rpartition(":")[2]]
             value = _stand_in(lookup.value)
             return value if lookup.single is None else {camel(lookup.single): value}
+
+    def wrong(self, token: str, args: Mapping[str, Any]) -> Mapping[str, str]:
+        """Argument → what is wrong with its value."""
+        try:
+            lookup_tokens.call(self._client, token, args)
+        except InvalidInput as error:
+            return error.fields
+        except HostingError:
+            pass
+        return {}
 
 
 def _stand_in(type: Type) -> Any:

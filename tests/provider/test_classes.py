@@ -160,6 +160,28 @@ def test_wrong_arguments_are_reported_by_name(form: str) -> None:
         server("web", os="debian-12")
 
 
+def test_wrong_arguments_of_providers_and_lookups_are_one_line_too() -> None:
+    provider: Any = native.Provider
+    with pytest.raises(pulumi.RunError, match=r"Provider\('eu'\): unknown argument 'maxCharge'\. Valid arg"):
+        provider("eu", maxCharge=5)
+    for lookups in (pulumi_hosting, native):
+        ask: Any = lookups.get_server
+        with pytest.raises(
+            pulumi.RunError, match=r"get_server\(\): missing argument 'server_id'\. Next: give"
+        ):
+            ask()
+        with pytest.raises(
+            TypeError, match=r"get_server\(\): unknown argument 'servr_id'.* write server_id in"
+        ):
+            ask(servr_id="5")
+        with pytest.raises(
+            TypeError, match=r"get_server\(\): takes 1 argument without a name, and 2 are given"
+        ):
+            ask("5", "6")
+    with pytest.raises(AttributeError, match=r"has no attribute 'Servr' \(did you mean Server\?\)"):
+        pulumi_hosting.__getattr__("Servr")
+
+
 def test_options_are_the_third_argument(pretended: Engine, form: str) -> None:
     opts = pulumi.ResourceOptions(protect=True)
     pretended.run(

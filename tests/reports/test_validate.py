@@ -265,3 +265,110 @@ def test_a_program_that_ends_its_process_could_not_be_checked(tmp_path: Path) ->
     answer = validated(project(tmp_path, "import os\nos._exit(3)\n"))
     assert (answer.exit_code, answer.stdout) == (1, "")
     assert answer.stderr == "error: the program could not be checked: exit code 3\n"
+
+
+# Each line has the mistakes that are named beside it, as parts of what is printed.
+NAMES: list[tuple[str, list[str]]] = [
+    (
+        "from pulumi_hosting import Servr, cli",
+        ["pulumi_hosting has no 'Servr' (did you mean Server?). Next: write Server in place of Servr"],
+    ),
+    (
+        'web = Servr("web", tarif="VDS-1", os="debian-12", months=2)',
+        [
+            "Server('web'): unknown argument 'tarif'. Valid arguments: adopt_id, ",
+            "Server('web'): months: must be one of 1, 3, 6, 12, and is 2. Next: correct months",
+        ],
+    ),
+    (
+        'native.SshKye("deploy", public_key=KEY, nam="x")',
+        [
+            "pulumi_hosting.native has no 'SshKye' (did you mean SshKey?). Next: write SshKey in place of ",
+            "SshKey('deploy'): unknown argument 'nam'. Valid arguments: name, public_key",
+        ],
+    ),
+    (
+        'pulumi.export("state", web.statuss.apply(str.upper))',
+        ["Server has no 'statuss' (did you mean status?). Next: write status in place of statuss"],
+    ),
+    (
+        'native.Provider("eu", maxCharge=5, mode="alive", base_ur="https://x.example/v1")',
+        [
+            "Provider('eu'): unknown argument 'base_ur'. Valid arguments: api_key, base_url, ",
+            "Provider('eu'): unknown argument 'maxCharge'. Valid arguments: api_key, base_url, ",
+            "Provider('eu'): mode: must be live or test. Next: correct mode",
+        ],
+    ),
+    (
+        "pulumi.export('name', hosting.get_server(sever_id='5').name)",
+        [
+            "get_server(): unknown argument 'sever_id'. Valid arguments: include, server_id. Next: write "
+            "server_id in place of sever_id"
+        ],
+    ),
+    (
+        "native.get_server(opts=None)",
+        ["get_server(): missing argument 'server_id'. Next: give server_id"],
+    ),
+    (
+        "hosting.get_server_output(web.id, 'owner', include='all')",
+        ["get_server_output(): takes 1 argument without a name, and 2 are given. Next: give the others by "],
+    ),
+    (
+        "hosting.get_server('5', server_id='6')",
+        ["get_server(): server_id is given twice. Next: remove one of the two"],
+    ),
+    (
+        "hosting.get_quote(tariff_id=1, months=2)",
+        ["get_quote(): months: must be 1, 3, 6 or 12. Next: correct months"],
+    ),
+    ("hosting.get_tarifs()", ["pulumi_hosting has no 'get_tarifs' (did you mean get_tariffs?). Next: "]),
+    (
+        'hosting.Server("two", tariff="VDS-1", tariff_id=1, os="debian-12", months=4)',
+        [
+            "Server('two'): months: must be one of 1, 3, 6, 12, and is 4. Next: correct months",
+            "Server('two'): give either tariff or tariff_id, not both. Next: remove one of the two",
+        ],
+    ),
+]
+
+
+def test_misspelled_names_are_told_and_the_check_goes_on(tmp_path: Path) -> None:
+    text = "\n".join(line for line, _ in NAMES)
+    answer = validated(project(tmp_path, text))
+    assert answer.exit_code == 7, answer.output
+    expected = [
+        f"__main__.py:{number}: {part}"
+        for number, (_, parts) in enumerate(NAMES, HEAD.count("\n") + 1)
+        for part in parts
+    ]
+    lines = answer.stdout.splitlines()
+    assert [line[: len(wanted)] for line, wanted in zip(lines, expected, strict=True)] == expected
+    found = json.loads(validated(tmp_path, "--json").stdout)
+    (first, *_) = [row for row in found["mistakes"] if row["resource"] == "get_server"]
+    assert first["name"] == ""
+
+
+def test_what_is_like_no_name_ends_the_check_after_the_rest(tmp_path: Path) -> None:
+    text = 'hosting.SshKey("a", public_key="x")\nprint(hasattr(hosting, "_x"))\nhosting.Balloon("b")\n'
+    first, last = validated(project(tmp_path, text)).stdout.splitlines()
+    assert "SshKey('a'): public_key: " in first
+    assert last.endswith("AttributeError: module 'pulumi_hosting' has no attribute 'Balloon'")
+
+
+def test_of_two_with_one_name_each_is_told_at_its_line(tmp_path: Path) -> None:
+    """The first is registered last: it waits for another one."""
+    text = 'key = hosting.SshKey("key", public_key=KEY)\n'
+    text += 'hosting.Server("web", tariff_id=1, os="debian-12", name=key.name, months=2, tarif=1)\n'
+    text += 'hosting.Server("web", tariff_id="x", os="debian-12", name="b", months=4)\n'
+    lines = validated(project(tmp_path, text)).stdout.splitlines()
+    number = HEAD.count("\n") + 2
+    starts = [
+        f"__main__.py:{number}: Server('web'): unknown argument 'tarif'",
+        f"__main__.py:{number}: Server('web'): months: must be one of 1, 3, 6, 12, and is 2",
+        f"__main__.py:{number + 1}: Server('web'): tariff_id: must be a whole number",
+        f"__main__.py:{number + 1}: Server('web'): months: must be one of 1, 3, 6, 12, and is 4",
+        f"__main__.py:{number + 1}: Server('web'): a resource of this name is declared at "
+        f"__main__.py:{number} already. Next: give it another name",
+    ]
+    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts

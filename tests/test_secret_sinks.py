@@ -3,10 +3,11 @@ it for API keys, passwords, auth codes, webhook secrets or private keys.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from tests.support.named_tests import is_there
+from tests.support.secret_searches import why_not
 
 _FAILURE = "tests/client/test_secrets.py::test_no_failure_shows_a_secret"
 _CLIENT = "tests/client/test_secrets.py::test_a_client_shows_its_key_nowhere"
@@ -91,4 +92,93 @@ SINKS: Mapping[str, str] = {
 
 @pytest.mark.parametrize("sink", SINKS)
 def test_a_test_searches_it(sink: str) -> None:
-    assert is_there(SINKS[sink]), SINKS[sink]
+    assert why_not(SINKS[sink]) is None
+
+
+def test_there_are_many() -> None:
+    assert len(SINKS) >= 25
+
+
+SEARCHES = {
+    "the literal": """
+def test_it():
+    assert "canary" not in repr(Thing("canary-1"))
+""",
+    "a helper that lists": """
+def hits(secret, text):
+    return [line for line in text.splitlines() if secret in line]
+
+def test_it(tmp_path):
+    secret = "canary"
+    assert hits(secret, run(secret)) == []
+""",
+    "a helper that asserts": """
+CANARY = "canary"
+
+def assert_unseen(text):
+    assert CANARY not in text
+
+def test_it():
+    assert_unseen(run(CANARY))
+""",
+}
+NO_SEARCHES = {
+    "asserts nothing of a secret": (
+        """
+def test_it():
+    assert run("canary").exit_code == 0
+""",
+        """
+def hits(secret, text):
+    return [line for line in text.splitlines() if secret in line]
+
+def test_it():
+    hits("canary", run("canary"))
+""",
+        """
+CANARY = "canary"
+
+def test_another():
+    assert CANARY not in run(CANARY)
+
+def test_it():
+    run(CANARY)
+""",
+        """
+def test_it():
+    assert "canary" in run("canary")
+""",
+    ),
+    "searches for what it nowhere uses": (
+        """
+def test_it():
+    assert "canary" not in run("something else")
+""",
+    ),
+}
+
+
+def judged(source: str, folder: Path) -> str | None:
+    path = folder / "test_it.py"
+    path.write_text(source, encoding="utf-8")
+    return why_not(f"{path}::test_it")
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_is_recognized(name: str, tmp_path: Path) -> None:
+    assert judged(SEARCHES[name], tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("why", "source"), [(why, source) for why, sources in NO_SEARCHES.items() for source in sources]
+)
+def test_what_finds_no_secret_is_no_search(why: str, source: str, tmp_path: Path) -> None:
+    assert why in str(judged(source, tmp_path))
+
+
+def test_a_missing_test_is_no_search() -> None:
+    assert (
+        why_not("tests/test_secret_sinks.py::test_nothing")
+        == "tests/test_secret_sinks.py has no test_nothing"
+    )
+    assert why_not("tests/test_nothing.py::test_it") == "there is no file tests/test_nothing.py"

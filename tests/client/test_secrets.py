@@ -156,8 +156,9 @@ def test_nothing_that_holds_a_secret_can_be_pickled(protocol: int) -> None:
 def test_a_client_cannot_be_copied() -> None:
     client, _ = scripted()
     for copied in (copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="make one where it is needed"):
+        with pytest.raises(TypeError, match="make one where it is needed") as caught:
             copied(client)
+        assert leaks(str(caught.value)) == []
 
 
 @pytest.mark.parametrize(

@@ -81,4 +81,4 @@ def test_the_sources_of_the_passphrase(tmp_path: Path) -> None:
 
 
 def test_a_crypter_shows_nothing() -> None:
-    assert "x" not in repr(Crypter("x", PULUMI_SALT)).removeprefix("Crypter")
+    assert "cAnary" not in repr(Crypter.new("cAnary", weak=True))

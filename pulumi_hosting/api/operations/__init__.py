@@ -48,18 +48,18 @@ __all__ = [
     "by_id",
 ]
 
-AREAS: Mapping[str, tuple[str, ...]] = {
-    "meta": ("health", "openapi.json", "me"),
-    "account": ("account", "balance", "transactions"),
-    "invoices": ("invoices",),
-    "catalog": ("catalog",),
-    "servers": ("servers", "orders"),
-    "ssh_keys": ("ssh-keys",),
-    "domains": ("domains",),
-    "api_keys": ("keys",),
-    "webhooks": ("webhooks",),
-}
-"""The module of each area, and how its paths begin. What needs one area loads its module alone."""
+AREAS = (
+    "meta",
+    "account",
+    "invoices",
+    "catalog",
+    "servers",
+    "ssh_keys",
+    "domains",
+    "api_keys",
+    "webhooks",
+)
+"""The modules of the areas, in the document's order. What needs one area loads its module alone."""
 
 OPERATIONS: tuple[Operation, ...]
 BY_ID: Mapping[str, Operation]
@@ -74,14 +74,16 @@ def by_id(operations: Iterable[Operation]) -> Mapping[str, Operation]:
 
 
 def area_at(path: str) -> tuple[Operation, ...]:
-    """The rows among which the one of ``path`` is, if there is one: the whole table, where no area names the
-    beginning.
+    """The rows of the area that has paths with the beginning of ``path``; none where no area has any.
+
+    Areas are loaded until it is found; the one with the name of the beginning comes first.
     """
     first = path[1:].partition("/")[0]
-    for name, begin in AREAS.items():
-        if first in begin:
+    own_name = first.replace("-", "_")
+    for name in sorted(AREAS, key=lambda name: name != own_name):
+        if any(operation.path[1:].partition("/")[0] == first for operation in _area(name)):
             return _area(name)
-    return tuple(operation for area in AREAS for operation in _area(area))
+    return ()
 
 
 def _area(name: str) -> tuple[Operation, ...]:

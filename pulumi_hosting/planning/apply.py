@@ -95,17 +95,18 @@ def _created(
 
 def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, state: State) -> None:
     """Nothing is adopted that is to be replaced, or that another declaration has."""
-    if getattr(inputs, "adopt_id", None) is None:
+    field = resource.Inputs.adopted_by(inputs.given())
+    if field is None:
         return
     if state.id in request.owned:
         raise ResourceError(
-            f"adopt_id names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
-            "Next: leave adopt_id out"
+            f"{field} names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
+            f"Next: leave {field} out"
         )
     if state.id in request.ownership.of_others(request.identity):
         raise ResourceError(
-            f"adopt_id: another declaration has {resource.title} {state.id} already; nothing was changed. "
-            f"Next: correct adopt_id"
+            f"{field}: another declaration has {resource.title} {state.id} already; nothing was changed. "
+            f"Next: correct {field}"
         )
 
 

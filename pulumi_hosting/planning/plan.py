@@ -153,7 +153,7 @@ def _ask(
     if is_decided and not unknown & {*natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)
     cost, remarks = None, []
-    is_bought = taken is None and desired.values.get("adopt_id") is None
+    is_bought = taken is None and resource.Inputs.adopted_by(desired.values) is None
     if is_bought and options.priced and isinstance(resource, Priced):
         undecided = resource.Inputs.deciding("order") | resource.Inputs.deciding("price")
         if waiting := sorted(unknown & undecided):

@@ -47,7 +47,7 @@ def show_price(budget: Budget, request: Request, cost: Cost) -> str | None:
 
 def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
     """Raise ``ResourceError`` or ``InvalidInput`` where this run must not order it."""
-    if getattr(inputs, "adopt_id", None) is not None or not isinstance(resource, Priced):
+    if not isinstance(resource, Priced) or resource.Inputs.adopted_by(inputs.given()) is not None:
         return
     if stopped := budget.stopped:
         raise ResourceError(f"nothing more is ordered in this run: {stopped}. {_LOOK_AT_INVOICE}")

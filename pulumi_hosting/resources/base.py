@@ -49,6 +49,7 @@ class Trait:
     - ``decides``: what cannot be asked of the account before its value is known: ``order``, whether anything
       is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
       at what price.
+    - ``adopts``: it names an object of the account that is taken over, so nothing is made and nothing bought.
     """
 
     replaces: bool = False
@@ -61,13 +62,15 @@ class Trait:
     names: str | None = None
     normal: Callable[[str], str] | None = None
     decides: Literal["order", "price"] | None = None
+    adopts: bool = False
 
 
 REPLACES = Trait(replaces=True)
 REPLACES_AND_PRICES = Trait(replaces=True, decides="price")
 WHEN_CREATING = Trait(when_creating=True)
 PRICES = Trait(when_creating=True, decides="price")
-ADOPTS = Trait(when_creating=True, decides="order")
+ADOPTS = Trait(when_creating=True, decides="order", adopts=True)
+TRANSFERS = Trait(when_creating=True, decides="order")
 POLICY = Trait(policy=True)
 OnChange = Literal["update", "replace", "refuse", "keep"]
 """What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is
@@ -155,6 +158,16 @@ class Inputs(BaseModel):
     def deciding(cls, what: Literal["order", "price"]) -> frozenset[str]:
         """The fields that decide whether anything is ordered, or at what price."""
         return frozenset(name for name in cls.model_fields if cls.trait(name).decides == what)
+
+    @classmethod
+    @cache
+    def _adopting(cls) -> tuple[str, ...]:
+        return tuple(name for name in cls.model_fields if cls.trait(name).adopts)
+
+    @classmethod
+    def adopted_by(cls, given: Mapping[str, Any]) -> str | None:
+        """The ``given`` field that names an object to take over; None where an object is made."""
+        return next((name for name in cls._adopting() if given.get(name) is not None), None)
 
     @classmethod
     @cache

@@ -20,7 +20,16 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import ADOPTS, PRICES, REPLACES, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.base import (
+    ADOPTS,
+    PRICES,
+    REPLACES,
+    TRANSFERS,
+    IdText,
+    Takeover,
+    Trait,
+    WholeNumber,
+)
 from pulumi_hosting.resources.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
@@ -84,7 +93,7 @@ class DomainInputs(base.Inputs):
             description="EPP code of the present registrar: the domain is transferred in, not registered. "
             "Used at creation only."
         ),
-        ADOPTS,
+        TRANSFERS,
     ] = None
     adopt_id: Annotated[
         IdText | None,

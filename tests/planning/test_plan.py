@@ -12,7 +12,7 @@ import pytest
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, TransportError
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
-from pulumi_hosting.resources.base import ADOPTS, PRICES, Inputs, Resource, State, Takeover
+from pulumi_hosting.resources.base import ADOPTS, PRICES, TRANSFERS, Inputs, Resource, State, Takeover
 from pulumi_hosting.resources.powers import Adoptable, Priced, Validated
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
@@ -28,7 +28,8 @@ class ThingInputs(Inputs):
     server_id: Annotated[str | None, PRICES] = None
     promo_code: Annotated[str | None, PRICES] = None
     notes: str | None = None
-    adopt_id: Annotated[str | None, ADOPTS] = None
+    existing: Annotated[str | None, ADOPTS] = None
+    transfer_code: Annotated[str | None, TRANSFERS] = None
 
 
 class ThingState(State):
@@ -127,6 +128,13 @@ def test_what_is_taken_over_costs_nothing() -> None:
     assert found.predicted == {"id": "7", "name": "a", "mode": "live"}
 
 
+@pytest.mark.parametrize(("field", "cost"), [("existing", None), ("transfer_code", FIVE)])
+def test_what_is_adopted_costs_nothing_and_what_is_transferred_does(field: str, cost: Cost | None) -> None:
+    """The trait says it, whatever the field is called; both decide whether anything is ordered."""
+    assert planned(Thing(), desired={"name": "a", field: "7"}).cost == cost
+    assert planned(Thing(), unknown=(field,)).cost is None
+
+
 def test_what_the_account_refuses_is_neither_taken_over_nor_priced() -> None:
     thing = Thing(failures={"name": "is taken"})
     assert planned(thing).refusals == {"name": "is taken"}
@@ -158,7 +166,7 @@ def test_a_price_that_is_not_known_yet_has_a_line(unknown: tuple[str, ...], reas
 
 def test_whether_anything_is_ordered_may_be_unknown() -> None:
     thing = Thing()
-    planned(thing, unknown=("adopt_id",))
+    planned(thing, unknown=("existing",))
     assert thing.asked == []
 
 

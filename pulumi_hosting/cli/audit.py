@@ -11,8 +11,9 @@ from pulumi_hosting.cli.output import json_option, json_text, money, print_warni
 from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from pulumi_hosting.reports.audit import Audit
+    from pulumi_hosting.reports.audit import Audit, Form
 
+FORMS = ("native", "dynamic", "ansible")
 FOUND = 7
 """Exit code when something is unmanaged, as of ``pulumi preview --expect-no-changes``."""
 
@@ -34,8 +35,15 @@ FOUND = 7
     help="The report that the callback hosting.cloud.drift wrote in a run or check run, or the output of the "
     "callback ansible.posix.json; may be repeated.",
 )
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    default=FORMS[0],
+    show_default=True,
+    help="What is to adopt an object: the native provider, dynamic resources, or a playbook.",
+)
 @json_option
-def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], as_json: bool) -> None:
+def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], form: "Form", as_json: bool) -> None:
     """List what is on the account, or paid for, and in no given stack and no given playbook run.
 
     It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
@@ -54,14 +62,14 @@ def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], as_json: bool) ->
             managed += run_results(path)
     with Progress() as progress, account(progress) as client:
         request = reading(client, warn=progress.above(print_warning))
-        found = report.audit(read_account(request, started=progress.step), managed)
-    click.echo(json_text(found.facts()) if as_json else _text(found))
+        found = report.audit(read_account(request, started=progress.step), managed, form)
+    click.echo(json_text(found.facts()) if as_json else _text(found, form))
     for kind, reason in found.unread.items():
         print_warning(f"{kind.replace('_', ' ')}s were not checked: {reason}")
     sys.exit(FOUND if found.unmanaged else 1 if found.unread else 0)
 
 
-def _text(found: "Audit") -> str:
+def _text(found: "Audit", form: "Form") -> str:
     lines = []
     for item in found.missing:
         lines.append(
@@ -86,4 +94,6 @@ def _text(found: "Audit") -> str:
     lines.append(f"\n{len(rows)} unmanaged, {totals(found.monthly())} per month\n")
     for row in found.unmanaged:
         lines += [f"{row.object.kind} {row.object.id}", f"  adopt:  {row.adopt}", f"  remove: {row.remove}"]
+    others = " and ".join(f"--form {other}" for other in FORMS if other != form)
+    lines.append(f"\nTo adopt in another form: {others}. To adopt everything: pulumi-hosting import DIR")
     return "\n".join(lines)

@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.resources.powers import natural_key
+
+Form = Literal["native", "dynamic", "ansible"]
+"""The native provider, dynamic resources, a playbook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +62,34 @@ class Audit:
         }
 
 
-def audit(account: AccountObjects, managed: ManagedObjects) -> Audit:
+def audit(account: AccountObjects, managed: ManagedObjects, form: Form = "native") -> Audit:
     """Compares the account with what is ``managed``. A primary address goes with its server, so only bought
-    addresses and reverse DNS are objects of their own.
+    addresses and reverse DNS are objects of their own. ``form``: what adopts the rest.
     """
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
     unmanaged_servers = {found.id for found in extra if found.kind == "server"}
     rows = [found for found in extra if not _goes_with(found, unmanaged_servers) and not found.is_ending]
     return Audit(
-        tuple(Unmanaged(found, adopt_command(found), remove_command(found)) for found in rows),
+        tuple(Unmanaged(found, adopt_command(found, form), remove_command(found)) for found in rows),
         tuple(_missing(account, managed)),
         account.unread,
         tuple(found for found in extra if found.is_ending),
     )
 
 
-def adopt_command(found: AccountObject) -> str:
-    """What brings the object under management, in Pulumi; in a playbook a task with its name is enough."""
+def adopt_command(found: AccountObject, form: Form) -> str:
+    """What brings the object under management: of the native provider a command, else what to declare."""
     if found.id.startswith("order:"):
         return "wait until the order is delivered, then run audit again"
-    return f"pulumi import {token(class_of(found.kind))} NAME {found.id}"
+    if form == "native":
+        return f"pulumi import {token(class_of(found.kind))} NAME {found.id}"
+    if form == "ansible":
+        return f"declare the task hosting.cloud.{found.kind}: {{id: {found.id}, ...}}"
+    takes_id = "adopt_id" in found.resource.Inputs.model_fields
+    # what is a part of another object is named by its own id, behind the other's
+    by = [f'adopt_id="{found.id.rpartition("/")[2]}"'] if takes_id else natural_key(found.resource)
+    return f'declare hosting.{class_of(found.kind)}("NAME", {", ".join((*by, "..."))})'
 
 
 def remove_command(found: AccountObject) -> str:

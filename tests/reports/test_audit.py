@@ -52,6 +52,38 @@ def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner
     assert "web" not in shown.stdout
 
 
+def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> None:
+    web, key = owner.order("web"), owner.add_key()
+    owner.client.servers.ips.add(int(web), idempotency_key="by-hand-0000000000000003")
+    (address, *_) = [
+        ip.id for ip in owner.client.servers.ips.list(int(web)) if not ip.primary and ip.version == 4
+    ]
+    wanted = {
+        "native": {
+            "server": f"pulumi import hosting:index:Server NAME {web}",
+            "server_ip": f"pulumi import hosting:index:ServerIp NAME {web}/{address}",
+            "ssh_key": f"pulumi import hosting:index:SshKey NAME {key}",
+        },
+        "dynamic": {
+            "server": f'declare hosting.Server("NAME", adopt_id="{web}", ...)',
+            "server_ip": f'declare hosting.ServerIp("NAME", adopt_id="{address}", ...)',
+            "ssh_key": 'declare hosting.SshKey("NAME", public_key, name, ...)',
+        },
+        "ansible": {
+            "server": f"declare the task hosting.cloud.server: {{id: {web}, ...}}",
+            "server_ip": f"declare the task hosting.cloud.server_ip: {{id: {web}/{address}, ...}}",
+            "ssh_key": f"declare the task hosting.cloud.ssh_key: {{id: {key}, ...}}",
+        },
+    }
+    for form, commands in wanted.items():
+        rows = found(command("audit", "--form", form, "--json"))["unmanaged"]
+        assert {row["kind"]: row["adopt"] for row in rows} == commands
+        shown = command("audit", "--form", form).stdout
+        assert all(f"adopt:  {text}" in shown for text in commands.values())
+        others = " and ".join(f"--form {other}" for other in wanted if other != form)
+        assert f"\nTo adopt in another form: {others}. " in shown
+
+
 def test_subscriptions_are_listed_once(command: Command, owner: Owner) -> None:
     owner.client.webhooks.create(
         url="https://hooks.example.com/", events=["*"], description="News [iac2:aaaaaaaa.1]"

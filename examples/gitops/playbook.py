@@ -86,7 +86,7 @@ def _lasting(value: Any) -> Any:
         return {
             name: _lasting(inner)
             for name, inner in value.items()
-            if name != "mode" and not any(part in name for part in VARYING)
+            if name not in ("mode", "prepared") and not any(part in name for part in VARYING)
         }
     return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 

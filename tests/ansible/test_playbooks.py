@@ -88,6 +88,9 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
     assert played["update"]["server"]["notes"] == "new"
     assert played["delete"]["server"] is None
     assert played["replace"]["diff"]["before"]["name"] == "laptop"
+    amounts = [line for line in played.output.splitlines() if line.startswith(("charge: ", "refund: "))]
+    price = ansible.server_charges()[0]["amount"]
+    assert amounts == [f"charge: {price} EUR", f"refund: {price} EUR", f"charge: {price} EUR"]  # without -v
     assert "Correct-Horse-7" not in played.output
 
 

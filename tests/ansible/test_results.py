@@ -73,6 +73,33 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
     )
 
 
+PAID: list[tuple[str, dict[str, Any], str]] = [
+    ("server", {"name": "b", **ORDER, "months": 3}, "charge"),
+    ("server_ip", {"server_name": "a"}, "charge"),
+    ("server_renew", {"name": "a", "until": ahead(100)}, "charge"),
+    ("server", {"name": "a", "state": "absent"}, "refund"),
+    ("ssh_key", {"name": "b", "public_key": KEY_LINE}, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "amount"), PAID)
+def test_what_is_charged_and_credited_is_in_the_difference(
+    name: str, options: dict[str, Any], amount: str
+) -> None:
+    for check_mode in (True, False):
+        emulated = Account()
+        play = play_on(emulated, check_mode=check_mode)
+        rows = len(emulated.ledger())
+        result = play(name, **options)
+        shown = result["diff"].get("prepared", "")
+        if not check_mode:
+            moved = emulated.ledger()[rows:]
+            assert [f"{amount}: {row['amount']} EUR\n" for row in moved] == [shown] * bool(amount)
+        assert shown == (f"{amount}: {result[amount]['amount']} EUR\n" if amount else "")
+    play = play_on(Account(), check_mode=True)
+    assert "diff" not in play("server", name="a", **ORDER)  # unchanged
+
+
 def test_the_period_of_a_renewal_is_in_its_result() -> None:
     for check_mode in (True, False):
         play = play_on(Account(), check_mode=check_mode)

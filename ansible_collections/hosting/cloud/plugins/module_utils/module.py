@@ -63,15 +63,27 @@ class HostingModule(ABC):
         if task.check_mode:
             result = without_planned_ids(result)
         if not (task.booking or result.get("charge")):
-            return result
+            return with_amounts(result)
         try:
-            return settle_charge(task, result)
+            return with_amounts(settle_charge(task, result))
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
 
     @abstractmethod
     def work(self, task: Task) -> dict[str, Any]:
         """Do the work. Whatever it raises becomes a failure."""
+
+
+def with_amounts(result: dict[str, Any]) -> dict[str, Any]:
+    """The result. What is charged and credited stands below its difference, which ``--diff`` shows."""
+    lines = "".join(
+        f"{name}: {amount['amount'] or 'not known'} {amount['currency'] or ''}".rstrip() + "\n"
+        for name in ("charge", "refund")
+        if (amount := result.get(name))
+    )
+    return (
+        {**result, "diff": {**result["diff"], "prepared": lines}} if lines and result.get("diff") else result
+    )
 
 
 def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pulumi_hosting.client.private_directory import name_of, refuse_unsafe, unus
 from pulumi_hosting.session.key_owner import account
 
 _POLL = 0.05  # seconds between two attempts to get a lock
+_PAGE = 4096  # bytes
 
 
 class LockTimeout(LocalFilesError):
@@ -86,14 +87,16 @@ def lock(
         held.release()
 
 
-def read(scope: str, purpose: str) -> dict[str, Any]:
-    """The note that was written last for ``purpose``; empty if there is none. Raises
-    :class:`LocalFilesError`."""
+def read(scope: str, purpose: str, *, survives: bool = True) -> dict[str, Any]:
+    """The note that was written last for ``purpose``; empty if there is none. ``survives``: as it was
+    written. Raises :class:`LocalFilesError`."""
     path = _path(scope, purpose, "json")
     refuse_unsafe(path)
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
-            found = json.load(file)
+            text = file.read()
+        # a machine that lost its power leaves the file empty
+        found = json.loads(text) if text or survives else {}
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -105,17 +108,45 @@ def read(scope: str, purpose: str) -> dict[str, Any]:
     return found
 
 
-def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
+def write(scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True) -> None:
     """Replace the note for ``purpose`` in one step, so that a crash leaves the old one or the new one. Call
-    it with the lock held. No secrets. Raises :class:`LocalFilesError`."""
+    it with the lock held. No secrets. Raises :class:`LocalFilesError`.
+
+    ``survives``: whether the note must outlast a loss of power, so that it is waited for until it is on the
+    disk. One that only processes of this moment read, and that fits into a page of memory, need not.
+    """
     path = _path(scope, purpose, "json")
     refuse_unsafe(path)
+    text = json.dumps(dict(values), sort_keys=True)
+    if survives or len(text) > _PAGE:
+        _replace(path, text)
+    else:
+        _overwrite(path, text)
+
+
+def _overwrite(path: Path, text: str) -> None:
+    """In one call, which a signal does not divide, and with nothing left of a longer text."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            before = os.fstat(file).st_size
+            if before <= _PAGE:
+                os.pwrite(file, text.ljust(before).encode(), 0)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise unusable(path, error) from None
+    if before > _PAGE:
+        _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
     made: str | None = None
     try:
         # mode 0600, never through a symbolic link
         file, made = tempfile.mkstemp(prefix=path.stem, suffix=".new", dir=path.parent)
         with os.fdopen(file, "w", encoding="utf-8") as out:
-            json.dump(dict(values), out, sort_keys=True)
+            out.write(text)
             out.flush()
             os.fsync(out.fileno())
         os.replace(made, path)

@@ -207,17 +207,19 @@ class ServerOrder:
                 on_wait=lambda: request.info(waiting),
                 check=lambda: request.clock.sleep(0.0),
             ):
-                last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
+                # Told to processes that hold a snapshot from before; none of them outlasts the machine.
+                last = local_files.read(scope, purpose, survives=False)
+                own = f"{_PROCESS}-{os.getpid()}"
                 if (
                     last.get("process") != own
                     and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
                 ):
                     request.reads.forget(ORDERS_AND_SERVERS)
-                local_files.write(scope, purpose, {"process": own, "at": time.time()})
+                local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
                 try:
                     yield
                 finally:
-                    local_files.write(scope, purpose, {"process": own, "at": time.time()})
+                    local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
 
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
         """``after_sending``: this call has sent an order itself, and may find its result."""

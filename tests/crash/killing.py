@@ -120,9 +120,9 @@ class KillingNetwork(Network):
         """Within, a killed process writes no local file either."""
         write = local_files.write
 
-        def guarded(*arguments: Any) -> None:
+        def guarded(*arguments: Any, **keywords: Any) -> None:
             self.may_die()
-            write(*arguments)
+            write(*arguments, **keywords)
 
         with patch.object(local_files, "write", guarded):
             yield

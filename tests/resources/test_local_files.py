@@ -253,3 +253,44 @@ def test_the_plugin_names_a_platform_where_it_cannot_work(tmp_path: Path) -> Non
         last = run.stderr.splitlines()[-1]
         assert "has no POSIX file locks" in last
         assert last.endswith("Next: run it on Linux or macOS, on Windows in WSL 2")
+
+
+def test_a_note_for_this_moment_is_overwritten_whole(runtime: Path) -> None:
+    sizes = []
+    for values in ({"a": "x" * 50}, {"a": 1}, {"a": "x" * 5000}, {"a": 2}, {"a": 3}):
+        local_files.write("scope", "it", values, survives=False)
+        assert local_files.read("scope", "it", survives=False) == values
+        (path,) = runtime.iterdir()
+        assert path.stat().st_mode & 0o777 == 0o600
+        sizes.append(path.stat().st_size)
+    assert sizes == [59, 59, 5009, 8, 8]  # a shorter one in one call, without a rest of the longer one
+
+
+def test_only_a_note_that_survives_waits_for_the_disk(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = list[int]()
+    monkeypatch.setattr(os, "fsync", synced.append)
+    local_files.write("scope", "it", {"a": 1}, survives=False)
+    assert not synced
+    local_files.write("scope", "it", {"a": 2})
+    assert len(synced) == 1
+
+
+def test_a_note_for_this_moment_that_lost_its_power_is_none(runtime: Path) -> None:
+    local_files.write("scope", "it", {"a": 1}, survives=False)
+    (path,) = runtime.iterdir()
+    path.write_text("")
+    assert local_files.read("scope", "it", survives=False) == {}
+    path.write_text("{")
+    with pytest.raises(LocalFilesError, match="is damaged"):
+        local_files.read("scope", "it", survives=False)
+
+
+def test_a_link_in_the_place_of_a_note_for_this_moment_is_refused(runtime: Path, tmp_path: Path) -> None:
+    local_files.write("scope", "it", {"a": 1}, survives=False)
+    (path,) = runtime.iterdir()
+    path.unlink()
+    (tmp_path / "precious").write_text("mine")
+    path.symlink_to(tmp_path / "precious")
+    with pytest.raises(LocalFilesError, match="is not a file of this user"):
+        local_files.write("scope", "it", {"a": 2}, survives=False)
+    assert (tmp_path / "precious").read_text() == "mine"

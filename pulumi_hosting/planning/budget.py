@@ -30,6 +30,7 @@ class Budget:
         self._setting = setting
         self._lock = threading.Lock()
         self._planned: dict[str, Cost] = {}
+        self._sums: dict[str, Decimal] | None = {}
         self._opening: dict[str, Decimal] = {}
         self._found: set[str] = set()
         self._exceeded: str | None = None
@@ -56,11 +57,12 @@ class Budget:
     def refusal(self, identity: str, cost: Cost) -> str | None:
         """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
         with self._lock:
-            self._planned[identity] = cost
+            self._book(identity, cost)
             total = self._total(cost.currency)
             if self.limit is None or total <= self.limit:
                 return None
             del self._planned[identity]
+            self._sums = None
         return (
             f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
             f"{cost.currency}, more than {self._setting} {self.limit}; it is not ordered. Next: raise "
@@ -91,10 +93,10 @@ class Budget:
         ``stopped`` says so.
         """
         with self._lock:
-            cost = self._planned.get(identity)
-            if cost is None or identity in self._found or amount <= cost.amount:
+            cost = self._announced_less(identity, amount)
+            if cost is None:
                 return None
-            self._planned[identity] = replace(cost, amount=amount)
+            self._book(identity, replace(cost, amount=amount))
             total = self._total(cost.currency)
             limit = f", and {self._setting} is {self.limit}" if self.limit is not None else ""
             self._exceeded = (
@@ -109,5 +111,30 @@ class Budget:
         with self._lock:
             return self._exceeded
 
+    def _announced_less(self, identity: str, amount: Decimal) -> Cost | None:
+        """What was announced, where the order cost more."""
+        cost = self._planned.get(identity)
+        return None if cost is None or identity in self._found or amount <= cost.amount else cost
+
     def _total(self, currency: str) -> Decimal:
-        return sum((cost.amount for cost in self._planned.values() if cost.currency == currency), Decimal(0))
+        return self._own_totals().get(currency, Decimal(0))
+
+    def _own_totals(self) -> dict[str, Decimal]:
+        """What is planned here by currency. Not added up again for each of a thousand declarations."""
+        if self._sums is None:
+            self._sums = {}
+            for cost in self._planned.values():
+                self._add(self._sums, cost)
+        return self._sums
+
+    def _book(self, identity: str, cost: Cost) -> None:
+        before = self._planned.get(identity)
+        self._planned[identity] = cost
+        if before is None and self._sums is not None:
+            self._add(self._sums, cost)
+        elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
+            self._sums = None
+
+    @staticmethod
+    def _add(sums: dict[str, Decimal], cost: Cost) -> None:
+        sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + cost.amount

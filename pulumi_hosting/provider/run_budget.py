@@ -20,8 +20,8 @@ from pulumi_hosting.session.cost import Cost
 _PURPOSE = "charges of the runs"
 _TIMEOUT = 30.0  # seconds to wait for another process, which holds the file for milliseconds
 
-Bookings = dict[str, dict[str, str]]
-"""Currency → identity → amount."""
+Bookings = dict[str, str]
+"""Currency → what a process plans to charge in it."""
 
 
 class RunBudget(Budget):
@@ -38,6 +38,9 @@ class RunBudget(Budget):
         return self._shared(lambda: super(RunBudget, self).refusal(identity, cost))
 
     def charged(self, identity: str, amount: Decimal) -> str | None:
+        with self._lock:
+            if self._announced_less(identity, amount) is None:
+                return None  # as nearly always: nothing changes for the others
         return self._shared(lambda: super(RunBudget, self).charged(identity, amount))
 
     def _total(self, currency: str) -> Decimal:
@@ -50,18 +53,19 @@ class RunBudget(Budget):
         try:
             scope = self._scope()
             with local_files.lock(scope, _PURPOSE, _TIMEOUT):
-                runs = _of_the_living(local_files.read(scope, _PURPOSE))
+                runs = _of_the_living(local_files.read(scope, _PURPOSE, survives=False))
                 members = runs.setdefault(self.run, {})
-                members.pop(self._member, None)
+                booked = members.pop(self._member, None)
                 self._elsewhere = {}
                 for bookings in members.values():
-                    for currency, amounts in bookings.items():
-                        self._elsewhere[currency] = sum(
-                            map(Decimal, amounts.values()), self._elsewhere.get(currency, Decimal(0))
+                    for currency, amount in bookings.items():
+                        self._elsewhere[currency] = self._elsewhere.get(currency, Decimal(0)) + Decimal(
+                            amount
                         )
                 decision = decide()
                 members[self._member] = self._bookings()
-                local_files.write(scope, _PURPOSE, runs)
+                if members[self._member] != booked:
+                    local_files.write(scope, _PURPOSE, runs, survives=False)
                 return decision
         except local_files.LocalFilesError:
             if self.limit is not None:
@@ -69,11 +73,8 @@ class RunBudget(Budget):
             return decide()  # nothing is limited here, so nothing depends on the others
 
     def _bookings(self) -> Bookings:
-        found: Bookings = {}
         with self._lock:
-            for identity, cost in self._planned.items():
-                found.setdefault(cost.currency, {})[identity] = str(cost.amount)
-        return found
+            return {currency: str(amount) for currency, amount in self._own_totals().items()}
 
 
 def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:

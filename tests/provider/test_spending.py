@@ -263,10 +263,30 @@ def test_processes_that_have_ended_do_not_count(scope: str) -> None:
     assert [*local_files.read(scope, "charges of the runs")] == ["127.0.0.1:1"]
 
 
+def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str) -> None:
+    budget = member(scope, limit=None)
+    for number in range(100):
+        assert budget.refusal(str(number), cost("1.00")) is None
+    assert budget.refusal("0", cost("3.00")) is None
+    assert budget.refusal("dollars", cost("2.00", "USD")) is None
+    assert local_files.read(scope, "charges of the runs") == {
+        "127.0.0.1:1": {budget._member: {"EUR": "102.00", "USD": "2.00"}}
+    }
+
+
+def test_what_changes_nothing_is_not_written(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = member(scope)
+    budget.refusal("a", cost("1.00"))
+    monkeypatch.setattr(local_files, "write", lambda *_, **__: pytest.fail("written"))
+    assert budget.refusal("a", cost("1.00")) is None
+    assert budget.charged("a", Decimal("1.00")) is None
+    assert budget.charged("b", Decimal("1.00")) is None
+
+
 def test_without_the_file_a_limit_stops_and_no_limit_goes_on(
     scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise local_files.LocalFilesError("no room")
 
     monkeypatch.setattr(local_files, "write", fail)

@@ -54,11 +54,11 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
         objects = read_account(request, started=progress.step)
     found = account_import(objects, takes_ids=form != "dynamic")
     if is_playbook:
-        files, steps = import_playbook.playbook(found), import_playbook.STEPS
+        files, steps = import_playbook.playbook(found), import_playbook.steps(found)
     else:
         chosen: import_program.Form = "native" if form == "native" else "dynamic"
         files = import_program.program(found, chosen, directory.resolve().name)
-        steps = import_program.STEPS[chosen]
+        steps = import_program.steps(found, chosen)
     if found.declared:
         _write(directory, files)
     else:
@@ -100,9 +100,15 @@ def _text(found: "AccountImport", directory: Path, files: Mapping[str, str], ste
     if not files:
         return "There is nothing on the account to be declared; nothing was written."
     rows = [(kind, number) for kind, number in found.counts().items()]
+    secrets = [
+        f"left as configuration, as it may hold a secret: {field} of {one.object.resource.title} "
+        f"{one.object.id} ({one.object.name})"
+        for one, field, _ in found.secrets()
+    ]
     return "\n".join(
         [
             table(("KIND", "DECLARED"), rows),
+            *(["", *secrets] if secrets else []),
             f"\nwritten: {', '.join(str(directory / name) for name in files)}\n\nNext:",
             *(f"  {line}" for line in next_steps((("cd " + str(directory), ""), *steps))),
         ]
@@ -116,6 +122,10 @@ def _facts(
         "written": [str(directory / name) for name in files],
         "declared": [
             {"kind": one.object.kind, "id": one.object.id, "name": one.name} for one in found.declared
+        ],
+        "configuration": [
+            {"kind": one.object.kind, "id": one.object.id, "field": field, "name": variable}
+            for one, field, variable in found.secrets()
         ],
         "left_out": [
             {"kind": one.object.kind, "id": one.object.id, "field": one.field, "reason": one.reason}

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pulumi_hosting.exactly_once.address_list import plain_address
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import live_inputs, shown_inputs
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, holds_secrets
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs, Resource
 from pulumi_hosting.resources.powers import is_provisional, natural_key
@@ -29,11 +29,19 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Secret:
+    """A value that may be secret and is not written: the configuration has it under ``variable``."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
 class Declared:
     """One object as it is to be declared.
 
     - ``name``: unique among the objects of its kind; ``variable``: unique among all.
-    - ``inputs``: what the account shows of it; a value of another declared object is a ``Reference``.
+    - ``inputs``: what the account shows of it; a value of another declared object is a ``Reference``,
+      one that may be secret a ``Secret``.
     - ``is_unique``: what is declared is enough to find it: no other object has its natural key.
     - ``is_referenced``: whether another object refers to it.
     """
@@ -78,6 +86,15 @@ class AccountImport:
     left_out: tuple[LeftOut, ...]
     unread: Mapping[str, str]
 
+    def secrets(self) -> list[tuple[Declared, str, str]]:
+        """What the configuration must have: the object, its field, the variable."""
+        return [
+            (one, name, value.variable)
+            for one in self.declared
+            for name, value in one.inputs.items()
+            if isinstance(value, Secret)
+        ]
+
     def counts(self) -> dict[str, int]:
         """How many objects of each kind are declared."""
         return dict(Counter(one.object.kind for one in self.declared))
@@ -113,7 +130,7 @@ def account_import(account: AccountObjects, *, takes_ids: bool = True) -> Accoun
             one,
             names[_key(one)],
             variables[_key(one)],
-            _with_references(inputs, references),
+            _with_secrets(_with_references(inputs, references), variables[_key(one)]),
             taken[_natural_values(one)] == 1,
         )
         for one, inputs in found
@@ -148,7 +165,8 @@ def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]
     resource, state = found.resource, found.state
     if is_provisional(resource, state):
         return None, [LeftOut(found, "its order is under way. Next: import it when it is delivered")]
-    inputs = live_inputs(resource, state, _in_order(resource, shown_inputs(resource, state)), {})
+    fields = {*shown_inputs(resource, state), *(("months",) if found.months else ())}
+    inputs = live_inputs(resource, state, _in_order(resource, fields), {"months": found.months})
     model: type[Inputs] = resource.Inputs
     inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
     dropped: list[LeftOut] = []
@@ -219,6 +237,13 @@ def _with_references(
         return references.get(place, value)
 
     return {name: value_of(name, value) for name, value in inputs.items()}
+
+
+def _with_secrets(inputs: Mapping[str, Any], variable: str) -> dict[str, Any]:
+    return {
+        name: Secret(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
+        for name, value in inputs.items()
+    }
 
 
 # --- names -------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Everything that is on the account: what can be declared as a resource, with its price."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ from pulumi_hosting.resources.server_fields import from_api, provisional
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 
+_SECRETS_OF_URL = re.compile(r"(?<=//)[^/?#]+(?=@)|(?<=[?#]).+", re.DOTALL)
 _GONE = ("cancelled", "terminated", "transferred_out")
 """States of objects that the account still lists and that are not there any more."""
 
@@ -30,6 +32,7 @@ class AccountObject:
       not say. A domain's price per year is divided by twelve; 0 where it does not renew itself.
     - ``tag``: the ownership tag of the resource that made it, or took it over last; None without one. Only
       servers and webhook subscriptions carry one.
+    - ``months``: what a renewal of a monthly server pays for; None of everything else.
     - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
     """
 
@@ -39,6 +42,7 @@ class AccountObject:
     currency: str | None
     tag: str | None
     note: str = ""
+    months: int | None = None
 
     @property
     def kind(self) -> str:
@@ -66,10 +70,10 @@ class AccountObject:
 
     @property
     def name(self) -> str:
-        """What people call it: its name, its URL, or its address."""
+        """What people call it: its name, its URL without what may be secret in it, or its address."""
         values = self.state.values()
         found = next((values[key] for key in ("name", "url", "domain", "address") if values.get(key)), "")
-        return str(found)
+        return without_secrets(str(found)) if "url" in values else str(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,16 @@ class AccountObjects:
 
     def __iter__(self) -> Iterator[AccountObject]:
         return iter(self.objects)
+
+
+def holds_secrets(url: str) -> bool:
+    """Whether a URL has a query or user info, which often hold a token."""
+    return without_secrets(url) != url
+
+
+def without_secrets(url: str) -> str:
+    """The URL; in the place of user info and of the query an ellipsis."""
+    return _SECRETS_OF_URL.sub("…", url)
 
 
 def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:
@@ -147,7 +161,8 @@ def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[Account
             state = from_api(server)
             price, currency = _price(request, state)
             tag = split_tag(server.notes)[1]
-            yield AccountObject(resource, state, price, currency, tag, _note(state))
+            months = server.billing.months if server.billing else None
+            yield AccountObject(resource, state, price, currency, tag, _note(state), months)
 
 
 def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:

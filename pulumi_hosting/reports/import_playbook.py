@@ -5,18 +5,13 @@ from typing import Any
 
 import yaml
 
-from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference
-from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
+from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
+from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder, secret_steps
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 
 FILES = ("site.yml",)
-STEPS: Steps = (
-    ("ansible-galaxy collection install hosting.cloud", "once per machine"),
-    ("ansible-playbook --check site.yml", "nothing is changed: everything is as declared"),
-    ("ansible-playbook site.yml", "charges nothing, writes nothing"),
-)
-"""What to run once the file is written."""
+_VAULT = "ansible-vault encrypt_string --ask-vault-pass --prompt --name {} >> secrets.yml"
 _SECRETS = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
 _STATES = {"running": "started", "stopped": "stopped"}
 """Power of a server → the ``state`` that declares it: modules have no option ``power``."""
@@ -48,6 +43,18 @@ _Dumper.add_representer(
 )
 
 
+def steps(found: AccountImport) -> Steps:
+    """What to run once the file is written."""
+    secrets = secret_steps(found, _VAULT)
+    with_secrets = "--ask-vault-pass --extra-vars @secrets.yml " if secrets else ""
+    return (
+        ("ansible-galaxy collection install hosting.cloud", "once per machine"),
+        *secrets,
+        (f"ansible-playbook --check {with_secrets}site.yml", "nothing is changed: everything is as declared"),
+        (f"ansible-playbook {with_secrets}site.yml", "charges nothing, writes nothing"),
+    )
+
+
 def playbook(found: AccountImport) -> dict[str, str]:
     """File name → text."""
     priced = [f"hosting.cloud.{kind}" for kind in found.counts() if isinstance(RESOURCES[kind], Priced)]
@@ -69,7 +76,7 @@ def playbook(found: AccountImport) -> dict[str, str]:
         for one in found.declared
     )
     play = "\n".join([*head, "  tasks:", ""])
-    return {"site.yml": f"{introduction(found, STEPS, _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
+    return {"site.yml": f"{introduction(found, steps(found), _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
 
 
 def _task(declared: Declared) -> dict[str, Any]:
@@ -79,14 +86,15 @@ def _task(declared: Declared) -> dict[str, Any]:
         if name == "power":
             options["state"] = _STATES[value]
         else:
-            options[name] = _expression(value) if isinstance(value, Reference) else value
+            options[name] = _expression(value) if isinstance(value, (Reference, Secret)) else value
     title = found.resource.title
     task = {"name": f"{title[0].upper()}{title[1:]} {declared.name}", f"hosting.cloud.{found.kind}": options}
     return task | ({"register": declared.variable} if declared.is_referenced else {})
 
 
-def _expression(reference: Reference) -> _Expression:
-    return _Expression(f"{{{{ {reference.variable}.{reference.kind}.{reference.output} }}}}")
+def _expression(value: Reference | Secret) -> _Expression:
+    output = f".{value.kind}.{value.output}" if isinstance(value, Reference) else ""
+    return _Expression(f"{{{{ {value.variable}{output} }}}}")
 
 
 def _dumped(value: Any) -> str:

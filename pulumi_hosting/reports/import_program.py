@@ -5,8 +5,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference
-from pulumi_hosting.reports.import_texts import Steps, commented, introduction, next_steps, remainder
+from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
+from pulumi_hosting.reports.import_texts import (
+    Steps,
+    commented,
+    introduction,
+    next_steps,
+    remainder,
+    secret_steps,
+)
 
 FILES = ("Pulumi.yaml", "__main__.py")
 Form = Literal["dynamic", "native"]
@@ -16,24 +23,10 @@ _SECRETS = (
     "For a password: `pulumi config set --secret webPassword`, then "
     'password=pulumi.Config().require_secret("webPassword").'
 )
-_RUNS: Steps = (
-    ("pulumi stack init prod", ""),
-    ("pulumi preview", "names what is taken over; nothing is ordered"),
-)
-STEPS: Mapping[Form, Steps] = {
-    "dynamic": (
-        *_RUNS,
-        ("pulumi up", "charges nothing, writes only ownership tags"),
-        ("pulumi preview --expect-no-changes", "again: nothing to do"),
-    ),
-    "native": (
-        ("pulumi-hosting plugin install", "once per machine"),
-        *_RUNS,
-        ("pulumi up", "imports everything: charges nothing, writes nothing"),
-        ("pulumi preview --expect-no-changes", "again: nothing to do"),
-    ),
+_UP: Mapping[Form, str] = {
+    "dynamic": "charges nothing, writes only ownership tags",
+    "native": "imports everything: charges nothing, writes nothing",
 }
-"""What to run once the files are written."""
 _AFTERWARDS: Mapping[Form, tuple[str, ...]] = {
     "dynamic": (
         "adopt_id: the object is taken over, not ordered. After the first `pulumi up` it may stay or go.",
@@ -45,11 +38,23 @@ _AFTERWARDS: Mapping[Form, tuple[str, ...]] = {
 }
 
 
+def steps(found: AccountImport, form: Form) -> Steps:
+    """What to run once the files are written."""
+    plugin = (("pulumi-hosting plugin install", "once per machine"),) if form == "native" else ()
+    return (
+        *plugin,
+        ("pulumi stack init prod", ""),
+        *secret_steps(found, "pulumi config set --secret {}"),
+        ("pulumi preview", "names what is taken over; nothing is ordered"),
+        ("pulumi up", _UP[form]),
+        ("pulumi preview --expect-no-changes", "again: nothing to do"),
+    )
+
+
 def program(found: AccountImport, form: Form, project: str) -> dict[str, str]:
     """File name → text. ``project``: the name of the Pulumi project, made fit."""
-    steps = STEPS[form]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
-    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps))])
+    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps(found, form)))])
     return {
         "Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n",
         "__main__.py": _main(found, form),
@@ -57,15 +62,17 @@ def program(found: AccountImport, form: Form, project: str) -> dict[str, str]:
 
 
 def _main(found: AccountImport, form: Form) -> str:
+    secrets = found.secrets()
     imports = {
-        "dynamic": "import pulumi_hosting as hosting\n",
+        "dynamic": ("import pulumi\n\n" if secrets else "") + "import pulumi_hosting as hosting\n",
         "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
     }
     parts = [
-        introduction(found, STEPS[form], _SECRETS),
+        introduction(found, steps(found, form), _SECRETS),
         commented(["", *_AFTERWARDS[form]]),
         "\n",
         imports[form],
+        "\nconfig = pulumi.Config()\n" if secrets else "",
     ]
     kind = None
     for declared in found.declared:
@@ -105,6 +112,8 @@ def python_text(value: Any) -> str:
     """
     if isinstance(value, Reference):
         return f"{value.variable}.{value.output}"
+    if isinstance(value, Secret):
+        return f"config.require_secret({python_text(value.variable)})"
     if isinstance(value, list):
         return f"[{', '.join(map(python_text, value))}]"
     if isinstance(value, dict):

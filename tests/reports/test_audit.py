@@ -52,6 +52,12 @@ def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner
     assert "web" not in shown.stdout
 
 
+def test_the_secret_of_a_url_is_not_shown(command: Command, owner: Owner) -> None:
+    owner.client.webhooks.create(url="https://hooks.example.com/x?token=cAnary", events=["*"])
+    assert found(command("audit", "--json"))["unmanaged"][0]["name"] == "https://hooks.example.com/x?…"
+    assert "cAnary" not in command("audit").output
+
+
 def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> None:
     web, key = owner.order("web"), owner.add_key()
     owner.client.servers.ips.add(int(web), idempotency_key="by-hand-0000000000000003")

@@ -24,6 +24,9 @@ from tests.support.programs import install_plugin
 
 SITES = [1, pytest.param(30, marks=pytest.mark.slow)]
 """Sites of the account, ten objects each. That of one site has oddities too."""
+HOOK = "https://hooks.example.com/secret?token=cAnary"
+"""The URL of a subscription with a secret in it."""
+HOOK_VARIABLE = "webhook_subscription_hooks_example_com"
 HOSTILE = "Alice's \"{{ lookup('pipe', 'touch stolen') }}\" # \\ \u202e"
 
 
@@ -100,6 +103,10 @@ class Used(Owner):
             self.control("PATCH", f"/servers/{self.order(901, name)}", change)
         for _ in range(2):
             self.client.webhooks.create(url="https://twice.example.com/", events=["*"])
+        self.client.webhooks.create(url=HOOK, events=["*"])
+        self.client.servers.create(
+            name="quarterly", tariff_id=1, os="debian-12", months=3, idempotency_key="by-hand-quarterly"
+        )
         self.control("PATCH", "/service", {"readings": {"duplicate_ssh_key": "second"}})
         for name in ("thrice", "twice", "twice"):
             self.doubled_key = self.add_key(name, public_key(900))
@@ -178,11 +185,15 @@ def test_a_program_takes_the_account_over_and_changes_nothing(
         environ |= install_plugin(tmp_path / "home")
     stack = checked(engine.stack(directory, tmp_path / "home", environ), owner.control)
     stack.allow("no program can name it", *left_out)
+    for row in facts["configuration"]:
+        stack.run("config", "set", "--secret", row["name"], HOOK)
 
     preview = stack.preview()
+    assert "cAnary" not in preview.output
     assert (preview.exit_code, writes(owner, asked)) == (0, set()), preview.output
     first = stack.up()
     assert first.exit_code == 0, first.output
+    assert "cAnary" not in first.output
     assert owner.ledger() == ledger
     assert owner.untagged() == before
     tags = {"PATCH /servers", "PATCH /webhooks"}
@@ -193,6 +204,7 @@ def test_a_program_takes_the_account_over_and_changes_nothing(
     assert (again.exit_code, writes(owner, asked)) == (0, set()), again.output
     export = tmp_path / "export.json"
     export.write_text(json.dumps(stack.export()), encoding="utf-8")
+    assert "cAnary" not in export.read_text(encoding="utf-8")
     assert unmanaged(command("audit", "--stack", export, "--json", key=owner.key)) == left_out
 
 
@@ -210,10 +222,14 @@ def test_a_playbook_takes_the_account_over_and_changes_nothing(
     ansible = Ansible(emulator, owner.client, tmp_path, environ, (str(warm_python.command),))
     site, report = directory / "site.yml", tmp_path / "drift.json"
 
-    first = ansible.finish(ansible.start_file(site))
+    secrets = {row["name"]: HOOK for row in facts["configuration"]}
+    (directory / "secrets.json").write_text(json.dumps(secrets))
+    given = ("--extra-vars", f"@{directory / 'secrets.json'}")
+
+    first = ansible.finish(ansible.start_file(site, given))
     assert first.changed == [False] * tasks
     drift = {"ANSIBLE_CALLBACKS_ENABLED": "record,hosting.cloud.drift", "HOSTING_DRIFT_REPORT": str(report)}
-    again = ansible.finish(ansible.start_file(site, ("--check",), drift))
+    again = ansible.finish(ansible.start_file(site, ("--check", *given), drift))
     assert again.changed == [False] * tasks
     assert (owner.ledger(), owner.untagged(), writes(owner, asked)) == (ledger, before, set())
     assert not list(tmp_path.rglob("stolen"))
@@ -260,6 +276,49 @@ def test_a_name_that_is_taken_is_not_given_again(command: Command, owner: Owner,
     assert len(names) == 5
     text = (tmp_path / "__main__.py").read_text()
     assert "active" not in text  # what it is anyway
+
+
+@pytest.mark.parametrize("form", ["dynamic", "native", "ansible"])
+def test_what_may_be_secret_is_left_as_configuration(
+    form: str, command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    id = owner.client.webhooks.create(url=HOOK, events=["*"]).id
+    owner.client.webhooks.create(url="https://plain.example.com/path", events=["*"])
+    for folder, options in ((tmp_path / "a", ("--json",)), (tmp_path / "b", ())):
+        answer = command("import", folder, "--form", form, *options)
+        assert answer.exit_code == 0, answer.output
+        texts = [path.read_text() for path in folder.iterdir()]
+        assert not any("cAnary" in text for text in (*texts, answer.output))
+        assert any("https://plain.example.com/path" in text for text in texts)
+    name = f"{HOOK_VARIABLE}_url"
+    asked = json.loads(command("import", tmp_path / "c", "--form", form, "--json").stdout)
+    assert asked["configuration"] == [
+        {"kind": "webhook_subscription", "id": str(id), "field": "url", "name": name}
+    ]
+    (step,) = [line for line in asked["next"] if name in line]
+    wanted = {
+        "ansible": f"ansible-vault encrypt_string --ask-vault-pass --prompt --name {name} >> secrets.yml"
+    }
+    assert step == wanted.get(form, f"pulumi config set --secret {name}")
+    told = "left as configuration, as it may hold a secret: url of webhook subscription "
+    assert f"{told}{id} (https://hooks.example.com/secret?…)" in answer.stdout
+    text = (tmp_path / "b" / ("site.yml" if form == "ansible" else "__main__.py")).read_text()
+    if form == "ansible":
+        assert f'url: "{{{{ {name} }}}}"' in text
+        assert "--extra-vars @secrets.yml" in text
+    else:
+        assert text.count("import pulumi\n") == text.count("\nconfig = pulumi.Config()\n") == 1
+        assert f'url=config.require_secret("{name}")' in text
+
+
+def test_the_months_of_a_renewal_are_declared(command: Command, owner: Owner, tmp_path: Path) -> None:
+    owner.order("monthly")
+    owner.client.servers.create(
+        name="quarterly", tariff_id=1, os="debian-12", months=3, idempotency_key="by-hand-quarterly"
+    )
+    command("import", tmp_path)
+    text = (tmp_path / "__main__.py").read_text()
+    assert text.count("months=") == text.count("    months=3,\n") == 1
 
 
 def test_files_are_not_overwritten(command: Command, owner: Owner, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports import domain_price
-from pulumi_hosting.reports.account_prices import AccountPrices
+from pulumi_hosting.reports.account_prices import AccountPrices, Balance
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
 from pulumi_hosting.resources import RESOURCES
@@ -139,9 +139,10 @@ class CostReport:
 def cost(planned: Planned, prices: AccountPrices | None, why_no_prices: str = "") -> CostReport:
     """The cost of what is ``planned``. ``prices``: the account to ask for what the preview does not say; None
     where it cannot be asked, for the reason ``why_no_prices``."""
-    lines = tuple(_line(change, prices) for change in planned.changes)
+    found = None if prices is None else prices.balance()
+    lines = _in_one_currency([_line(change, prices) for change in planned.changes], found)
     totals = _totals(lines)
-    balance = None if prices is None else _forecast(planned.changes, lines, totals, prices)
+    balance = None if found is None else _forecast(planned.changes, lines, totals, found)
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
     if balance is None:
         refused = "; ".join(prices.refusals) if prices is not None else why_no_prices
@@ -267,6 +268,13 @@ def _refunded(change: PlannedChange, recorded: Mapping[str, Any]) -> tuple[Decim
 # --- sums
 
 
+def _in_one_currency(lines: Sequence[CostLine], balance: Balance | None) -> tuple[CostLine, ...]:
+    """The lines with the currency of the account where they name none: an address that was taken over has a
+    price, and no payment that says in what (section 1.3)."""
+    currency = balance.currency if balance else next((line.currency for line in lines if line.currency), None)
+    return tuple(replace(line, currency=line.currency or currency) for line in lines)
+
+
 def _totals(lines: Iterable[CostLine]) -> dict[str, Totals]:
     sums: dict[str, Totals] = {}
     for line in lines:
@@ -300,11 +308,8 @@ def _forecast(
     changes: Sequence[PlannedChange],
     lines: Sequence[CostLine],
     totals: Mapping[str, Totals],
-    prices: AccountPrices,
-) -> BalanceForecast | None:
-    found = prices.balance()
-    if found is None:
-        return None
+    found: Balance,
+) -> BalanceForecast:
     sums = totals.get(found.currency, Totals())
     after = found.amount - sums.charged + sums.refunded
     gone = {(line.kind, line.id) for line in lines if line.action in ("replace", "delete")}

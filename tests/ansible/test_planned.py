@@ -50,6 +50,15 @@ SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
             ("server", {"name": "a", "notes": "x"}),
         ),
     ),
+    "made with a tariff's name": (
+        (),
+        (
+            ("server", {"name": "a", "tariff": "VDS-1", "os": "debian-12"}),
+            ("server", {"name": "a", "tariff": "VDS-1", "os": "debian-12"}),
+            ("server", {"name": "a", **ORDER}),
+            ("server", {"name": "b", "tariff": "VDS-9", "os": "debian-12"}),
+        ),
+    ),
     "absent, then present": (
         (("server", {"name": "a", **ORDER}),),
         (

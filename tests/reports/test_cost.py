@@ -285,6 +285,21 @@ def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path)
     assert owner.living_ids == [id]
 
 
+def test_an_address_that_was_not_bought_counts_in_the_currency_of_the_account(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    """Its price is recorded, and no payment that names a currency."""
+    kept = change("server_ip", "same", {"id": "9", "priceMonthly": "2.00"}, serverId="20001")
+    server = {"id": "20001", "priceMonthly": "5.00", "currency": "EUR"}
+    preview = digest(tmp_path / "x.json", kept, change("server", "same", server, name="web"))
+    for key in ({}, {"key": ""}):
+        found = json.loads(command("cost", preview, "--json", **key).stdout)
+        assert {currency: sums["monthly_after"] for currency, sums in found["totals"].items()} == {
+            "EUR": "7.00"
+        }
+    assert owner.ledger() == []
+
+
 def test_a_file_that_is_no_preview_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     answer = command("cost", tmp_path / "x.json")

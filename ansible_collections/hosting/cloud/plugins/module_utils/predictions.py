@@ -33,7 +33,9 @@ def of_outcome(
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
         memory.predict_charge(outcome.cost.amount)
-    before, given = outcome.before or {}, inputs.given()
+    before, after, given = outcome.before or {}, outcome.after or {}, inputs.given()
+    # with what its names stand for, such as the id of a tariff
+    given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
     if outcome.action == "deleted":
         _deleted(memory, resource, before)
         return

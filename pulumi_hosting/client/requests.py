@@ -1,5 +1,5 @@
 """Arguments checked and made into the request to send. Pure functions; what they refuse is ``InvalidInput``,
-which repeats no value.
+which repeats no text.
 """
 
 import re
@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError
 from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
+from pulumi_hosting.api.reasons import reasons
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
@@ -69,7 +70,7 @@ def prepare(
         if operation.request is not None and not (operation.body_optional and not content.model_fields_set):
             payload = content.model_dump_json(exclude_unset=True, by_alias=True, context=REVEALED).encode()
     except ValidationError as error:
-        wrong = _reasons(error)
+        wrong = _reasons(error, operation)
     except PydanticSerializationError:
         wrong = {"(fields)": "one of the texts is not valid Unicode"}
     if payload is not None and len(payload) > MAX_BODY_BYTES:
@@ -165,7 +166,7 @@ def check_body(operation: Operation, make: Callable[[], Request]) -> None:
         prepare(operation, ids, {}, make(), base_url="", api_key=Secret(""))
         return
     except ValidationError as error:
-        wrong = _reasons(error)
+        wrong = _reasons(error, operation)
     raise InvalidInput(wrong, operation.id)  # outside of the except block: see prepare
 
 
@@ -179,16 +180,15 @@ def query_text(operation: Operation, parameters: Request) -> dict[str, str]:
     return text
 
 
-def _reasons(error: ValidationError) -> dict[str, str]:
+def _reasons(error: ValidationError, operation: Operation) -> dict[str, str]:
     """Field → what is wrong with it, the first reason of each."""
-    wrong: dict[str, str] = {}
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        name = (
-            ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
-            or "(fields)"
-        )
-        wrong.setdefault(name, problem["msg"].removeprefix("Value error, "))
-    return wrong
+    fields = {
+        name: info
+        for model in (operation.query, operation.request)
+        if model is not None
+        for name, info in model.model_fields.items()
+    }
+    return {name or "(fields)": why for name, why in reasons(error, fields).items()}
 
 
 def _is_list(value: object) -> bool:

@@ -2,16 +2,15 @@
 asked.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, ValidationError, create_model
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.reasons import reasons as reasons_of
 from pulumi_hosting.resources.base import Inputs, Resource
 
 
@@ -89,90 +88,17 @@ def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
     return made
 
 
-_VALIDATOR = re.compile(r"^(?:Input|String|List|Value|Dictionary|Set) should ")
-
-_TYPES = {
-    "string_type": "must be a text",
-    "is_instance_of": "must be a text",  # a secret
-    "list_type": "must be a list",
-    "dict_type": "must be a map",
-    "int_type": "must be a whole number",
-    "whole_number": "must be a whole number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-}
-"""Validator's error of a value of a wrong type → what it must be."""
-
-
 def reasons(error: ValidationError, model: type[BaseModel]) -> dict[str, str]:
-    """Field of ``model`` → reason. Of refused values only numbers in fields for numbers are repeated, of
-    others of a wrong type what they are: a text may be a secret.
-    """
-    found: dict[str, str] = {}
-    for item in error.errors(include_url=False, include_context=False):
-        name = str(item["loc"][0]) if item["loc"] else ""
-        reason = _TYPES.get(item["type"]) or worded(item["msg"])
-        if not name and ": " in reason:
-            name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
-        if item["type"] == "extra_forbidden":
-            reason = _no_input(name, model)
-        elif item["type"] == "missing":
-            other = model.named_by().get(name) if issubclass(model, Inputs) else None
-            reason = f"is required, unless {other} names it" if other else "is required"
-        elif given := _number(item["input"], name, model):
-            reason = f"{reason}, and is {given}"
-        elif item["type"] in _TYPES:
-            reason = f"{_inside(item['loc'], model)}{reason}, and is {_what(item['input'])}"
-        path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
-        found.setdefault(name, f"[{path}] {reason}" if path else reason)
-    return found
-
-
-def worded(message: str) -> str:
-    """The reason of a validator in words of ours."""
-    reason = _VALIDATOR.sub("must ", message.removeprefix("Value error, "))
-    return reason.replace(" after validation", "")
-
-
-def _inside(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """Says that it is a value in a map, and not the map, that is wrong."""
-    info = model.model_fields.get(str(loc[0])) if len(loc) > 1 else None
-    if info is None or not _holds_a_map(info.annotation):
-        return ""
-    return "a name in it " if loc[-1] == "[key]" else "a value in it "
-
-
-def _holds_a_map(hint: object) -> bool:
-    return get_origin(hint) is dict or any(map(_holds_a_map, get_args(hint)))
-
-
-def _what(value: object) -> str:
-    """What a value is, and not which."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, str | Secret):
-        return "a text"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, Mapping):
-        return "a map"
-    return "a list" if isinstance(value, list | tuple | set | frozenset) else "of another type"
-
-
-def _number(value: object, name: str, model: type[BaseModel]) -> str:
-    """A number given for a field that holds numbers, as it was written; else nothing."""
-    info = model.model_fields.get(name)
-    if info is None or not _holds_numbers(info.annotation) or not isinstance(value, int | float):
-        return ""
-    if not abs(value) < 2**63:
-        return ""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
-def _holds_numbers(hint: object) -> bool:
-    return hint is int or any(map(_holds_numbers, get_args(hint)))
+    """Field of ``model`` → reason. Of refused values only numbers in fields for numbers are repeated."""
+    named_by = model.named_by() if issubclass(model, Inputs) else {}
+    return reasons_of(
+        error,
+        model.model_fields,
+        strange=lambda name: _no_input(name, model),
+        absent=lambda name: (
+            f"is required, unless {named_by[name]} names it" if name in named_by else "is required"
+        ),
+    )
 
 
 def _no_input(name: str, model: type[BaseModel]) -> str:

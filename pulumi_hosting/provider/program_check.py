@@ -18,7 +18,7 @@ from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
-from pulumi_hosting.planning.check import check, worded
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
 from pulumi_hosting.provider.declaration_mistakes import Place, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
@@ -85,7 +85,7 @@ class Findings:
             return
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
         for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
-            text = with_next_step(f"{name}: {worded(reason)}", [name])
+            text = with_next_step(f"{name}: {reason}", [name])
             self._add(self._next(), Mistake(place.file, place.line, function, "", text))
 
     def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:

@@ -165,7 +165,7 @@ WRONG: list[tuple[str, Args, str, str]] = [
     ("getTariff", {"tariffId": 1.5}, "tariffId", "must be a whole number"),
     ("getQuote", {"tariffId": 1, "months": 2}, "months", "1, 3, 6 or 12"),
     ("getQuote", {"months": 3}, "tariffId", "is needed"),
-    ("getOsImages", {"tariffId": "x"}, "tariffId", "integer"),
+    ("getOsImages", {"tariffId": "x"}, "tariffId", "must be a whole number, and is a text"),
     ("getTransactions", {"since": "yesterday"}, "since", "RFC 3339"),
     ("getNothing", {}, "name", "no lookup"),
 ]

@@ -52,7 +52,7 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
             )
         request = reading(client, warn=progress.above(print_warning))
         objects = read_account(request, started=progress.step)
-    found = account_import(objects, takes_ids=form != "dynamic")
+    found = account_import(objects)
     if is_playbook:
         files, steps = import_playbook.playbook(found), import_playbook.steps(found)
     else:

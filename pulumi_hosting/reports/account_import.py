@@ -100,22 +100,13 @@ class AccountImport:
         return dict(Counter(one.object.kind for one in self.declared))
 
 
-def account_import(account: AccountObjects, *, takes_ids: bool = True) -> AccountImport:
+def account_import(account: AccountObjects) -> AccountImport:
     """Declares every object of the account. An order under way, and what does not fit the inputs of its
     resource, is left out.
-
-    ``takes_ids``: whether every object can be taken over by its id; else only where a resource has
-    ``adopt_id``, and of others that cannot be told apart the first one.
     """
     found: list[tuple[AccountObject, dict[str, Any]]] = []
     left_out: list[LeftOut] = []
-    first: dict[tuple[str, ...], str] = {}
     for one in _oldest_first(account):
-        same = first.setdefault(_natural_values(one), one.id)
-        if same != one.id and not takes_ids and "adopt_id" not in one.resource.Inputs.model_fields:
-            reason = f"it cannot be told from {same}. Next: delete one of the two, or use --form native"
-            left_out.append(LeftOut(one, reason))
-            continue
         inputs, missing = _inputs(one)
         left_out += missing
         if inputs is not None:

@@ -19,7 +19,7 @@ from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
+from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
@@ -59,6 +59,14 @@ class SshKeyInputs(base.Inputs):
         ),
         Trait(replaces=True, normal=material),
     ]
+    adopt_id: Annotated[
+        IdText | None,
+        Field(
+            description="Take over this key of the account, which must have the declared name and be the "
+            "declared key. Needed only where the account has several such keys."
+        ),
+        ADOPTS,
+    ] = None
 
 
 class SshKeyState(base.State):
@@ -187,6 +195,10 @@ class SshKeyResource(
 
     def takeover(self, request: Request, inputs: SshKeyInputs) -> Takeover | None:
         keys = catalog_reads.ssh_keys(request)
+        if inputs.adopt_id is not None:
+            named = self._adoptable(keys, inputs, inputs.adopt_id)
+            state = _from_api(named, inputs.public_key, self._is_taken_over(request))
+            return Takeover(state, "adopt_id names it; destroy keeps it", title=self.title)
         found = self._same_material(keys, inputs.name, inputs.public_key)
         if found is None or found.name != inputs.name or str(found.id) in request.owned:
             return None
@@ -198,6 +210,9 @@ class SshKeyResource(
     # --- making
 
     def create(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
+        if inputs.adopt_id is not None:
+            named = self._adoptable(request.client.ssh_keys.list(), inputs, inputs.adopt_id)
+            return _from_api(named, inputs.public_key, self._is_taken_over(request))
         with request.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(request, inputs):
                 return existing
@@ -213,6 +228,18 @@ class SshKeyResource(
                 raise
             finally:
                 request.reads.forget("ssh_keys")
+
+    @staticmethod
+    def _adoptable(keys: Iterable[m.SshKey], inputs: SshKeyInputs, id: str) -> m.SshKey:
+        found = next((key for key in keys if str(key.id) == id), None)
+        if found is None:
+            raise ResourceError(
+                f"adopt_id: there is no SSH key {id} on this account. Next: correct adopt_id, or leave it out"
+            )
+        if found.name != inputs.name or material(found.public_key) != material(inputs.public_key):
+            other = "is another key" if found.name == inputs.name else f"is named {found.name!r}"
+            raise ResourceError(f"adopt_id: SSH key {id} {other}. Next: declare what it is")
+        return found
 
     def _existing(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
         key = self._same_material(request.client.ssh_keys.list(), inputs.name, inputs.public_key)

@@ -210,7 +210,7 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
         },
         "key": {
             "id": str(key.id),
-            "adopt": {},
+            "adopt": {"adopt_id": str(key.id)},
             "declare": ("SshKey", {"public_key": PUBLIC_KEY, "name": "key"}),
         },
         "site": {

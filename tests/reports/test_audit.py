@@ -73,7 +73,7 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
         "dynamic": {
             "server": f'declare hosting.Server("NAME", adopt_id="{web}", ...)',
             "server_ip": f'declare hosting.ServerIp("NAME", adopt_id="{address}", ...)',
-            "ssh_key": 'declare hosting.SshKey("NAME", public_key, name, ...)',
+            "ssh_key": f'declare hosting.SshKey("NAME", adopt_id="{key}", ...)',
         },
         "ansible": {
             "server": f"declare the task hosting.cloud.server: {{id: {web}, ...}}",

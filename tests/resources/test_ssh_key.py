@@ -8,7 +8,7 @@ import pytest
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.ssh_key import SSH_KEY
-from pulumi_hosting.session.errors import ResourceConflict
+from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from tests.resources.conftest import (
     KillingTransport,
     ProcessKilled,
@@ -19,6 +19,7 @@ from tests.resources.conftest import (
 
 RESOURCE = SSH_KEY
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
+OTHER = f"{LINE[:-4]}AAAA"
 STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
 
 
@@ -63,6 +64,33 @@ def test_an_existing_object_is_taken_over_with_a_message_and_kept(harness: Resou
     assert any(
         f"SSH key alice ({first.id}) stays: it was not created here" in line for line in harness.messages
     )
+
+
+def test_of_several_that_are_the_same_each_is_taken_over_by_its_id(harness: ResourceHarness) -> None:
+    harness.control("PATCH", "/service", {"readings": {"duplicate_ssh_key": "second"}})
+    for name in ("alice", "alice", "bob"):
+        harness.context().client.ssh_keys.create(name=name, public_key=LINE)
+    first, second, other = on_account(harness)
+    taken = inputs(adopt_id=str(second))
+    planned = RESOURCE.takeover(harness.context(), taken)
+    assert planned is not None
+    assert (planned.state.id, planned.reason) == (str(second), "adopt_id names it; destroy keeps it")
+    for identity, id in ((STAGING, first), (PROD, second)):
+        made = create(harness, identity, inputs(adopt_id=str(id)))
+        assert (made.id, made.taken_over) == (str(id), True)
+        apply.delete(harness.context(identity=identity), RESOURCE, made)
+    for wrong, message in (
+        ({"adopt_id": str(other)}, f"adopt_id: SSH key {other} is named 'bob'. Next: declare what it is"),
+        (
+            {"adopt_id": str(first), "public_key": OTHER},
+            f"adopt_id: SSH key {first} is another key. Next: decl",
+        ),
+        ({"adopt_id": "4000000"}, "adopt_id: there is no SSH key 4000000 on this account. Next: correct"),
+    ):
+        for look in (RESOURCE.takeover, RESOURCE.create):
+            with pytest.raises(ResourceError, match=message):
+                look(harness.context(), inputs(**wrong))
+    assert on_account(harness) == [first, second, other]
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -97,7 +97,9 @@ class DomainArgs:
 
 @dataclass(kw_only=True)
 class SshKeyArgs:
-    """The inputs of a :class:`SshKey`. A change replaces it: name, public_key."""
+    """The inputs of a :class:`SshKey`. A change replaces it: name, public_key. Used at creation only:
+    adopt_id.
+    """
 
     public_key: pulumi.Input[str]
     """One OpenSSH public key line, ``type base64 comment``; the comment is no part of it. A change makes a
@@ -105,6 +107,10 @@ class SshKeyArgs:
     """
     name: pulumi.Input[str | None] | None = None
     """Name shown in the account. A change makes a new key. (Default: the resource's name.)"""
+    adopt_id: pulumi.Input[str | None] | None = None
+    """Take over this key of the account, which must have the declared name and be the declared key. Needed
+    only where the account has several such keys.
+    """
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 

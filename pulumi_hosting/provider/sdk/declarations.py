@@ -376,7 +376,7 @@ class DomainDeclaration(Declaration):
 class SshKeyDeclaration(Declaration):
     _args = SshKeyArgs
     _kind = "ssh_key"
-    _inputs = ("name", "public_key", "wait_timeout")
+    _inputs = ("name", "public_key", "adopt_id", "wait_timeout")
     _needed = ("public_key",)
     _secrets = ()
     _default_name = True
@@ -395,6 +395,10 @@ class SshKeyDeclaration(Declaration):
     """When the key was added to the account (RFC 3339, UTC)."""
     taken_over: pulumi.Output[bool | None]
     """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
+    adopt_id: pulumi.Output[str | None]
+    """Take over this key of the account, which must have the declared name and be the declared key. Needed
+    only where the account has several such keys.
+    """
 
     if MYPY:
 
@@ -406,6 +410,7 @@ class SshKeyDeclaration(Declaration):
             *,
             public_key: pulumi.Input[str] | None = None,
             name: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
             wait_timeout: pulumi.Input[float | None] | None = None,
         ) -> None: ...
 
@@ -425,6 +430,7 @@ class SshKeyDeclaration(Declaration):
             *,
             public_key: pulumi.Input[str],
             name: pulumi.Input[str | None] | None = None,
+            adopt_id: pulumi.Input[str | None] | None = None,
             wait_timeout: pulumi.Input[float | None] | None = None,
         ) -> None: ...
 
@@ -443,6 +449,8 @@ class SshKeyDeclaration(Declaration):
             :param public_key: One OpenSSH public key line, ``type base64 comment``; the comment is no part of
                 it. A change makes a new key.
             :param name: Name shown in the account. A change makes a new key. (Default: the resource's name.)
+            :param adopt_id: Take over this key of the account, which must have the declared name and be the
+                declared key. Needed only where the account has several such keys.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
                 default 600.
             """

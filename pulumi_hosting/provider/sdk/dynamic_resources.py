@@ -33,7 +33,7 @@ class Domain(DomainDeclaration, Dynamic):
 class SshKey(SshKeyDeclaration, Dynamic):
     """An SSH public key of the account (API document, "SSH keys").
 
-    A change replaces it: name, public_key.
+    A change replaces it: name, public_key. Used at creation only: adopt_id.
     """
 
 

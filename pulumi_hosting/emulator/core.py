@@ -76,7 +76,7 @@ class Core:
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
         self._dialect, self._routes = dialect or "spec", dict(routes or {})
-        self.scheduler = Scheduler(loaded or store.fresh(seed, clock.now()), provisioning_delay, ip_delay)
+        self.scheduler = Scheduler(loaded or self._fresh(seed), provisioning_delay, ip_delay)
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
         if dialect is not None or loaded is None:
             self.store.service.dialect = self._dialect
@@ -168,17 +168,15 @@ class Core:
 
     def _record(self, request: Request, now: float) -> RequestLog:
         number = self.store.count("id:requests")
-        request_log = RequestLog.new(
-            {
-                "id": number,
-                "seq": number,
-                "method": request.method,
-                "path": request.path,
-                "query": request.query,
-                "headers": dict(request.headers),
-                "body": request.body.decode("utf-8", "replace"),
-                "at": now,
-            }
+        request_log = RequestLog(
+            id=number,
+            seq=number,
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers=dict(request.headers),
+            body=request.body.decode("utf-8", "replace"),
+            at=now,
         )
         self.store.requests.append(request_log)
         return request_log
@@ -305,10 +303,13 @@ class Core:
     def reset(self) -> None:
         """Back to a fresh account with the same keys, which follow from the seed."""
         with self.lock:
-            self.scheduler = replace(self.scheduler, store=store.fresh(self.store.seed, self.clock.now()))
+            self.scheduler = replace(self.scheduler, store=self._fresh(self.store.seed))
             self.store.service.dialect = self._dialect
             self.store.service.routes = dict(self._routes)
             self.save()
+
+    def _fresh(self, seed: int) -> Store:
+        return store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
 
     def save(self) -> None:
         if self.persistence is not None:

@@ -59,20 +59,18 @@ class StateFile:
         self._connection = connection
         self._meta = ""
         self._saved: Store | None = None
-        self._last_request: RequestLog | None = None
+        self._last_request = 0
+        # Requests without an answer when they were written.
+        self._unanswered: set[int] = set()
 
     def close(self) -> None:
         """Close the file and release its lock."""
         self._connection.close()
 
     def save(self, store: Store, clock: Clock) -> None:
-        changed = [
-            (kind, id, _dump(columns))
-            for kind, table in store.tables.items()
-            for id, row in table.items()
-            if (columns := row.take_change()) is not None
-        ]
-        gone, store.removed = store.removed or [], []
+        rows = [(kind, id, store.tables[kind].get(id)) for kind, id in store.changed]
+        gone = [(kind, id) for kind, id, row in rows if row is None]
+        changed = [(kind, id, _dump(row.columns())) for kind, id, row in rows if row is not None]
         meta = _dump(
             {
                 "format": FORMAT,
@@ -86,31 +84,36 @@ class StateFile:
                 "offset": clock.offset,
             }
         )
+        is_other = store is not self._saved
+        if is_other:
+            self._last_request, self._unanswered = 0, set()
+        requests = self._new_requests(store)
         with self._connection:
-            if store is not self._saved:
+            if is_other:
                 # After a reset: remove the rows of the store before it.
                 self._connection.execute("DELETE FROM rows WHERE kind != 'meta'")
-                self._saved, self._last_request = store, None
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
             self._connection.executemany(
-                "INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(store)
+                "INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)",
+                [(row.id, _dump(log_redaction.columns(row.columns()))) for row in requests],
             )
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
-        self._meta = meta
+        self._saved, self._meta = store, meta
+        store.changed.clear()
+        written = {row.id for row in requests}
+        self._last_request = max(written, default=self._last_request)
+        self._unanswered = self._unanswered - written | {row.id for row in requests if row.status is None}
 
-    def _new_requests(self, store: Store) -> list[tuple[int, str]]:
+    def _new_requests(self, store: Store) -> list[RequestLog]:
         """Requests since the last save, and earlier ones that were answered since."""
-        since = self._last_request.id if self._last_request is not None else 0
         fresh = []
         for row in reversed(store.requests):
-            if row.id < since - LONGEST_QUEUE:
+            if row.id < self._last_request - LONGEST_QUEUE:
                 break
-            columns = row.take_change()
-            if columns is not None:
-                fresh.append((row.id, _dump(log_redaction.columns(columns))))
-        self._last_request = store.requests[-1] if store.requests else None
+            if row.id > self._last_request or (row.id in self._unanswered and row.status is not None):
+                fresh.append(row)
         return fresh
 
     def load(self, clock: Clock) -> Store | None:
@@ -124,7 +127,7 @@ class StateFile:
         meta = json.loads(by_kind["meta"][0][1])
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
-        store = Store(meta["seed"])
+        store = Store(meta["seed"], kept=True)
         store.counters, store.windows, store.recent = (
             meta["counters"],
             meta["windows"],
@@ -133,16 +136,11 @@ class StateFile:
         store.service = _service(meta["service"])
         for kind in row_types():
             for id, text in by_kind.get(kind.kind, []):
-                row = kind.load(json.loads(text))
-                row.take_change()
-                store.tables[kind.kind][id] = row
+                store.tables[kind.kind][id] = store.row_class(kind).load(json.loads(text))
         for _, text in by_kind.get("requests", []):
-            request_log = RequestLog.load(json.loads(text))
-            request_log.take_change()
-            store.requests.append(request_log)
-        store.removed = []
-        self._saved = store
-        self._last_request = store.requests[-1] if store.requests else None
+            store.requests.append(RequestLog.load(json.loads(text)))
+        store.changed.clear()
+        self._saved, self._last_request = store, store.requests[-1].id if store.requests else 0
         store.rebuild()
         if clock.manual and meta["manual"]:
             clock.frozen = meta["frozen"]

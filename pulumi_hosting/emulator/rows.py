@@ -5,13 +5,10 @@ written to a file and read back. Times are unix seconds. Lists inside rows are r
 place.
 """
 
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Self, TypeVar, cast, get_args
 
-# Marks a row changed since it was written to a file; not a column.
-CHANGED = "+changed"
 # The statuses of a server that has ended.
 GONE = frozenset(("cancelled", "terminated"))
 
@@ -24,40 +21,13 @@ class Row:
     first_id: ClassVar[int] = 1
     owner: ClassVar[str] = "account_id"
     """The column with the id of what it belongs to; rows without it belong to nothing."""
-    shape: ClassVar["Shape"]
 
     id: int
     seq: int
 
-    if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise allow any attribute
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            columns = self.__dict__
-            columns[name] = value
-            columns[CHANGED] = True
-
-    @classmethod
-    def new(cls, columns: dict[str, Any]) -> Self:
-        """A new row. A request makes up to ten of them, so all columns are set at once."""
-        shape = cls.__dict__.get("shape") or _shape(cls)
-        made = shape.defaults | columns
-        if len(made) != len(shape.defaults) or not shape.required <= columns.keys():
-            raise TypeError(f"{cls.__name__} has other columns than {', '.join(columns)}")
-        for name, make in shape.factories:
-            if name not in columns:
-                made[name] = make()
-        row = object.__new__(cls)
-        object.__setattr__(row, "__dict__", made)
-        return row
-
-    def take_change(self) -> dict[str, Any] | None:
-        """The columns, if any was set since the last call of this method."""
-        columns = self.__dict__
-        return columns if columns.pop(CHANGED, False) else None
-
     def columns(self) -> dict[str, Any]:
         """The columns by name; their values are not copied."""
-        return {name: value for name, value in self.__dict__.items() if name != CHANGED}
+        return dict(self.__dict__)
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> Self:
@@ -68,24 +38,17 @@ class Row:
         return cls(**data)
 
 
-class Shape(NamedTuple):
-    """All columns in their order with their defaults and the mark of a change, the columns with a default
-    factory, and those that must be given.
-    """
-
-    defaults: dict[str, Any]
-    factories: list[tuple[str, Callable[[], Any]]]
-    required: frozenset[str]
+T = TypeVar("T", bound=Row)
 
 
-def _shape(kind: type[Row]) -> Shape:
-    columns = fields(kind)
-    made = [(item.name, item.default_factory) for item in columns if item.default_factory is not MISSING]
-    required = {item.name for item in columns if item.default is MISSING} - {name for name, _ in made}
-    # None where there is no default, so that the collector has nothing to follow from a row of plain values.
-    plain = {item.name: None if item.default is MISSING else item.default for item in columns}
-    kind.shape = Shape(plain | {CHANGED: True}, made, frozenset(required))
-    return kind.shape
+def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
+    """The same kind of row; a row adds its kind and id to ``changed`` whenever a column is set."""
+
+    def note(row: T, name: str, value: Any) -> None:
+        object.__setattr__(row, name, value)
+        changed.add((row.kind, row.id))  # the id is the first column that is set
+
+    return cast(type[T], type(kind.__name__, (kind,), {"__setattr__": note}))
 
 
 @dataclass

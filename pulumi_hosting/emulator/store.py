@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import price_list
@@ -30,6 +30,7 @@ from pulumi_hosting.emulator.rows import (
     Tariff,
     Task,
     row_types,
+    watched,
 )
 
 REQUESTS_KEPT = 20_000
@@ -66,10 +67,11 @@ class Service:
 class Store:
     """The rows by kind, counters and indexes. Everything random is derived from ``seed`` and a counter.
 
-    Nothing here reads a clock: callers pass the present time.
+    Nothing here reads a clock: callers pass the present time. ``kept``: in a state file, so that changes are
+    noted.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, *, kept: bool = False) -> None:
         self.seed = seed
         self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in row_types()}
         self.accounts: dict[int, Account] = self.tables["accounts"]
@@ -94,8 +96,12 @@ class Store:
         self.windows: dict[str, list[int]] = {}
         # Sliding rate windows: name → times of the latest calls.
         self.recent: dict[str, list[float]] = {}
-        # Rows removed since the last save; None if the store is not kept in a file.
-        self.removed: list[tuple[str, int]] | None = None
+        # Kind and id of the rows added, changed or removed since the last save. Rows that note their changes
+        # are made several times slower, so a store that is not kept has none.
+        self.changed: set[tuple[str, int]] = set()
+        self._watched: dict[type[Row], type[Row]] = (
+            {row: watched(row, self.changed) for row in row_types()} if kept else {}
+        )
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
         self.by_token: dict[str, Key] = {}
@@ -134,7 +140,11 @@ class Store:
         """A new row, not yet added to the store."""
         columns["id"] = self.new_id(kind) if id is None else id
         columns["seq"] = self.count("seq")
-        return kind.new(columns)
+        return self.row_class(kind)(**columns)
+
+    def row_class(self, kind: type[T]) -> type[T]:
+        """The class of this store's rows of a kind."""
+        return cast(type[T], self._watched.get(kind, kind))
 
     def add(self, row: T) -> T:
         self.tables[row.kind][row.id] = row
@@ -143,11 +153,11 @@ class Store:
 
     def remove(self, row: Row) -> None:
         self.tables[row.kind].pop(row.id, None)
-        if self.removed is not None:
-            self.removed.append((row.kind, row.id))
+        if self._watched:
+            self.changed.add((row.kind, row.id))
         if isinstance(row, StoredResponse):
             self.by_idempotency_key.pop(f"{row.scope}:{row.key}", None)
-        self._of.get((row.kind, row.__dict__.get(row.owner, 0)), {}).pop(row.id, None)
+        self._of.get((row.kind, getattr(row, row.owner, 0)), {}).pop(row.id, None)
 
     def of(self, kind: type[T], owner_id: int) -> dict[int, T]:
         """Rows of one account (addresses, invoices: of one server), oldest first."""
@@ -187,7 +197,7 @@ class Store:
             self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
         elif isinstance(row, Task):
             heapq.heappush(self._due, (row.due, row.id))
-        if (owner := row.__dict__.get(row.owner)) is not None:
+        if (owner := getattr(row, row.owner, None)) is not None:
             self._of.setdefault((row.kind, owner), {})[row.id] = row
 
     # --- accounts
@@ -239,9 +249,9 @@ class Store:
         )
 
 
-def fresh(seed: int, now: float) -> Store:
+def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
     """A store with the price list and one fresh account."""
-    store = Store(seed)
+    store = Store(seed, kept=kept)
     for columns in price_list.TARIFFS:
         store.add(store.make(Tariff, **columns))
     store.new_account(now)

@@ -8,6 +8,7 @@ from functools import lru_cache
 CENT = Decimal("0.01")
 
 
+@lru_cache(1024)
 def format_timestamp(moment: float | None) -> str | None:
     """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
     if moment is None:

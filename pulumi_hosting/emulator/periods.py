@@ -19,9 +19,9 @@ def months_after(moment: float, months: int) -> float:
     '2029-02-28T00:00:00Z'
     """
     day = datetime.fromtimestamp(moment, UTC).date()
-    count = day.year * 12 + day.month - 1 + months
-    year, month = divmod(count, 12)
-    later = date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    last = 28 if day.day <= 28 else monthrange(year, month + 1)[1]
+    later = date(year, month + 1, min(day.day, last))
     return moment + (later - day).days * DAY_SECONDS
 
 

@@ -6,7 +6,7 @@ changes a :meth:`Call.draft`, adds rows with :meth:`Call.add` and pays through :
 """
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ class Call:
     key: Key = field(init=False)
     account: Account = field(init=False)
     known_key: Key | None = None
-    raw_ids: dict[str, str] = field(default_factory=dict)
+    raw_ids: Mapping[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
     query: Any = None

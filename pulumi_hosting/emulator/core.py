@@ -201,7 +201,8 @@ class Core:
         if response.drop:
             self.save()
             return response
-        if call.idempotency_key is not None and idempotency_store.is_kept(self.store, response):
+        # Without a fingerprint the key was not looked up: the call was refused before, or answered from it.
+        if call.idempotency_key and call.fingerprint and idempotency_store.is_kept(self.store, response):
             stored = idempotency_store.remember(
                 self.store,
                 call.key,

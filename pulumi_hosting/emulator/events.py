@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -127,17 +127,21 @@ def of_key(store: Store, type: str, key: Key, now: float) -> None:
     emit(store, key.account_id, type, lambda: serializers.key(key), now, resource=f"/keys/{key.id}")
 
 
-@contextmanager
-def low_balance_events(store: Store, before: float, now: float) -> Iterator[None]:
+def low_balance_events(store: Store, before: float, now: float) -> AbstractContextManager[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
     covers those after ``now``.
 
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
     one change. Time alone causes no event, even when a due date comes within 7 days.
     """
-    if not store.subscriptions:
-        yield
-        return
+    return _low_balance_events(store, before, now) if store.subscriptions else _NOTHING
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _low_balance_events(store: Store, before: float, now: float) -> Iterator[None]:
     subscribed = {
         row.account_id
         for row in store.subscriptions.values()

@@ -9,7 +9,7 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 
@@ -76,7 +76,8 @@ class Router:
         raise ApiError("not_found", "there is no such path")
 
 
-def route(method: str, path: str) -> tuple[Operation, dict[str, str]]:
+@lru_cache(1024)
+def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
     """The operation and the path parameters, as text. Raises ``ApiError``: 404 or 405."""
     return _router(path[1:].partition("/")[0])(method, path)
 
@@ -226,7 +227,7 @@ def read_body(call: Call) -> None:
 def require_idempotency_key(call: Call) -> None:
     """Operations that need an Idempotency-Key have a valid one."""
     if call.operation.is_keyed:
-        idempotency_store.read(call.request.headers.get("idempotency-key"))
+        call.idempotency_key = idempotency_store.read(call.request.headers.get("idempotency-key"))
 
 
 def check_query(call: Call) -> None:
@@ -238,18 +239,17 @@ def check_query(call: Call) -> None:
 
 def replay_stored_response(call: Call) -> Response | None:
     """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
-    if not call.operation.is_keyed:
+    if call.idempotency_key is None:
         return None
-    text = idempotency_store.read(call.request.headers.get("idempotency-key"))
     print = idempotency_store.fingerprint(call.store, call.data, call.request.body)
     stored = idempotency_store.recall(
-        call.store, call.key, text, call.operation, call.request.path, print, call.now
+        call.store, call.key, call.idempotency_key, call.operation, call.request.path, print, call.now
     )
     if stored is not None:
         if call.request_log is not None:
             call.request_log.replayed = True
         return idempotency_store.replay(call.store, stored, call.request_id)
-    call.idempotency_key, call.fingerprint = text, print
+    call.fingerprint = print
     return None
 
 

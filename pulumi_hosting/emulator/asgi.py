@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from starlette.applications import Starlette
@@ -85,9 +85,8 @@ class Api:
         await self._send(step, scope, receive, send)
 
     async def _send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-        transport = scope.get("extensions", {}).get(CONNECTION, {}).get("transport")
         if response.drop:
-            transport.abort()
+            _transport(scope).abort()
             await _gone(receive)
             return
         await _start(send, response, self.core)
@@ -99,10 +98,15 @@ class Api:
                     "more_body": True,
                 }
             )
-            transport.close()
+            _transport(scope).close()
             await _gone(receive)
             return
         await send({"type": "http.response.body", "body": response.content})
+
+
+def _transport(scope: Scope) -> asyncio.Transport:
+    transport: asyncio.Transport = scope["extensions"][CONNECTION]["transport"]
+    return transport
 
 
 async def _gone(receive: Receive) -> None:
@@ -167,8 +171,13 @@ class NotFound:
 async def _start(send: Send, response: Response, core: Core) -> None:
     """Status and headers; ``Date`` is the time of the emulator's clock at the moment of sending."""
     sent = response.headers_to_send(core.clock.now())
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
+    headers = [(_header_name(name), value.encode("latin-1")) for name, value in sent.items()]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
+
+
+@lru_cache(256)
+def _header_name(name: str) -> bytes:
+    return name.lower().encode("latin-1")
 
 
 class Application:

@@ -160,6 +160,8 @@ class Core:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
+        if not response.delay:
+            return
         with self.lock:
             if response.stored is not None:
                 response.stored.running = False

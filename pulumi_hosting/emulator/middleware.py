@@ -38,9 +38,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
-    call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(
-        call.store.random("request")
-    )
+    sent = call.request.headers.get("x-request-id")
+    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or uuid4_from_bytes(call.store.random("request"))
 
 
 # --- routing ----------------------------------------------------------------------------------------------

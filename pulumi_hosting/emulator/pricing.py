@@ -37,14 +37,17 @@ class Price(NamedTuple):
 
 def volume_percent(store: Store, account: Account) -> Decimal:
     """The volume discount for one more server of the account."""
-    living = 1
+    living, most = 1, VOLUME_PERCENT[0][0]
     for server in store.of(Server, account.id).values():
-        # Run for every server of an account in every order, so without calls of is_gone and is_sandbox.
+        # Run for up to ten servers twice in every order, so without calls of is_gone and is_sandbox.
         if server.owner_key_id is None and server.status not in GONE:
             living += 1
-        if living >= VOLUME_PERCENT[0][0]:
-            break
-    return next((percent for least, percent in VOLUME_PERCENT if living >= least), Decimal(0))
+            if living >= most:
+                break
+    for least, percent in VOLUME_PERCENT:
+        if living >= least:
+            return percent
+    return Decimal(0)
 
 
 def promo_problem(account: Account, code: str) -> str | None:

@@ -66,8 +66,7 @@ def emit(
     event_id, payload = envelope(store, account_id, type, view(), previous, serializers.API + resource, now)
     for subscription in receivers:
         store.add(
-            store.make(
-                Delivery,
+            Delivery(
                 account_id=account_id,
                 subscription_id=subscription.id,
                 event_id=event_id,

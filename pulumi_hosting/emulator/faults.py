@@ -17,8 +17,7 @@ def arm(
 ) -> Fault:
     """Add a fault; ``control.switches.FaultAction`` lists what an action may hold."""
     return store.add(
-        store.make(
-            Fault,
+        Fault(
             method=method.upper() if method else None,
             path=path,
             after=after,

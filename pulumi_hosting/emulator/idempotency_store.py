@@ -83,8 +83,7 @@ def remember(
         body = {**body, **{name: "" for name in operation.once if name in body}}
     retry_after = response.headers.get("Retry-After")
     return store.add(
-        store.make(
-            StoredResponse,
+        StoredResponse(
             scope=scope(store, key),
             key=text,
             operation=operation.id,

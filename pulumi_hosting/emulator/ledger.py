@@ -56,8 +56,7 @@ def move(
     """Change the balance by ``signed`` and record the movement."""
     account.balance += signed
     return store.add(
-        store.make(
-            Movement,
+        Movement(
             account_id=account.id,
             at=now,
             amount=abs(signed),
@@ -92,8 +91,7 @@ def new_invoice(
     """Add an unpaid invoice and send its event."""
     start, end = period or (None, None)
     invoice = store.add(
-        store.make(
-            Invoice,
+        Invoice(
             account_id=account.id,
             type=type,
             status="not_paid",

@@ -136,12 +136,12 @@ class StateFile:
         store.service = _service(meta["service"])
         for kind in row_types():
             for id, text in by_kind.get(kind.kind, []):
-                store.tables[kind.kind][id] = store.row_class(kind).load(json.loads(text))
+                store.tables[kind.kind][id] = kind.load(json.loads(text))
         for _, text in by_kind.get("requests", []):
             store.requests.append(RequestLog.load(json.loads(text)))
-        store.changed.clear()
         self._saved, self._last_request = store, store.requests[-1].id if store.requests else 0
         store.rebuild()
+        store.changed.clear()
         if clock.manual and meta["manual"]:
             clock.frozen = meta["frozen"]
         elif clock.manual:

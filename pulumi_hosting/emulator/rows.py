@@ -22,8 +22,9 @@ class Row:
     owner: ClassVar[str] = "account_id"
     """The column with the id of what it belongs to; rows without it belong to nothing."""
 
-    id: int
-    seq: int
+    id: int = field(default=0, kw_only=True)
+    """0 until the store numbers the row."""
+    seq: int = field(default=0, kw_only=True)
 
     def columns(self) -> dict[str, Any]:
         """The columns by name; their values are not copied."""
@@ -42,11 +43,11 @@ T = TypeVar("T", bound=Row)
 
 
 def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
-    """The same kind of row; a row adds its kind and id to ``changed`` whenever a column is set."""
+    """The class of rows of this kind that add their kind and id to ``changed`` when a column is set."""
 
     def note(row: T, name: str, value: Any) -> None:
         object.__setattr__(row, name, value)
-        changed.add((row.kind, row.id))  # the id is the first column that is set
+        changed.add((row.kind, row.id))
 
     return cast(type[T], type(kind.__name__, (kind,), {"__setattr__": note}))
 

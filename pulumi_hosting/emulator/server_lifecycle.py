@@ -58,8 +58,7 @@ def new_address(
         text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
     else:
         text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
-    return store.make(
-        Address,
+    return Address(
         server_id=server.id,
         address=text,
         version=version,
@@ -86,7 +85,7 @@ def monthly_plan(account_id: int, name: str, tariff: Tariff, os: str, now: float
 
 def build(store: Store, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
     """A new server from the columns in ``plan``, with its IPv4 and IPv6 address, not yet in the store."""
-    server = store.make(Server, id=id, created_at=now, power_since=now, **plan)
+    server = Server(id=id, created_at=now, power_since=now, **plan)
     return server, [new_address(store, server, now, primary=True), new_address(store, server, now, version=6)]
 
 

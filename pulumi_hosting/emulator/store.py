@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import price_list
@@ -96,12 +96,9 @@ class Store:
         self.windows: dict[str, list[int]] = {}
         # Sliding rate windows: name → times of the latest calls.
         self.recent: dict[str, list[float]] = {}
-        # Kind and id of the rows added, changed or removed since the last save. Rows that note their changes
-        # are made several times slower, so a store that is not kept has none.
+        # Kind and id of the rows added, changed or removed since the last save, in a store that is kept.
         self.changed: set[tuple[str, int]] = set()
-        self._watched: dict[type[Row], type[Row]] = (
-            {row: watched(row, self.changed) for row in row_types()} if kept else {}
-        )
+        self._watched = {row.kind: watched(row, self.changed) for row in row_types()} if kept else {}
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
         self.by_token: dict[str, Key] = {}
@@ -136,17 +133,16 @@ class Store:
     def new_id(self, kind: type[Row]) -> int:
         return kind.first_id - 1 + self.count("id:" + kind.kind)
 
-    def make(self, kind: type[T], *, id: int | None = None, **columns: Any) -> T:
-        """A new row, not yet added to the store."""
-        columns["id"] = self.new_id(kind) if id is None else id
-        columns["seq"] = self.count("seq")
-        return self.row_class(kind)(**columns)
-
-    def row_class(self, kind: type[T]) -> type[T]:
-        """The class of this store's rows of a kind."""
-        return cast(type[T], self._watched.get(kind, kind))
+    def number(self, row: T) -> T:
+        """Give a row its place among all rows, and an id where it has none."""
+        row.id = row.id or self.new_id(type(row))
+        row.seq = self.count("seq")
+        return row
 
     def add(self, row: T) -> T:
+        """Add a new row."""
+        if not row.seq:
+            self.number(row)
         self.tables[row.kind][row.id] = row
         self._index(row)
         return row
@@ -168,7 +164,7 @@ class Store:
 
     def schedule(self, due: float, what: str, object_id: int, note: str = "") -> None:
         """Schedule the task ``what`` of :mod:`pulumi_hosting.emulator.tasks` for ``due``."""
-        self.add(self.make(Task, due=due, what=what, object_id=object_id, note=note))
+        self.add(Task(due=due, what=what, object_id=object_id, note=note))
 
     def next_due(self) -> float | None:
         while self._due and self._due[0][1] not in self.tasks:
@@ -191,6 +187,9 @@ class Store:
                 self._index(row)
 
     def _index(self, row: Row) -> None:
+        if self._watched:
+            row.__class__ = self._watched[row.kind]  # from now on it notes its changes
+            self.changed.add((row.kind, row.id))
         if isinstance(row, Key):
             self.by_token[row.token] = row
         elif isinstance(row, StoredResponse):
@@ -209,8 +208,7 @@ class Store:
         number = self.count("account")
         name = "demo" if number == 1 else f"demo{number}"
         account = self.add(
-            self.make(
-                Account,
+            Account(
                 login=name,
                 email=f"{name}@example.com",
                 currency=currency,
@@ -236,8 +234,7 @@ class Store:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes
         return self.add(
-            self.make(
-                Key,
+            Key(
                 account_id=account.id,
                 name=name,
                 mode=mode,
@@ -253,6 +250,6 @@ def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
     """A store with the price list and one fresh account."""
     store = Store(seed, kept=kept)
     for columns in price_list.TARIFFS:
-        store.add(store.make(Tariff, **columns))
+        store.add(Tariff(**columns))
     store.new_account(now)
     return store

@@ -177,8 +177,7 @@ def _server_order(core: Core, body: InvoiceBody) -> Invoice:
         due_at=now + UNPAID_SECONDS,
     )
     store.add(
-        store.make(
-            Order,
+        Order(
             id=invoice.id,
             account_id=account.id,
             status="invoice_created",

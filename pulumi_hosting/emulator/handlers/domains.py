@@ -83,17 +83,18 @@ def register_domain(call: Call) -> Response:
     promo = [("promo", price_list.PROMO_CODES[body.promo_code.upper()].percent)] if body.promo_code else []
     price = pricing.discounted(zone.price_register * years, promo)
     pending = call.fault.get("registrar") == "pending"
-    domain = store.make(
-        Domain,
-        account_id=account.id,
-        name=name,
-        tld=zone.tld,
-        status="pending",
-        created_at=call.now,
-        years=years,
-        auto_renew=bool(body.auto_renew),
-        privacy=privacy,
-        nameservers=nameservers,
+    domain = store.number(
+        Domain(
+            account_id=account.id,
+            name=name,
+            tld=zone.tld,
+            status="pending",
+            created_at=call.now,
+            years=years,
+            auto_renew=bool(body.auto_renew),
+            privacy=privacy,
+            nameservers=nameservers,
+        )
     )
     call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     if body.promo_code is not None and not call.simulated:
@@ -225,17 +226,18 @@ def transfer_domain(call: Call) -> Response:
         raise ApiError("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise ApiError("upstream_rejected", "the present registrar refused the auth code")
-    domain = store.make(
-        Domain,
-        account_id=account.id,
-        name=name,
-        tld=zone.tld,
-        status="transfer_pending",
-        created_at=call.now,
-        years=1,
-        auto_renew=bool(body.auto_renew),
-        privacy=privacy,
-        nameservers=nameservers,
+    domain = store.number(
+        Domain(
+            account_id=account.id,
+            name=name,
+            tld=zone.tld,
+            status="transfer_pending",
+            created_at=call.now,
+            years=1,
+            auto_renew=bool(body.auto_renew),
+            privacy=privacy,
+            nameservers=nameservers,
+        )
     )
     call.purchase("domain_transfer", zone.price_transfer, f"Transfer of {name}", domain_id=domain.id)
     if not call.simulated:

@@ -144,8 +144,7 @@ def _order_later(
 ) -> Response:
     """The panel timed out: the charge stays until the server is provisioned or the order refunded."""
     order = call.store.add(
-        call.store.make(
-            Order,
+        Order(
             id=invoice_id,
             account_id=call.account.id,
             status="provisioning",

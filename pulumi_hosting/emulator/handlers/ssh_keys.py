@@ -29,9 +29,8 @@ def create_ssh_key(call: Call) -> Response:
     known = any(row.fingerprint == fingerprint for row in call.store.of(SshKey, call.account.id).values())
     if known and call.store.service.variants["duplicate_ssh_key"] == "conflict":
         raise ApiError("conflict", "this public key is already on the account")
-    key = call.store.make(
-        SshKey,
-        id=9_000_000_000 + call.store.count("id:fake") if call.simulated else None,
+    key = SshKey(
+        id=9_000_000_000 + call.store.count("id:fake") if call.simulated else 0,
         account_id=call.account.id,
         name=call.body.name,
         type=type,

@@ -39,8 +39,7 @@ def create_webhook(call: Call) -> Response:
     body = call.body
     _check(body.url, body.events)
     row = call.store.add(
-        call.store.make(
-            Subscription,
+        Subscription(
             account_id=call.account.id,
             url=body.url,
             events=list(body.events),
@@ -100,8 +99,7 @@ def test_webhook(call: Call) -> Outbound:
     object = {"subscription_id": row.id, "message": "pong"}
     event_id, payload = events.envelope(call.store, call.account.id, "ping", object, None, None, call.now)
     delivery = call.store.add(
-        call.store.make(
-            Delivery,
+        Delivery(
             account_id=call.account.id,
             subscription_id=row.id,
             event_id=event_id,

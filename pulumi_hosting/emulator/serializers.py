@@ -248,10 +248,8 @@ def zone(row: price_list.Zone, currency: str) -> dict[str, Any]:
     }
 
 
-def server(row: Server, store: Store, *, addresses: list[Address] | None = None) -> dict[str, Any]:
-    """``addresses``: those of a simulated server, which is not in the store."""
-    if addresses is None:
-        addresses = list(store.of(Address, row.id).values())
+def server(row: Server, store: Store) -> dict[str, Any]:
+    addresses = store.of(Address, row.id).values()
     plan = store.tariffs[row.tariff_id]
     ips = [address.address for address in addresses]
     primary = next((address.address for address in addresses if address.primary), None)

@@ -18,6 +18,7 @@ from pulumi_hosting.emulator.store import Store
 # such an address.
 FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
 FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
+FREE = Decimal("0.00")
 # Tasks that are dropped with their server.
 PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
@@ -44,7 +45,7 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
     return store.new_id(Server)
 
 
-def new_address(
+def add_address(
     store: Store,
     server: Server,
     now: float,
@@ -52,20 +53,24 @@ def new_address(
     version: int = 4,
     primary: bool = False,
     price: Decimal | None = None,
+    invoice_id: int | None = None,
 ) -> Address:
     number = store.count(f"ipv{version}")
     if version == 4:
         text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
     else:
         text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
-    return Address(
-        server_id=server.id,
-        address=text,
-        version=version,
-        primary=primary,
-        bought=price is not None,
-        price_monthly=price or Decimal("0.00"),
-        added_at=now,
+    return store.add(
+        Address(
+            server_id=server.id,
+            address=text,
+            version=version,
+            primary=primary,
+            bought=price is not None,
+            price_monthly=price or FREE,
+            added_at=now,
+            invoice_id=invoice_id,
+        )
     )
 
 
@@ -83,24 +88,19 @@ def monthly_plan(account_id: int, name: str, tariff: Tariff, os: str, now: float
     }
 
 
-def build(store: Store, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
-    """A new server from the columns in ``plan``, with its IPv4 and IPv6 address, not yet in the store."""
-    server = Server(id=id, created_at=now, power_since=now, **plan)
-    return server, [new_address(store, server, now, primary=True), new_address(store, server, now, version=6)]
-
-
-def put_into_service(store: Store, server: Server, addresses: list[Address], now: float) -> None:
-    """Add a built server to the store and schedule its next due date, or in the sandbox its end after 24
-    hours.
+def add_server(store: Store, id: int, plan: dict[str, Any], now: float) -> Server:
+    """Add a server from the columns in ``plan``, with its IPv4 and IPv6 address, and schedule its next due
+    date, or in the sandbox its end after 24 hours.
     """
-    store.add(server)
-    for address in addresses:
-        store.add(address)
+    server = store.add(Server(id=id, created_at=now, power_since=now, **plan))
+    add_address(store, server, now, primary=True)
+    add_address(store, server, now, version=6)
     if server.is_sandbox:
         store.schedule(now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
     else:
         schedule_due_date(store, server)
         events.of_server(store, "server.created", server, now)
+    return server
 
 
 def schedule_due_date(store: Store, server: Server) -> None:

@@ -32,9 +32,9 @@ def finish_order(store: Store, task: Task) -> None:
             object_id=order.id,
         )
         return
-    server, addresses = server_lifecycle.build(store, server_lifecycle.new_server_id(store), order.plan, now)
-    order.status, order.server_id, invoice.server_id = "active", server.id, server.id
-    server_lifecycle.put_into_service(store, server, addresses, now)
+    id = server_lifecycle.new_server_id(store)
+    order.status, order.server_id, invoice.server_id = "active", id, id
+    server_lifecycle.add_server(store, id, order.plan, now)
 
 
 def assign_address(store: Store, task: Task) -> None:
@@ -42,11 +42,13 @@ def assign_address(store: Store, task: Task) -> None:
     if server is None or server.is_gone:
         return
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
-    address = server_lifecycle.new_address(
-        store, server, task.due, price=store.tariffs[server.tariff_id].extra_ip_price
+    server_lifecycle.add_address(
+        store,
+        server,
+        task.due,
+        price=store.tariffs[server.tariff_id].extra_ip_price,
+        invoice_id=int(task.note) if task.note else None,
     )
-    address.invoice_id = int(task.note) if task.note else None
-    store.add(address)
 
 
 def finish_reinstall(store: Store, task: Task) -> None:

@@ -42,9 +42,7 @@ def create_server(core: Core, body: NewServerBody) -> Any:
     plan = server_lifecycle.monthly_plan(owner.id, body.name, tariff, body.os, now)
     plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
     id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
-    server, addresses = server_lifecycle.build(store, id, plan, now)
-    server_lifecycle.put_into_service(store, server, addresses, now)
-    return serializers.server(server, store)
+    return serializers.server(server_lifecycle.add_server(store, id, plan, now), store)
 
 
 class ServerBody(Body):

@@ -123,8 +123,7 @@ def create_server(call: Call) -> Response:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     if slow and invoice is not None:
         return _order_later(call, invoice.id, tariff, name, price.total, plan)
-    server, addresses = server_lifecycle.build(store, id, plan, call.now)
-    server_lifecycle.put_into_service(store, server, addresses, call.now)
+    server = server_lifecycle.add_server(store, id, plan, call.now)
     return Response(
         201,
         {

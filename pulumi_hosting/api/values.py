@@ -32,8 +32,8 @@ NOTES_BYTES = 60 * 1024
 the ownership tag.
 """
 
-_SERVER_NAME = re.compile(SERVER_NAME_PATTERN)
-_SERVER_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_SERVER_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_SERVER_NAME = re.compile(rf"{_SERVER_LABEL}(?:\.{_SERVER_LABEL})*")
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROLS_OF_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -75,14 +75,14 @@ def check_server_name(value: str) -> str:
     """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending
     with a hyphen.
     """
-    if not _SERVER_NAME.fullmatch(value):
+    if _SERVER_NAME.fullmatch(value) and len(value) <= 253:
+        return value
+    if not re.fullmatch(SERVER_NAME_PATTERN.strip("^$"), value):
         raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
-    if len(value) > 253 or not all(map(_SERVER_LABEL.fullmatch, value.split("."))):
-        raise ValueError(
-            "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a "
-            "hyphen, 253 characters in all"
-        )
-    return value
+    raise ValueError(
+        "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a "
+        "hyphen, 253 characters in all"
+    )
 
 
 def check_host_name(value: str) -> str:

@@ -114,9 +114,10 @@ def recurring(store: Store, server: Server) -> Decimal:
     addresses.
     """
     tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
-    addresses = sum((address.price_monthly for address in bought_addresses(store, server)), Decimal(0))
     # An address that is being assigned is paid for and renews with the others.
-    addresses += tariff.extra_ip_price * server.addresses_coming
+    addresses = tariff.extra_ip_price * server.addresses_coming
+    for address in bought_addresses(store, server):
+        addresses += address.price_monthly
     if server.cycle == "hourly":
         return price(store, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
     return price(store, account, tariff, months=server.months).total + addresses * server.months

@@ -251,7 +251,6 @@ def zone(row: price_list.Zone, currency: str) -> dict[str, Any]:
 def server(row: Server, store: Store) -> dict[str, Any]:
     addresses = store.of(Address, row.id).values()
     plan = store.tariffs[row.tariff_id]
-    ips = [address.address for address in addresses]
     primary = next((address.address for address in addresses if address.primary), None)
     account = store.accounts[row.account_id]
     return {
@@ -264,7 +263,7 @@ def server(row: Server, store: Store) -> dict[str, Any]:
         "os": row.os,
         "primary_ip": primary,
         "ip": primary,
-        "ips": ips,
+        "ips": [address.address for address in addresses],
         "resources": {
             "vcpu": plan.cpu_cores,
             "cpu_cores": plan.cpu_cores,
@@ -290,7 +289,7 @@ def server(row: Server, store: Store) -> dict[str, Any]:
             "next_due_at": format_timestamp(row.next_due_at),
             "auto_renew": row.auto_renew,
             "promo_code": row.promo_code,
-            "extra_ips": sum(address.bought for address in addresses),
+            "extra_ips": len(pricing.bought_addresses(store, row)),
         },
         "notes": row.notes,
         "created_at": None if row.synthetic else format_timestamp(row.created_at),

@@ -190,14 +190,14 @@ class Store:
         if self._watched:
             row.__class__ = self._watched[row.kind]  # from now on it notes its changes
             self.changed.add((row.kind, row.id))
-        if isinstance(row, Key):
-            self.by_token[row.token] = row
+        if (owner := getattr(row, row.owner, None)) is not None:
+            self._of.setdefault((row.kind, owner), {})[row.id] = row
+            if isinstance(row, Key):
+                self.by_token[row.token] = row
         elif isinstance(row, StoredResponse):
             self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
         elif isinstance(row, Task):
             heapq.heappush(self._due, (row.due, row.id))
-        if (owner := getattr(row, row.owner, None)) is not None:
-            self._of.setdefault((row.kind, owner), {})[row.id] = row
 
     # --- accounts
 

@@ -1,7 +1,6 @@
 """What keeps a process that must not stop running: endless retries, and warnings that strangers cannot
 multiply."""
 
-import asyncio
 import logging
 import sqlite3
 import time
@@ -19,9 +18,7 @@ T = TypeVar("T")
 
 
 async def retry_until_success(
-    what_fails: str,
-    action: Callable[[], Awaitable[T]],
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    what_fails: str, action: Callable[[], Awaitable[T]], sleep: Callable[[float], Awaitable[None]]
 ) -> T:
     """Run ``action`` until it succeeds, with pauses of 1 to 60 seconds. Log one line for each failure, which
     begins with ``what_fails``.

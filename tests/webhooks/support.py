@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
@@ -110,7 +111,8 @@ class Receivers:
             options.setdefault("secret", SECRET)
         events, before = events or Events(), len(self.log.records)
         receiver = Receiver(ReceiverOptions.from_values(options), **(parts or {}))
-        task = asyncio.create_task(receiver.run(events.handle, acknowledge=acknowledge))
+        run = receiver.run if acknowledge else partial(receiver.run, acknowledge=False)
+        task = asyncio.create_task(run(events.handle))
         try:
             url = await until(lambda: task.done() or self.listening_on(before))
             if task.done():

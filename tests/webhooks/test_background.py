@@ -7,6 +7,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.background import LimitedWarnings, retry_until_success
+from tests.webhooks.support import no_pause
 
 
 def test_pauses_grow_to_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -32,7 +33,7 @@ def test_what_would_fail_again_is_not_retried(error: Exception) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        asyncio.run(retry_until_success("cannot do it", action))
+        asyncio.run(retry_until_success("cannot do it", action, no_pause))
 
 
 def test_unauthenticated_requests_cannot_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:

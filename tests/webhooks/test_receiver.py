@@ -211,6 +211,29 @@ def test_its_parts_are_those_that_are_given(receivers: Receivers) -> None:
     assert threads == ["pulumi-hosting-webhooks_0"]
 
 
+def test_how_old_a_delivery_may_be_is_an_option(receivers: Receivers) -> None:
+    raw = body("evt_1")
+
+    async def play() -> None:
+        async with receivers.run(tolerance=100) as running:
+            assert await running.deliver(raw, signed(raw, age=200)) == 401
+            assert await running.deliver(raw, signed(raw, age=50)) == 200
+
+    asyncio.run(play())
+
+
+def test_its_server_warns_in_the_same_log(receivers: Receivers) -> None:
+    async def play() -> None:
+        async with receivers.run(parts={"limits": Limits(connections=1)}) as running:
+            address = running.http.base_url
+            _, silent = await asyncio.open_connection(address.host, address.port)
+            with closing(silent):
+                assert await running.deliver(body("evt_1")) == 200
+
+    asyncio.run(play())
+    assert "1 connections are open: closed the one that was silent longest" in receivers.lines()
+
+
 def test_a_handler_that_blocks_holds_no_answer_and_loses_nothing(receivers: Receivers) -> None:
     async def blocked() -> None:
         async with receivers.run() as running:

@@ -1,6 +1,7 @@
 """What every command does with the account's rate limit: it says that it waits, and keeps to the bound."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from pulumi_hosting.cli.progress import Progress
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.emulator import Running
+from pulumi_hosting.resources import RESOURCES
 from tests.reports.conftest import Command, Owner
 
 LINE = "waiting 41 s for the rate limit, 12 requests ahead"
@@ -27,6 +29,24 @@ def test_a_wait_is_told_on_standard_error(
     with connect(Progress()) as client:
         client.rate_limiter.on_wait(LINE)
     assert capsys.readouterr() == ("", f"{LINE}\n")
+
+
+def test_commands_that_read_the_account_say_how_far_they_are(
+    command: Command, owner: Owner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[tuple[int, int | None, str]] = []
+    monkeypatch.setattr(Progress, "step", lambda self, *step: steps.append(step))
+    for arguments in (("audit",), ("import", tmp_path)):
+        steps.clear()
+        assert command(*arguments).exit_code == 0
+        assert steps == [
+            (number, len(RESOURCES), f"reading every {resource.title}")
+            for number, resource in enumerate(RESOURCES.values(), 1)
+        ]
+    (tmp_path / "preview.json").write_text('{"steps": []}')
+    steps.clear()
+    assert command("cost", tmp_path / "preview.json").exit_code == 0
+    assert steps == [(1, None, "asking the account for prices")]
 
 
 def test_a_program_of_a_user_is_told_by_a_warning(

@@ -101,8 +101,7 @@ def _text(found: "AccountImport", directory: Path, files: Mapping[str, str], ste
         return "There is nothing on the account to be declared; nothing was written."
     rows = [(kind, number) for kind, number in found.counts().items()]
     secrets = [
-        f"left as configuration, as it may hold a secret: {field} of {one.object.resource.title} "
-        f"{one.object.id} ({one.object.name})"
+        f"left as configuration, as it may hold a secret: {one.value_of(field)} ({one.object.name})"
         for one, field, _ in found.secrets()
     ]
     return "\n".join(

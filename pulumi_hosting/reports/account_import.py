@@ -53,6 +53,10 @@ class Declared:
     is_unique: bool
     is_referenced: bool = False
 
+    def value_of(self, field: str) -> str:
+        """What a person is asked for."""
+        return f"the {field} of {self.object.resource.title} {self.object.id}"
+
     @property
     def remark(self) -> str:
         """What a person should know before taking it over; empty where there is nothing."""

@@ -1,17 +1,17 @@
 """An account as an Ansible playbook: one task for each object."""
 
 import re
+from itertools import chain, repeat
 from typing import Any
 
 import yaml
 
 from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
-from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder, secret_steps
+from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 
 FILES = ("site.yml",)
-_VAULT = "ansible-vault encrypt_string --ask-vault-pass --prompt --name {} >> secrets.yml"
 _SECRETS = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
 _STATES = {"running": "started", "stopped": "stopped"}
 """Power of a server → the ``state`` that declares it: modules have no option ``power``."""
@@ -45,7 +45,12 @@ _Dumper.add_representer(
 
 def steps(found: AccountImport) -> Steps:
     """What to run once the file is written."""
-    secrets = secret_steps(found, _VAULT)
+    secrets = [
+        (f"ansible-vault {verb} secrets.yml", f"add the line {variable}: {one.value_of(field)}")
+        for verb, (one, field, variable) in zip(
+            chain(["create"], repeat("edit")), found.secrets(), strict=False
+        )
+    ]
     with_secrets = "--ask-vault-pass --extra-vars @secrets.yml " if secrets else ""
     return (
         ("ansible-galaxy collection install hosting.cloud", "once per machine"),

@@ -12,7 +12,6 @@ from pulumi_hosting.reports.import_texts import (
     introduction,
     next_steps,
     remainder,
-    secret_steps,
 )
 
 FILES = ("Pulumi.yaml", "__main__.py")
@@ -44,7 +43,10 @@ def steps(found: AccountImport, form: Form) -> Steps:
     return (
         *plugin,
         ("pulumi stack init prod", ""),
-        *secret_steps(found, "pulumi config set --secret {}"),
+        *(
+            (f"pulumi config set --secret {variable}", one.value_of(field))
+            for one, field, variable in found.secrets()
+        ),
         ("pulumi preview", "names what is taken over; nothing is ordered"),
         ("pulumi up", _UP[form]),
         ("pulumi preview --expect-no-changes", "again: nothing to do"),

@@ -13,15 +13,6 @@ Steps = tuple[tuple[str, str], ...]
 """Commands in order, each with what it does."""
 
 
-def secret_steps(found: AccountImport, command: str) -> Steps:
-    """What puts every value that may be secret into the configuration. ``command``: with ``{}`` for its
-    name."""
-    return tuple(
-        (command.format(variable), f"the {field} of {one.object.resource.title} {one.object.id}")
-        for one, field, variable in found.secrets()
-    )
-
-
 def commented(lines: Iterable[str]) -> str:
     """The lines as comments of Python and of YAML. Nothing that the account shows can end a comment."""
     return "".join(f"# {clean_text(line)}".rstrip() + "\n" for line in lines)

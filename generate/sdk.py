@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from pydantic import BaseModel
+
 from generate.render import formatted, render
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.provider.resource_shape import (
@@ -22,7 +24,7 @@ from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 from pulumi_hosting.session import errors
 
 FOLDER = "pulumi_hosting/provider/sdk"
-OWNED = (f"{FOLDER}/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
+OWNED = (f"{FOLDER}/**/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
 BY_HAND: frozenset[str] = frozenset()
 
 PLAIN: Mapping[str, str] = {
@@ -37,7 +39,7 @@ TEMPLATES = {
     "pulumi_hosting/native.pyi": "native.pyi.j2",
     f"{FOLDER}/__init__.py": "__init__.py.j2",
     f"{FOLDER}/args.py": "args.py.j2",
-    f"{FOLDER}/declarations.py": "declarations.py.j2",
+    f"{FOLDER}/declarations/__init__.py": "declarations/__init__.py.j2",
     f"{FOLDER}/dynamic_resources.py": "dynamic_resources.py.j2",
     f"{FOLDER}/exports.py": "exports.py.j2",
     f"{FOLDER}/lookups.py": "lookups.py.j2",
@@ -45,7 +47,7 @@ TEMPLATES = {
     f"{FOLDER}/native_lookups.py": "lookups.py.j2",
     f"{FOLDER}/native_lookups.pyi": "lookups.pyi.j2",
     f"{FOLDER}/native_resources.py": "native_resources.py.j2",
-    f"{FOLDER}/results.py": "results.py.j2",
+    f"{FOLDER}/results/__init__.py": "results/__init__.py.j2",
 }
 
 
@@ -55,6 +57,7 @@ def files() -> Mapping[str, str]:
     types += [item.type for resource in RESOURCES.values() for item in outputs_of(resource)]
     filters: dict[str, Any] = {
         "annotated": _annotated,
+        "area": _area,
         "class_name": class_name,
         "declared": _declared,
         "fields": fields,
@@ -77,7 +80,7 @@ def files() -> Mapping[str, str]:
         "title": title_of,
         "type_name": type_name,
     }
-    values = {
+    values: dict[str, Any] = {
         "belongs": _belongs_to_a_server,
         "errors": _errors(exceptions),
         "stops": [name for name in _errors(errors) if name not in _errors(exceptions)],
@@ -85,12 +88,23 @@ def files() -> Mapping[str, str]:
         "models": nested(types),
         "resources": list(RESOURCES.values()),
     }
-    return formatted(
-        {
-            name: render(f"sdk/{template}", filters, native="native" in name, **values)
-            for name, template in TEMPLATES.items()
-        }
-    )
+    texts = {
+        name: render(f"sdk/{template}", filters, native="native" in name, **values)
+        for name, template in TEMPLATES.items()
+    }
+    for resource in RESOURCES.values():
+        name = f"{FOLDER}/declarations/{resource.kind}.py"
+        texts[name] = render("sdk/declarations/resource.py.j2", filters, resource=resource, **values)
+    for area in dict.fromkeys(map(_area, values["models"])):
+        name = f"{FOLDER}/results/{area}.py"
+        texts[name] = render("sdk/results/area.py.j2", filters, area_of_file=area, **values)
+    return formatted(texts)
+
+
+def _area(model: type[BaseModel]) -> str:
+    """The file of a result: as the module of its model is called; ``resources`` for what a resource nests."""
+    package, _, module = model.__module__.rpartition(".")
+    return module if package.endswith(".models") else package.rpartition(".")[2]
 
 
 def _errors(module: ModuleType) -> list[str]:

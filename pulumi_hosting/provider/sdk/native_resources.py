@@ -2,14 +2,12 @@
 """Resources of the native provider, the plugin ``pulumi-resource-hosting``. Import them from ``pulumi_hosting.native``."""
 
 from pulumi_hosting.provider.resource_base import Native
-from pulumi_hosting.provider.sdk.declarations import (
-    DomainDeclaration,
-    PtrDeclaration,
-    ServerDeclaration,
-    ServerIpDeclaration,
-    SshKeyDeclaration,
-    WebhookSubscriptionDeclaration,
-)
+from pulumi_hosting.provider.sdk.declarations.domain import DomainDeclaration
+from pulumi_hosting.provider.sdk.declarations.ptr import PtrDeclaration
+from pulumi_hosting.provider.sdk.declarations.server import ServerDeclaration
+from pulumi_hosting.provider.sdk.declarations.server_ip import ServerIpDeclaration
+from pulumi_hosting.provider.sdk.declarations.ssh_key import SshKeyDeclaration
+from pulumi_hosting.provider.sdk.declarations.webhook_subscription import WebhookSubscriptionDeclaration
 
 
 class Server(ServerDeclaration, Native):

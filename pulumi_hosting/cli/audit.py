@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pulumi_hosting.cli.connection import account, files
-from pulumi_hosting.cli.output import json_option, json_text, money, print_warning, table, totals
+from pulumi_hosting.cli.connection import Failed, account, files
+from pulumi_hosting.cli.output import json_option, json_text, money, plural, print_warning, table, totals
 from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,25 +47,29 @@ def audit(stacks: tuple[Path, ...], results: tuple[Path, ...], form: "Form", as_
     """List what is on the account, or paid for, and in no given stack and no given playbook run.
 
     It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
-    everything is managed, 7 when something is not, 1 when the account could not be read completely.
+    everything is managed, 7 when something is not, 1 when the account could not be read completely or a task
+    of a playbook run failed.
 
     Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
     """
     from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
     from pulumi_hosting.reports import audit as report
     from pulumi_hosting.reports.account_objects import read_account, reading
-    from pulumi_hosting.reports.run_results import run_results, stack_export
+    from pulumi_hosting.reports.run_results import IncompleteRun, run_results, stack_export
 
     with files():
         managed = ManagedObjects.of_stack(*(stack_export(path) for path in stacks))
-        for path in results:
-            managed += run_results(path)
+        try:
+            for path in results:
+                managed += run_results(path)
+        except IncompleteRun as error:
+            raise Failed(str(error)) from None
     with Progress() as progress, account(progress) as client:
         request = reading(client, warn=progress.above(print_warning))
         found = report.audit(read_account(request, started=progress.step), managed, form)
     click.echo(json_text(found.facts()) if as_json else _text(found, form))
     for kind, reason in found.unread.items():
-        print_warning(f"{kind.replace('_', ' ')}s were not checked: {reason}")
+        print_warning(f"{plural(kind)} were not checked: {reason}")
     sys.exit(FOUND if found.unmanaged else 1 if found.unread else 0)
 
 
@@ -77,8 +81,11 @@ def _text(found: "Audit", form: "Form") -> str:
         )
     for one in found.ending:
         lines.append(f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}.")
+    if found.unread:
+        lines.append(f"Not checked: {', '.join(map(plural, found.unread))}.")
     if not found.unmanaged:
-        return "\n".join([*lines, "Everything on the account is managed."])
+        what = "that was checked" if found.unread else "on the account"
+        return "\n".join([*lines, f"Everything {what} is managed."])
     rows = [
         (
             row.object.kind,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulumi_hosting.cli.connection import Failed, Unusable, account
-from pulumi_hosting.cli.output import json_option, json_text, print_warning, table
+from pulumi_hosting.cli.output import json_option, json_text, plural, print_warning, table
 from pulumi_hosting.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def import_account(directory: Path, form: str, as_json: bool) -> None:
     for text in (*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)):
         print_warning(text)
     for kind, reason in found.unread.items():
-        print_warning(f"{kind.replace('_', ' ')}s were not read: {reason}")
+        print_warning(f"{plural(kind)} were not read: {reason}")
     sys.exit(1 if found.unread else 0)
 
 
@@ -97,6 +97,9 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
 def _text(found: "AccountImport", directory: Path, files: Mapping[str, str], steps: "Steps") -> str:
     from pulumi_hosting.reports.import_texts import next_steps
 
+    if not files and found.unread:
+        unread = ", ".join(map(plural, found.unread))
+        return f"There is nothing to be declared in what was read; nothing was written. Not read: {unread}."
     if not files:
         return "There is nothing on the account to be declared; nothing was written."
     rows = [(kind, number) for kind, number in found.counts().items()]

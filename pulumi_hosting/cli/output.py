@@ -74,6 +74,15 @@ def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:
     return ", ".join(money(amount, currency) for currency, amount in sorted(sums.items())) or "0.00"
 
 
+def plural(kind: str) -> str:
+    """Objects of a kind, in a sentence.
+
+    >>> plural("ssh_key")
+    'ssh keys'
+    """
+    return f"{kind.replace('_', ' ')}s"
+
+
 def print_warning(text: str) -> None:
     """To standard error, so that JSON on standard output stays whole."""
     click.echo(f"warning: {text}", err=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
+from pulumi_hosting.reports.failed_tasks import failed_tasks
 from pulumi_hosting.reports.run_results import UnreadableFile, file_for, named, read_json, results_of_plays
 from pulumi_hosting.resources import RESOURCES
 
@@ -97,6 +98,11 @@ def planned(path: Path) -> Planned:
                 "the program, and preview again"
             )
         return Planned(tuple(of_preview(found)), _hidden(found))
+    if reason := failed_tasks(found).reason:
+        raise UnreadableFile(
+            f"{named(path)}: the check run failed, so what it costs is not known: {reason}. Next: correct "
+            "the playbook, and check it again"
+        )
     if isinstance(found.get("priced"), list):
         return Planned(tuple(from_facts(row) for row in found["priced"]))
     if isinstance(found.get("plays"), list):
@@ -219,7 +225,8 @@ def _of_result(result: Mapping[str, Any]) -> Iterator[PlannedChange]:
     diff = result.get("diff") if isinstance(result.get("diff"), Mapping) else {}
     before = _kept({**arguments, **_mapping((diff or {}).get("before"))}) if result.get("changed") else after
     shown = after if after is not None else before or {}
-    name = str(next((shown[key] for key in ("name", "url", "address", "id") if shown.get(key)), ""))
+    named_by = next((key for key in ("name", "url", "address", "id") if shown.get(key)), None)
+    name = str(shown[named_by]) if named_by else _place(kind, arguments)
     declared = {**_kept(arguments), **(after or {})}
     if after is None:
         if result.get("changed"):
@@ -233,6 +240,15 @@ def _of_result(result: Mapping[str, Any]) -> Iterator[PlannedChange]:
         note = "price not known before its server exists" if charge and amount is None else ""
         free = Decimal(0) if "charge" in result and not charge else amount
         yield PlannedChange(kind, name, "create", {}, declared, free, currency, note)
+
+
+def _place(kind: str, arguments: Mapping[str, Any]) -> str:
+    """What is part of a server and has no name and no id yet, by its server and its position there."""
+    if RESOURCES[kind].parent != SERVER:
+        return ""
+    server = arguments.get("server_name") or arguments.get("server_id") or "new server"
+    position = arguments.get("position")
+    return f"{server}/{position}" if position else str(server)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

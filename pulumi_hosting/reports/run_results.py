@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+from pulumi_hosting.reports.failed_tasks import failed_tasks
 
 
 class UnreadableFile(ValueError):
     """A file that is not what it should be: one line with its name and what to do."""
+
+
+class IncompleteRun(Exception):
+    """The results of a run that do not name everything that its playbook manages: one line as well."""
 
 
 def stack_export(path: Path) -> Mapping[str, Any]:
@@ -26,9 +31,15 @@ def stack_export(path: Path) -> Mapping[str, Any]:
 
 def run_results(path: Path) -> ManagedObjects:
     """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
-    the output of the callback ``ansible.posix.json``.
+    the output of the callback ``ansible.posix.json``. Raises ``IncompleteRun`` where a task failed whose
+    objects, or those of the tasks behind it, are not among them.
     """
     found = read_json(path, "the report of the callback hosting.cloud.drift")
+    if gap := failed_tasks(found).gap:
+        raise IncompleteRun(
+            f"{named(path)}: what the playbook manages is not known completely: {gap}. Next: correct the "
+            "playbook, and run it again"
+        )
     if isinstance(objects := found.get("objects"), list):
         rows = [row for row in objects if isinstance(row, Mapping)]
         return ManagedObjects(

@@ -5,6 +5,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.reports.conftest import Command, Owner
 
 
@@ -112,6 +114,73 @@ def test_what_an_ansible_run_reported_is_managed(command: Command, owner: Owner,
     assert command("audit", "--results", drift, "--results", play).exit_code == 0
 
 
+FAILED = {"task": "server", "host": "localhost", "message": "the key\nis expired"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "totals", "is_refused"),
+    [
+        ({"ignored": False, "module": "ansible.builtin.command"}, {"failures": 1}, True),
+        (
+            {"ignored": False, "module": "ansible.builtin.command", "unreachable": True},
+            {"unreachable": 1},
+            True,
+        ),
+        ({"ignored": False, "module": "ansible.builtin.command"}, {"rescued": 1}, True),
+        ({"ignored": True, "module": "hosting.cloud.server"}, {"ignored": 1}, True),
+        ({"ignored": True, "module": "ansible.builtin.command"}, {"ignored": 1}, False),
+    ],
+)
+def test_a_run_with_a_gap_is_refused(
+    command: Command,
+    owner: Owner,
+    tmp_path: Path,
+    failure: dict[str, Any],
+    totals: dict[str, int],
+    is_refused: bool,
+) -> None:
+    """What a failed task and those behind it declare would be listed with the command that deletes it."""
+    owner.order("web")
+    report = tmp_path / "drift.json"
+    report.write_text(json.dumps({"objects": [], "failures": [FAILED | failure], "totals": totals}))
+    answer = command("audit", "--results", report)
+    assert ("state=absent" in answer.output) is not is_refused
+    assert answer.exit_code == (1 if is_refused else 7)
+    if is_refused:
+        assert answer.stdout == ""
+        assert (
+            "known completely: task 'server' failed on localhost: the key is expired. Next: " in answer.stderr
+        )
+
+
+@pytest.mark.parametrize(
+    ("action", "recap", "is_refused"),
+    [
+        ("hosting.cloud.server", {"failures": 1}, True),
+        ("ansible.builtin.command", {"failures": 1}, True),
+        ("hosting.cloud.server", {"ignored": 1}, True),
+        ("ansible.builtin.command", {"ignored": 1}, False),
+        ("ansible.builtin.command", None, True),
+    ],
+)
+def test_a_run_with_a_gap_is_refused_in_json_of_ansible(
+    command: Command,
+    owner: Owner,
+    tmp_path: Path,
+    action: str,
+    recap: dict[str, int] | None,
+    is_refused: bool,
+) -> None:
+    owner.order("web")
+    task = {"task": {"name": "db"}, "hosts": {"h": {"failed": True, "msg": "no", "action": action}}}
+    stats = {} if recap is None else {"stats": {"h": recap}}
+    play = tmp_path / "play.json"
+    play.write_text(json.dumps({"plays": [{"tasks": [task]}], **stats}))
+    answer = command("audit", "--results", play)
+    assert ("state=absent" in answer.output) is not is_refused
+    assert ("task 'db' failed on h: no. Next: " in answer.stderr) is is_refused
+
+
 def test_what_is_managed_and_gone_is_told(command: Command, owner: Owner, tmp_path: Path) -> None:
     answer = command("audit", "--stack", export(tmp_path / "prod.json", web="20099"))
     assert answer.exit_code == 0
@@ -124,6 +193,13 @@ def test_a_kind_that_the_key_may_not_list_is_no_clean_report(command: Command, o
     assert answer.exit_code == 1, answer.output
     assert "domains were not checked: " in answer.stderr
     assert "domains:read" in answer.stderr
+    assert "Not checked: domains, " in answer.stdout
+    assert "Everything that was checked is managed." in answer.stdout
+    sandbox = command("audit", key=owner.emulator.test_key)
+    assert (sandbox.exit_code, "on the account" in sandbox.stdout) == (1, False)
+    owner.order("forgotten")
+    listed = command("audit", key=narrow["key"])
+    assert (listed.exit_code, listed.stdout.count("Not checked: domains, ")) == (7, 1)
 
 
 def test_a_file_that_is_no_export_is_refused(command: Command, tmp_path: Path) -> None:

@@ -269,6 +269,7 @@ def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path)
     paid = {"changed": True, "server_renewal": {}, "charge": charge("10.00")}
     paid |= {"action": "hosting.cloud.server_renew", "invocation": {"module_args": {"name": "db"}}}
     later = {"changed": True, "server_ip": {"id": None}, "charge": charge(None)}
+    later["invocation"] = {"module_args": {"server_name": "web", "position": 2}}
     path = results(tmp_path / "x.json", {"results": [new, gone]}, kept, paid, later, {"changed": True})
     found = facts(command, path)
     assert found["totals"]["EUR"] == {
@@ -279,7 +280,7 @@ def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path)
         "monthly_difference": "0.00",
     }
     assert found["not_known"] == [
-        "server ip : charge now and price per month (price not known before its server exists)"
+        "server ip web/2: charge now and price per month (price not known before its server exists)"
     ]
     assert "hunter2" not in json.dumps(found)
     assert owner.living_ids == [id]
@@ -317,6 +318,40 @@ def test_what_a_failed_preview_costs_is_not_known(command: Command, tmp_path: Pa
         "the preview failed, so what it costs is not known: error: server 'web' tariffId: there"
         in answer.stderr
     )
+
+
+@pytest.mark.parametrize(
+    "failed_run",
+    [
+        {
+            "priced": [],
+            "failures": [{"host": "h", "task": "db", "message": "no tariff 99", "ignored": False}],
+            "totals": {"failures": 1, "unreachable": 0},
+        },
+        {
+            "plays": [
+                {"tasks": [{"task": {"name": "db"}, "hosts": {"h": {"failed": True, "msg": "no tariff 99"}}}]}
+            ],
+            "stats": {"h": {"failures": 1, "unreachable": 0}},
+        },
+    ],
+)
+def test_what_a_failed_check_run_costs_is_not_known(
+    command: Command, tmp_path: Path, failed_run: dict[str, Any]
+) -> None:
+    report = tmp_path / "drift.json"
+    report.write_text(json.dumps(failed_run))
+    answer = command("cost", report)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert (
+        "the check run failed, so what it costs is not known: task 'db' failed on h: no tariff 99"
+        in answer.stderr
+    )
+    for row in (failed_run.get("totals"), *failed_run.get("stats", {}).values()):  # the playbook rescues it
+        if row:
+            row |= {"failures": 0, "rescued": 1}
+    report.write_text(json.dumps(failed_run))
+    assert command("cost", report, key="").exit_code == 0
 
 
 def test_names_are_no_markdown(command: Command, tmp_path: Path) -> None:

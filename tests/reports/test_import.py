@@ -393,8 +393,12 @@ def test_what_cannot_be_declared_is_left_out_and_named(
 
 
 def test_a_kind_that_the_key_may_not_read_is_named(command: Command, owner: Owner, tmp_path: Path) -> None:
-    owner.order("web")
     narrow = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "webhooks:manage"]})
+    empty = command("import", tmp_path / "shop", key=narrow["key"])
+    assert (empty.exit_code, (tmp_path / "shop").exists()) == (1, False)
+    assert empty.stdout.startswith("There is nothing to be declared in what was read; nothing was written.")
+    assert "Not read: domains" in empty.stdout
+    owner.order("web")
     answer = command("import", tmp_path / "shop", key=narrow["key"])
     assert answer.exit_code == 1, answer.output
     assert "domains were not read: " in answer.stderr

@@ -14,10 +14,11 @@ from typing import Any
 import pulumi
 import pytest
 from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.runtime.settings import SETTINGS
 
 import pulumi_hosting
 from pulumi_hosting import native
-from pulumi_hosting.provider import dynamic
+from pulumi_hosting.provider import dynamic, resource_base
 from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
@@ -408,3 +409,47 @@ def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
     assert run.stderr.splitlines()[-1].endswith(
         "needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
     )
+
+
+def waited_for(resource: Any) -> set[str]:
+    return {
+        name
+        for name, value in vars(resource).items()
+        if isinstance(value, pulumi.Output) and value._data in SETTINGS.outputs
+    }
+
+
+def test_a_program_waits_for_the_id_and_the_urn_of_a_resource(
+    pretended: Engine, form: str, kind: str
+) -> None:
+    async def program() -> list[Any]:
+        made = class_of(form, kind)("main", **declared(kind))
+        looked_up = class_of(form, kind).get("old", "815")
+        assert waited_for(made) == waited_for(looked_up) == {"id", "urn"}
+        return [made, looked_up]
+
+    for resource in pretended.run(program):
+        assert all(vars(resource)[name]._data.done() for name in resource._outputs.values())
+    assert not SETTINGS.outputs
+
+
+def test_what_a_program_does_with_an_output_is_waited_for(pretended: Engine, form: str) -> None:
+    seen = list[str]()
+
+    async def program() -> None:
+        class_of(form, "server")("main", **declared("server")).name.apply(seen.append)
+
+    pretended.run(program)
+    assert seen == [declared("server")["name"]]
+
+
+def test_with_an_older_sdk_a_program_waits_for_every_output(
+    pretended: Engine, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_base, "_untrack", None)
+
+    async def program() -> None:
+        server = class_of(form, "server").get("old", "815")
+        assert waited_for(server) >= {"id", "urn", *server._outputs.values()}
+
+    pretended.run(program)

@@ -64,19 +64,20 @@ def _sibling(identity: str, name: str) -> str:
     return f"{identity.rpartition('/')[0]}/{name}"
 
 
-def refuse_same_name(request: Request, name: str) -> None:
-    """Raise what an order would stop with: a living server of the name that no key can show to be this
-    declaration's any more, or, under ``strict`` without a scope, any. What a resource that is declared beside
-    this one turns out to have within a second is not meant."""
+def unproven(request: Request, name: str) -> m.Server | None:
+    """The living server of the name of which only sending the order's key could prove that it is this
+    declaration's. What a resource that is declared beside this one turns out to have within a second is not
+    meant. Raises what an order would stop with: where no key can prove it any more, or, under ``strict``
+    without a scope, in any case."""
     wait = request.poller(_SAID_WITHIN)
     while found := [server for server in candidates(request) if server.name == name]:
-        if any(may_be_proven(request, server) for server in found) and not (
-            request.strict and request.scope is None
-        ):
-            return
         if wait.over:
-            raise name_conflict(request, found[0], 0)
+            provable = next((server for server in found if may_be_proven(request, server)), None)
+            if provable is None or (request.strict and request.scope is None):
+                raise name_conflict(request, found[0], 0)
+            return provable
         wait.pause()
+    return None
 
 
 TAGGED = "it carries this resource's ownership tag"

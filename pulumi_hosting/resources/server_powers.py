@@ -18,7 +18,7 @@ from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
     find_tagged,
     orders_and_servers,
-    refuse_same_name,
+    unproven,
 )
 from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.powers import (
@@ -101,8 +101,8 @@ class ServerResource(
                 yield from_api(server)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a server of the name beside
-        which nothing is ordered; ``validate`` remarks on what only sending the order's key could prove."""
+        """By ``adopt_id`` or by its tag, or one of the name, which is found again or stops the order: nothing
+        is paid either way. Raises ``ResourceConflict`` for one of the name that no key can prove any more."""
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
@@ -116,9 +116,16 @@ class ServerResource(
         if request.name_is_identity:
             return None
         found = find_tagged(request, inputs.name, attempt=inputs.order_attempt or 0)
-        if found is None and not inputs.order_attempt:
-            refuse_same_name(request, inputs.name)
-        return None if found is None else self._announced(request, found, TAGGED)
+        if found is not None:
+            return self._announced(request, found, TAGGED)
+        found = None if inputs.order_attempt else unproven(request, inputs.name)
+        if found is None:
+            return None
+        unless = (
+            "it has the name; unless an earlier run of this resource ordered it, the order will stop. "
+            f"Next: set adopt_id={found.id} then"
+        )
+        return self._announced(request, found, unless)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
         billing = server.billing

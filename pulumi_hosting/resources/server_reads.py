@@ -17,9 +17,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
-    candidates,
     living_servers,
-    may_be_proven,
     orders_and_servers,
     pending_order,
 )
@@ -36,9 +34,7 @@ _DUE_SOON = timedelta(days=7)
 
 
 def remark_on_same_name(request: Request, name: str) -> None:
-    """What stands, or is under way, under the name, and cannot be shown to be this declaration's without
-    sending its key.
-    """
+    """What other declarations have, or what is being ordered, under the name."""
     if request.client.is_test_key or request.name_is_identity:
         return
     twins = request.ownership.name(request.identity, name)
@@ -53,16 +49,6 @@ def remark_on_same_name(request: Request, name: str) -> None:
         request.warn(
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
             "its own. Next: give one of them another name, unless that is meant"
-        )
-    for server in candidates(request):
-        if server.name != name or not may_be_proven(request, server):
-            continue  # what no key can prove is found by its tag, or stops the order: ``takeover`` says so
-        since = request.service_now() - server.created_at if server.created_at else None
-        ordered = f", ordered {age(since)} ago" if since is not None else ""
-        request.warn(
-            f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this "
-            f"program ordered it, the order will stop. Next: set adopt_id={server.id} to take it over, or "
-            "choose another name"
         )
     if (order := pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""

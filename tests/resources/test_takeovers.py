@@ -164,13 +164,12 @@ def test_a_preview_says_when_an_unproven_server_of_the_name_was_ordered(
         harness.order(transport=KillingTransport(3, after=True))
     harness.control("POST", "/clock", {"advance": 3 * 3600 + 60})
     context = harness.context()
-    assert SERVER.takeover(context, check(SERVER, GOOD).inputs) is None
-    assert SERVER.validate(context, GOOD, frozenset(GOOD)) == {}
-    (said,) = [line for line in harness.messages if "exists" in line]
-    assert (
-        "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order "
-        "will stop"
-    ) in said
+    taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
+    assert taken is not None
+    assert taken.announcement(context.service_now()) == (
+        "takes over server 20001, ordered 3 h ago, 5.00 EUR (it has the name; unless an earlier run of this "
+        "resource ordered it, the order will stop. Next: set adopt_id=20001 then)"
+    )
     harness.control("POST", "/clock", {"advance": WEEK})
     later = harness.context()
     with pytest.raises(ResourceConflict) as announced:
@@ -211,7 +210,9 @@ def test_a_preview_stops_where_the_order_will_stop(harness: ResourceHarness) -> 
         is None
     )
     harness.control("PATCH", f"/servers/{old.id}", {"notes": ""})
-    assert SERVER.takeover(harness.context(identity=renamed), inputs) is None
+    announced_one = SERVER.takeover(harness.context(identity=renamed), inputs)
+    assert announced_one is not None
+    assert "the order will stop" in announced_one.reason
     with pytest.raises(ResourceConflict, match="nothing was ordered"):
         SERVER.takeover(harness.context(identity=renamed, strict=True), inputs)
     assert len(harness.account.ledger()) == 1

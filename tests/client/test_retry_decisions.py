@@ -76,7 +76,7 @@ FINAL: dict[str, exceptions.HostingError] = {
 }
 
 
-def verdict(operation: Any, error: exceptions.HostingError, **changes: Any) -> Retry | Stop:
+def decision(operation: Any, error: exceptions.HostingError, **changes: Any) -> Retry | Stop:
     given = {"attempt": 1, "elapsed": 0.0, "retry_policy": RetryPolicy(), "rng": dice(1), **changes}
     return decide(operation, error, **given)
 
@@ -87,19 +87,19 @@ def test_a_transient_error_is_retried_where_repeating_is_safe(
     operation: Any, error: exceptions.HostingError
 ) -> None:
     assert is_passing(error)
-    assert isinstance(verdict(operation, error), Retry)
+    assert isinstance(decision(operation, error), Retry)
 
 
 @pytest.mark.parametrize("error", [*PASSING.values(), *FINAL.values()], ids=[*PASSING, *FINAL])
 @pytest.mark.parametrize("operation", [NATURAL, NEVER], ids=["natural", "never"])
 def test_a_mutation_without_a_key_is_never_sent_twice(operation: Any, error: exceptions.HostingError) -> None:
-    assert isinstance(verdict(operation, error), Stop)
+    assert isinstance(decision(operation, error), Stop)
 
 
 @pytest.mark.parametrize("error", FINAL.values(), ids=FINAL)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
 def test_a_final_error_is_not_retried(operation: Any, error: exceptions.HostingError) -> None:
-    assert verdict(operation, error) == Stop("the answer is final")
+    assert decision(operation, error) == Stop("the answer is final")
 
 
 def test_every_row_is_repeated_exactly_if_it_reads_or_is_keyed() -> None:
@@ -124,20 +124,20 @@ def test_every_row_is_repeated_exactly_if_it_reads_or_is_keyed() -> None:
 def test_failures_are_counted_and_the_deadline_bounds_everything(
     error: exceptions.HostingError, attempt: int, elapsed: float, goes_on: bool
 ) -> None:
-    assert isinstance(verdict(READ, error, attempt=attempt, elapsed=elapsed), Retry if goes_on else Stop)
+    assert isinstance(decision(READ, error, attempt=attempt, elapsed=elapsed), Retry if goes_on else Stop)
 
 
 def test_a_pause_that_would_end_with_the_deadline_is_too_long() -> None:
     asked = refused(429, retry_after=20)
-    assert verdict(READ, asked, elapsed=99.5, rng=Draw(0)) == Retry(20)
-    assert verdict(READ, asked, elapsed=100.0, rng=Draw(0)) == Stop("the deadline is too near")
+    assert decision(READ, asked, elapsed=99.5, rng=Draw(0)) == Retry(20)
+    assert decision(READ, asked, elapsed=100.0, rng=Draw(0)) == Stop("the deadline is too near")
 
 
 def test_the_log_tells_what_was_decided_and_why() -> None:
     assert str(Retry(1.26)) == "again in 1.3 s"
-    assert str(verdict(NATURAL, lost())) == "the operation must not be repeated blindly"
-    assert str(verdict(READ, refused(500))) == "the answer is final"
-    assert str(verdict(READ, lost(), attempt=6)) == "too many failures"
+    assert str(decision(NATURAL, lost())) == "the operation must not be repeated blindly"
+    assert str(decision(READ, refused(500))) == "the answer is final"
+    assert str(decision(READ, lost(), attempt=6)) == "too many failures"
 
 
 def test_the_backoff_doubles_from_half_a_second_to_eight_and_is_jittered() -> None:

@@ -13,7 +13,7 @@ from tests.crash import cell, processes
 from tests.crash.cell import Cell
 from tests.crash.pairs import default_cells, everything, paired_cells
 from tests.crash.processes import ProcessCell
-from tests.crash.verdict import Verdict
+from tests.crash.result import Result
 
 MOST_STOPS = 0.02
 """The part of the cells that may end with a person's decision."""
@@ -52,7 +52,7 @@ def main() -> int:
 
 def _matrix(
     name: str,
-    run: Callable[[C], Verdict],
+    run: Callable[[C], Result],
     cells: Callable[[ProcessPoolExecutor, argparse.Namespace], Iterable[C]],
     options: argparse.Namespace,
 ) -> int | None:
@@ -60,8 +60,8 @@ def _matrix(
     began = time.monotonic()
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         chosen = [found for found in cells(pool, options) if options.only in str(found)]
-        verdicts = [show(verdict) for verdict in pool.map(run, chosen, chunksize=10)]
-    return report(name, verdicts, time.monotonic() - began) if chosen else None
+        results = [show(result) for result in pool.map(run, chosen, chunksize=10)]
+    return report(name, results, time.monotonic() - began) if chosen else None
 
 
 def _simulated(pool: ProcessPoolExecutor, options: argparse.Namespace) -> list[Cell]:
@@ -75,29 +75,29 @@ def _real(pool: ProcessPoolExecutor, options: argparse.Namespace) -> list[Proces
     return [found for part in pool.map(processes.cells_of, processes.frontends()) for found in part]
 
 
-def show(verdict: Verdict) -> Verdict:
+def show(result: Result) -> Result:
     """Print what is worth a line, as soon as it is known."""
-    if verdict.problems:
-        print(f"BROKEN {verdict.cell}", *verdict.problems, sep="\n    ", flush=True)
-    if verdict.stop is not None:
-        lines = (f"stop: {verdict.cell}", verdict.stop, f"resolved by: {verdict.resolved_by}")
+    if result.problems:
+        print(f"BROKEN {result.cell}", *result.problems, sep="\n    ", flush=True)
+    if result.stop is not None:
+        lines = (f"stop: {result.cell}", result.stop, f"resolved by: {result.resolved_by}")
         print(*lines, sep="\n    ", flush=True)
-    if not verdict.is_reached:
-        print(f"not reached: {verdict.cell}", flush=True)
-    return verdict
+    if not result.is_reached:
+        print(f"not reached: {result.cell}", flush=True)
+    return result
 
 
-def report(name: str, verdicts: list[Verdict], seconds: float) -> int:
-    broken = sum(1 for verdict in verdicts if verdict.problems)
-    unreached = sum(1 for verdict in verdicts if not verdict.is_reached)
-    stops = sum(1 for verdict in verdicts if verdict.stop is not None)
-    reruns = Counter(verdict.reruns for verdict in verdicts if verdict.stop is None and verdict.is_reached)
+def report(name: str, results: list[Result], seconds: float) -> int:
+    broken = sum(1 for result in results if result.problems)
+    unreached = sum(1 for result in results if not result.is_reached)
+    stops = sum(1 for result in results if result.stop is not None)
+    reruns = Counter(result.reruns for result in results if result.stop is None and result.is_reached)
     print(
-        f"{len(verdicts)} cells {name} in {seconds:.0f} s: {broken} broken, {stops} stopped for a person, "
+        f"{len(results)} cells {name} in {seconds:.0f} s: {broken} broken, {stops} stopped for a person, "
         f"{reruns[1]} ended in one further run, {reruns[2]} in two, {unreached} not reached",
         flush=True,
     )
-    too_many = stops > MOST_STOPS * len(verdicts) or unreached > MOST_UNREACHED * len(verdicts)
+    too_many = stops > MOST_STOPS * len(results) or unreached > MOST_UNREACHED * len(results)
     return 1 if broken or too_many else 0
 
 

@@ -17,7 +17,7 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.crash.account import charged_twice, charges, differences, objects
 from tests.crash.cases import AUTH_CODE, PASSWORD, Case
 from tests.crash.killing import READ_POINTS, WRITE_POINTS, KillingNetwork, Point
-from tests.crash.verdict import RERUNS, Verdict
+from tests.crash.result import RERUNS, Result
 from tests.simulation.network import Killed
 from tests.simulation.playbook import Playbook
 from tests.simulation.stack import Stack, StepFailed
@@ -247,18 +247,18 @@ def reference(case: Case, variant: str = "default", later: bool = False) -> Refe
         return Reference(sent, charges(world.network.control), objects(world.network.control))
 
 
-def run(cell: Cell) -> Verdict:
+def run(cell: Cell) -> Result:
     """Run one cell. A defect is a broken promise too."""
-    verdict = Verdict(str(cell))
+    result = Result(str(cell))
     try:
         with _own_runtime_directory():
-            _run(cell, verdict)
+            _run(cell, result)
     except Exception:  # noqa: BLE001  # reported with the cell that repeats it
-        verdict.problems.append(traceback.format_exc(limit=-8))
-    return verdict
+        result.problems.append(traceback.format_exc(limit=-8))
+    return result
 
 
-def _run(cell: Cell, verdict: Verdict) -> None:
+def _run(cell: Cell, result: Result) -> None:
     is_delivered = bool(cell.delay and cell.case.declared.provisioning_delay)
     expected = reference(cell.case, cell.variant, is_delivered)
     world = World(cell.case, cell.variant)
@@ -268,13 +268,13 @@ def _run(cell: Cell, verdict: Verdict) -> None:
     with network.no_notes_after_death():
         try:
             world.run()
-            verdict.problems.append("the command was not killed: it sent fewer requests than before")
+            result.problems.append("the command was not killed: it sent fewer requests than before")
             return
         except Killed:
             pass
         except StepFailed:
             if not network.is_dead and cell.exchange < len(network.sent) - 1:
-                verdict.problems.append("the command failed before it was killed")
+                result.problems.append("the command failed before it was killed")
                 return
     network.begin()
     world.forget_results()
@@ -282,52 +282,52 @@ def _run(cell: Cell, verdict: Verdict) -> None:
     failure: str | None = None
     left: list[str] = []
     for number in range(1, RERUNS + 1):
-        verdict.reruns = number
+        result.reruns = number
         failure = world.failure_of_run()
         late = network.arrive()
         left = [] if failure else _differences(world, expected)
         if failure is None and not left and not late:
             break
         network.sleep(60)
-    verdict.problems += world.leaks()
+    result.problems += world.leaks()
     if failure is None and left and is_delivered:
         network.sleep(DAY)
         failure = world.failure_of_run()
         left = [] if failure else _differences(world, expected)
     if failure is None:
-        verdict.problems += left
+        result.problems += left
         return
-    verdict.stop = failure
-    _stopped(verdict, world, expected)
+    result.stop = failure
+    _stopped(result, world, expected)
 
 
-def _stopped(verdict: Verdict, world: World, expected: Reference) -> None:
+def _stopped(result: Result, world: World, expected: Reference) -> None:
     """A stop must come before any second charge, name a next step, and that step must help."""
-    stop = str(verdict.stop)
-    verdict.problems += charged_twice(world.network.control, expected.charges)
+    stop = str(result.stop)
+    result.problems += charged_twice(world.network.control, expected.charges)
     if "Next:" not in stop:
-        verdict.problems.append(f"a stop without a next step: {stop}")
+        result.problems.append(f"a stop without a next step: {stop}")
         return
     if _NOTHING_TO_DO in stop:
-        verdict.resolved_by = "nothing to do"
-        verdict.problems += _still_owed(world, stop)
+        result.resolved_by = "nothing to do"
+        result.problems += _still_owed(world, stop)
         return
     if several := _SEVERAL.search(stop):
         first, *others = several[1].split(", ")
         for other in others:
             world.delete(other)
-        verdict.resolved_by = f"deleting all but {first}"
+        result.resolved_by = f"deleting all but {first}"
     elif adopt := _ADOPT.search(stop) or _ADOPT_THAT.search(stop):
         world.overrides["adopt_id"] = adopt[1]
     elif another := _ANOTHER.search(stop):
         world.overrides["order_attempt"] = int(another[1])
     settings = [f"{name}={value}" for name, value in world.overrides.items()]
-    verdict.resolved_by = verdict.resolved_by or ", ".join(settings) or "run again"
+    result.resolved_by = result.resolved_by or ", ".join(settings) or "run again"
     failure = world.failure_of_run()
     if failure is not None:
-        verdict.problems.append(f"{verdict.resolved_by} did not help: {failure}")
+        result.problems.append(f"{result.resolved_by} did not help: {failure}")
         return
-    verdict.problems += _differences(world, expected)
+    result.problems += _differences(world, expected)
 
 
 def _still_owed(world: World, stop: str) -> list[str]:

@@ -22,7 +22,7 @@ from tests.crash.account import charges, differences, objects
 from tests.crash.killing import READ_POINTS, WRITE_POINTS, Point
 from tests.crash.killing_server import Exchange, KillingServer, Victim
 from tests.crash.real_frontends import ANSIBLE, COMMANDS, AnsibleFrontend, Frontend, PulumiFrontend
-from tests.crash.verdict import RERUNS, Verdict
+from tests.crash.result import RERUNS, Result
 from tests.support import processes
 from tests.support.programs import FORMS
 
@@ -102,20 +102,20 @@ def chosen(exchange: Exchange, number: int, sender: Victim) -> Iterator[tuple[Po
 # --- one cell
 
 
-def run(cell: ProcessCell) -> Verdict:
+def run(cell: ProcessCell) -> Result:
     """Run one cell. A defect is a broken promise too."""
-    verdict = Verdict(str(cell))
+    result = Result(str(cell))
     try:
         for _ in range(TRIES):
-            if _run(cell, verdict):
-                return verdict
-        verdict.is_reached = False
+            if _run(cell, result):
+                return result
+        result.is_reached = False
     except Exception:  # noqa: BLE001  # reported with the cell that repeats it
-        verdict.problems.append(traceback.format_exc(limit=-8))
-    return verdict
+        result.problems.append(traceback.format_exc(limit=-8))
+    return result
 
 
-def _run(cell: ProcessCell, verdict: Verdict) -> bool:
+def _run(cell: ProcessCell, result: Result) -> bool:
     """Whether the exchange came."""
     expected = undisturbed(cell.frontend, cell.command)
     frontend = _frontend(cell.frontend)
@@ -130,25 +130,25 @@ def _run(cell: ProcessCell, verdict: Verdict) -> bool:
         if not server.has_killed:
             return False
         frontend.after_kill()
-        _run_again(frontend, cell, verdict, expected)
+        _run_again(frontend, cell, result, expected)
     finally:
         processes.kill(server.left)
     return True
 
 
-def _run_again(frontend: Frontend, cell: ProcessCell, verdict: Verdict, expected: Undisturbed) -> None:
+def _run_again(frontend: Frontend, cell: ProcessCell, result: Result, expected: Undisturbed) -> None:
     failure: str | None = None
     left: list[str] = []
     for number in range(1, RERUNS + 1):
-        verdict.reruns = number
+        result.reruns = number
         frontend.server.begin()
         failure = frontend.run(cell.command)
         late = frontend.server.arrive()
         left = [] if failure else _differences(frontend, expected)
         if failure is None and not left and not late:
             break
-    verdict.problems += frontend.leaks()
-    verdict.problems += left if failure is None else [failure]
+    result.problems += frontend.leaks()
+    result.problems += left if failure is None else [failure]
 
 
 def _differences(frontend: Frontend, expected: Undisturbed) -> list[str]:

@@ -30,8 +30,8 @@ def test_an_order_killed_while_it_is_sent_is_one_server(frontend: str, point: st
     command = "play" if frontend == "ansible" else "up"
     case = Case(frontend, command, "server 201", "create")
     exchange = reference(case).sent.index("POST /v1/servers")
-    verdict = run(Cell(case, exchange, point))  # type: ignore[arg-type]  # one of them
-    assert (verdict.problems, verdict.stop) == ([], None)
+    result = run(Cell(case, exchange, point))  # type: ignore[arg-type]  # one of them
+    assert (result.problems, result.stop) == ([], None)
 
 
 @pytest.mark.parametrize("sender", ["the provider", "the worker"])

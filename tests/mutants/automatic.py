@@ -90,7 +90,7 @@ def prepare(area: str) -> Path:
     return folder
 
 
-def verdicts(folder: Path) -> dict[str, int | None]:
+def results(folder: Path) -> dict[str, int | None]:
     """Mutant → what mutmut noted."""
     return {
         name: code
@@ -128,11 +128,11 @@ def main() -> int:
     folder = prepare(area)
     shutil.rmtree(folder / "mutants" / "tests", ignore_errors=True)
     (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)  # which test runs which function
-    before = survived(verdicts(folder))
+    before = survived(results(folder))
     _run_mutmut(folder, names)
-    if again := before & verdicts(folder).keys() - {*names}:
+    if again := before & results(folder).keys() - {*names}:
         _run_mutmut(folder, again)
-    found = verdicts(folder)
+    found = results(folder)
     alive = survived(found)
     explained, unexplained = 0, []
     reasons = _toml(Path(__file__).with_name("explained.toml")).get("survivor", [])

@@ -22,14 +22,14 @@ def main() -> int:
     began, commands, stops, broken = time.monotonic(), Counter[str](), Counter[str](), 0
     seeds = range(options.first, options.first + options.seeds)
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for verdict in pool.map(run, seeds, chunksize=20):
-            commands += verdict.commands
-            stops.update({line.split(":")[0] + ": " + line[-80:] for line in verdict.stops})
-            if verdict.problems:
+        for result in pool.map(run, seeds, chunksize=20):
+            commands += result.commands
+            stops.update({line.split(":")[0] + ": " + line[-80:] for line in result.stops})
+            if result.problems:
                 broken += 1
-                print(f"seed {verdict.seed}:", *verdict.problems, sep="\n  ")
+                print(f"seed {result.seed}:", *result.problems, sep="\n  ")
             if options.log:
-                print(f"seed {verdict.seed}:", *verdict.log, sep="\n  ")
+                print(f"seed {result.seed}:", *result.log, sep="\n  ")
     seconds = time.monotonic() - began
     print(f"{options.seeds} seeds, {sum(commands.values())} commands, {seconds:.0f} s: {broken} broken")
     print(

@@ -16,7 +16,7 @@ GONE = ("cancelled", "terminated")
 
 
 @dataclass
-class Verdict:
+class Result:
     """How a simulation ended. ``problems``: broken promises; ``stops``: runs that a person must decide."""
 
     seed: int
@@ -32,7 +32,7 @@ class Frontends:
     def __init__(self, network: Network, native: bool, seed: int = 0) -> None:
         self.network = network
         network.control("PATCH", "/account", {"balance": "100000.00"})
-        self.verdict = Verdict(seed)
+        self.result = Result(seed)
         self.stack = Stack(network, "dev", native=native)
         self.playbook = Playbook(network)
         self.program: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -44,7 +44,7 @@ class Frontends:
         """Whether the latest run of each frontend ended without a failure."""
 
     def log(self, line: str) -> None:
-        self.verdict.log.append(line)
+        self.result.log.append(line)
 
     @property
     def living(self) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ class Frontends:
             "refresh": self.stack.refresh,
             "destroy": self.stack.destroy,
         }
-        self.verdict.commands[command] += 1
+        self.result.commands[command] += 1
         try:
             commands[command]()
         except Killed:
@@ -69,7 +69,7 @@ class Frontends:
             failure = str(error)
         else:
             failure = None
-        self.verdict.log.extend(f"    {line}" for line in self.network.happened)
+        self.result.log.extend(f"    {line}" for line in self.network.happened)
         self.network.happened.clear()
         self.log(f"{command}: {failure or 'ended'}")
         frontend = "up" if command == "destroy" else command
@@ -78,7 +78,7 @@ class Frontends:
         problems = self.problems()
         # Whoever ended without a failure has said that the account is so.
         if frontend in self.clean and all(self.clean.values()) and not self.network.late:
-            self.verdict.problems += [f"after {command}: {problem}" for problem in problems]
+            self.result.problems += [f"after {command}: {problem}" for problem in problems]
         return failure
 
     def problems(self) -> list[str]:
@@ -115,9 +115,9 @@ class Frontends:
         for name, quiet in at_rest.items():
             if not quiet:
                 message = str(failures[name])
-                self.verdict.stops.append(message)
+                self.result.stops.append(message)
                 if "Next:" not in message:
-                    self.verdict.problems.append(f"a stop without a next step: {message}")
+                    self.result.problems.append(f"a stop without a next step: {message}")
         self._compare(all(at_rest.values()))
 
     def twice(self) -> list[str]:
@@ -133,7 +133,7 @@ class Frontends:
             problems = [
                 line for line in problems if "in no state" not in line and "on the account" not in line
             ]
-        self.verdict.problems += [*problems, *self.twice()]
+        self.result.problems += [*problems, *self.twice()]
         if at_rest:
             declared = {str(inputs["name"]) for kind, inputs in self.program.values() if kind == "server"}
             declared |= {
@@ -144,7 +144,7 @@ class Frontends:
             leaving = {entry.id for _, entry in self.stack.leaving}
             names = {row["name"] for row in self.living if str(row["id"]) not in leaving}
             if names != declared:
-                self.verdict.problems.append(f"servers {sorted(names)}, declared {sorted(declared)}")
+                self.result.problems.append(f"servers {sorted(names)}, declared {sorted(declared)}")
 
 
 class _Control:

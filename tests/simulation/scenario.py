@@ -7,7 +7,7 @@ import tempfile
 import traceback
 from typing import Any
 
-from tests.simulation.frontends import Frontends, Verdict
+from tests.simulation.frontends import Frontends, Result
 from tests.simulation.network import Network
 from tests.support.programs import PUBLIC_KEY
 
@@ -80,8 +80,8 @@ class Scenario(Frontends):
 
     # --- what happens
 
-    def play(self) -> Verdict:
-        """Run it all. Whatever goes wrong stands in the verdict."""
+    def play(self) -> Result:
+        """Run it all. Whatever goes wrong stands in the result."""
         before = os.environ.get("HOSTING_RUNTIME_DIR")
         with tempfile.TemporaryDirectory(prefix="sim-") as folder:
             os.environ["HOSTING_RUNTIME_DIR"] = f"{folder}/run"
@@ -93,7 +93,7 @@ class Scenario(Frontends):
                     del os.environ["HOSTING_RUNTIME_DIR"]
                 else:
                     os.environ["HOSTING_RUNTIME_DIR"] = before
-        return self.verdict
+        return self.result
 
     def _disturbed(self) -> None:
         network, rng = self.network, self.rng
@@ -155,11 +155,11 @@ class Scenario(Frontends):
         self.log(f"    changed outside: server {server['id']}")
 
 
-def run(seed: int) -> Verdict:
+def run(seed: int) -> Result:
     """The simulation of one seed. The same seed ends the same way. A defect is a broken promise too."""
     scenario = Scenario(seed)
     try:
         return scenario.play()
     except Exception:  # noqa: BLE001  # told with the seed that repeats it
-        scenario.verdict.problems.append(traceback.format_exc(limit=-8))
-        return scenario.verdict
+        scenario.result.problems.append(traceback.format_exc(limit=-8))
+        return scenario.result

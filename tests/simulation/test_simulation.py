@@ -13,8 +13,8 @@ PARTS = 6
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_promise_is_broken_under_random_faults(part: int) -> None:
     for seed in range(part, SAMPLE, PARTS):
-        verdict = run(seed)
-        assert verdict.problems == [], f"python -m tests.simulation --first {seed} --seeds 1 --log"
+        result = run(seed)
+        assert result.problems == [], f"python -m tests.simulation --first {seed} --seeds 1 --log"
 
 
 def test_a_seed_repeats_the_same_run() -> None:

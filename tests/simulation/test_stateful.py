@@ -163,12 +163,12 @@ class BothFrontends(RuleBasedStateMachine):
     def nothing_is_bought_twice_and_every_report_is_true(self) -> None:
         both = self.both
         twice = [line for line in both.twice() if not any(line.endswith(name) for name in self.replaced)]
-        assert [*both.verdict.problems, *twice] == []
+        assert [*both.result.problems, *twice] == []
 
     @invariant()
     def nothing_shows_a_secret(self) -> None:
         both = self.both
-        shown = [*both.verdict.log, *both.stack.messages]
+        shown = [*both.result.log, *both.stack.messages]
         shown += [str([result.get("msg"), result["warnings"]]) for result in both.playbook.results]
         assert not [line for line in shown for secret in both.network.secrets if secret in line]
 
@@ -179,8 +179,8 @@ class BothFrontends(RuleBasedStateMachine):
             both.network.planned.clear()
             both.network.killed_at_save = None
             both.settle(RUNS, late_first=True)
-            assert both.verdict.problems == []
-            assert self.may_stop or both.verdict.stops == []
+            assert both.result.problems == []
+            assert self.may_stop or both.result.stops == []
         finally:
             shutil.rmtree(self.folder)
             if self.before is None:

@@ -7,7 +7,7 @@ RERUNS = 2
 
 
 @dataclass
-class Verdict:
+class Result:
     """``problems``: broken promises. ``stop``: the message of a run that a person must decide;
     ``resolved_by``: what was done as it says. ``reruns``: how many were needed. ``is_reached``: whether
     the run came to where it was to be killed.

@@ -1,11 +1,13 @@
 """The version of this package, as Pulumi spells it."""
 
 import re
+from functools import cache
 from importlib import metadata
 
 
+@cache
 def version() -> str:
-    """The version in Pulumi's spelling.
+    """The version in Pulumi's spelling, read once: every resource of a program names it.
 
     >>> re.fullmatch(r"[0-9]+[.][0-9]+[.][0-9]+(-[a-z]+[.][0-9]+)?", version()) is not None
     True

@@ -55,6 +55,11 @@ class Used(Owner):
             self.add_site(site)
         if sites == 1:
             self.add_oddities()
+        for site in range(sites):  # last: nothing is delivered, so none is disabled by failures meanwhile
+            self.add_subscription(site)
+        if sites == 1:
+            for url in ("https://twice.example.com/", "https://twice.example.com/", HOOK):
+                self.client.webhooks.create(url=url, events=["*"])
 
     def add_site(self, site: int) -> None:
         servers = [self.order(site, name) for name in ("www", f"db-{site}", f"mail-{site}", f"old.{site}")]
@@ -68,6 +73,8 @@ class Used(Owner):
         self.client.domains.register(
             name=f"site-{site}.com", years=1, idempotency_key=f"by-hand-domain-{site:04}", privacy=True
         )
+
+    def add_subscription(self, site: int) -> None:
         url = f"https://hooks.example.com/{'secret-path' if site else ''}"
         hook = self.client.webhooks.create(
             url=url, events=["server.created", "balance.low"], description="News {# of all #}"
@@ -99,9 +106,6 @@ class Used(Owner):
             "foreign": {"notes": "front end [iac2:aaaaaaaa.1]"},
         }.items():
             self.control("PATCH", f"/servers/{self.order(901, name)}", change)
-        for _ in range(2):
-            self.client.webhooks.create(url="https://twice.example.com/", events=["*"])
-        self.client.webhooks.create(url=HOOK, events=["*"])
         self.client.servers.create(
             name="quarterly", tariff_id=1, os="debian-12", months=3, idempotency_key="by-hand-quarterly"
         )

@@ -63,6 +63,7 @@ from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import if_renamed
 
 GENERATIONS = 16
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
@@ -424,8 +425,8 @@ class ServerOrder:
             # was renamed with it.
             raise ResourceConflict(
                 f"this resource's order already created server {server.id}, now named {server.name!r}; "
-                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt "
-                f"to {self.attempt + 1} to order another",
+                f"nothing was ordered. Next: {if_renamed(server.name)}set adopt_id to {server.id} to take it "
+                f"over, or order_attempt to {self.attempt + 1} to order another",
                 id=str(server.id),
             )
         return server

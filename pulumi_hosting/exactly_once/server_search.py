@@ -12,7 +12,7 @@ from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownersh
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age
+from pulumi_hosting.session.text import age, alias_option, if_renamed
 
 ORDER_PREFIX = "order:"
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
@@ -46,11 +46,8 @@ def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceC
             ),
             None,
         )
-        alias = (
-            f"if this resource was renamed from {old!r}, "
-            if old
-            else "if this resource had another name in the program before, "
-        ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
+        before = "if this resource had another name in the program before"
+        alias = if_renamed(old) or f"{before}, add {alias_option('old-name')}; else "
     return ResourceConflict(
         f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
         f"declaration ordered it; nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it "
@@ -113,8 +110,8 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
     if server.name != name:
         raise ResourceConflict(
             f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not "
-            f"{name!r}; nothing was ordered. Next: set adopt_id={server.id} to take it over, or "
-            f"order_attempt={attempt + 1} to order another one",
+            f"{name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} to take "
+            f"it over, or order_attempt={attempt + 1} to order another one",
             id=str(server.id),
         )
     if not lenient:

@@ -32,6 +32,7 @@ from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import if_renamed, name_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +99,18 @@ def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, s
     field = resource.Inputs.adopted_by(inputs.given())
     if field is None:
         return
-    if state.id in request.owned:
+    labels = request.ownership.labels(state.id)
+    if state.id in request.owned and (not labels or request.label in labels):
         raise ResourceError(
             f"{field} names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
-            f"Next: leave {field} out"
+            f"Next: leave {field} out; then a new one is made, and {resource.title} {state.id} is deleted"
         )
-    if state.id in request.ownership.of_others(request.identity):
+    if state.id in request.owned | request.ownership.of_others(request.identity):
+        others = sorted(map(name_in, labels - {request.label}))
+        advice = if_renamed(next(iter(others), None))
         raise ResourceError(
             f"{field}: another declaration has {resource.title} {state.id} already; nothing was changed. "
-            f"Next: correct {field}"
+            f"Next: {advice}correct {field}"
         )
 
 

@@ -28,6 +28,7 @@ from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, pred
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
+    DECLARED,
     ENTRY,
     IDENTITY,
     MANAGED,
@@ -107,11 +108,11 @@ class Adapter:
             checked = check(self.resource, {**raw, **named}, unknown) if named else checked
         if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
-        if olds.get(IDENTITY):
-            # a renamed resource keeps the identity that its object's tag is made of
-            beside[IDENTITY] = olds[IDENTITY]
-        elif beside.get(IDENTITY):
+        if beside.get(IDENTITY):
             beside[IDENTITY] = self.session.identity(str(beside[IDENTITY]), beside.get(ORGANIZATION))
+            if olds.get(IDENTITY) not in (None, beside[IDENTITY]):
+                # a renamed resource keeps the identity that its object's tag is made of
+                beside |= {IDENTITY: olds[IDENTITY], DECLARED: beside[IDENTITY]}
         self.session.entries.checked(str(beside.get(IDENTITY) or ""))
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **beside}))
@@ -176,13 +177,10 @@ class Adapter:
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
         """Warn once that the account cannot be read; a refusal where it must be."""
         line = f"prices and limits were not checked: {error}"
-        settings = self.session.settings
-        if settings.max_charge is not None or settings.strict:
-            why = "strict is set" if settings.max_charge is None else f"maxCharge is {settings.max_charge}"
-            return f"{line.rstrip('.')}. ({why}, so nothing is planned without the account.)"
-        if error is not self.session.unreachable() or self.session.first_warning():
+        refusal = refusals.nothing_planned(self.session.settings, line)
+        if refusal is None and (error is not self.session.unreachable() or self.session.first_warning()):
             self._warn(props, line)
-        return None
+        return refusal
 
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""
@@ -313,8 +311,9 @@ class Adapter:
 
     def _created(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""
-        entry = self.session.entries.new()
-        self.session.entries.created((self.resource.kind, state.id), entry, str(props.get(IDENTITY) or ""))
+        held, identity = (self.resource.kind, state.id), str(props.get(IDENTITY) or "")
+        adopted = self.resource.Inputs.adopted_by(given)
+        entry = self.session.entries.created(held, identity, self._label(props), adopted)
         return {**self._outputs(state, props, given), ENTRY: entry}
 
     def read(
@@ -403,8 +402,8 @@ class Adapter:
         self._must_be_its_account(id, olds)
         entries, kind = self.session.entries, self.resource.kind
         if other := entries.other((kind, id), olds.get(ENTRY)):
-            if other.created and other.identity == olds.get(IDENTITY):
-                raise refusals.not_replaced(self.resource, id, olds, self.urn)
+            if other.replaces(olds.get(IDENTITY), self._label(olds)):
+                raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
             self._warn(olds, refusals.stays(self.resource, id, olds))
             return
         self._claim(olds, olds, id)
@@ -448,11 +447,7 @@ class Adapter:
     def _failure(
         self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
     ) -> PartialFailure:
-        reason = (
-            str(error)
-            if isinstance(error, HostingError)
-            else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
-        )
+        reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
         return PartialFailure(
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )
@@ -479,15 +474,17 @@ class Adapter:
             float(timeout) if isinstance(timeout, int | float) else None,
             lambda line: self.info(f"{name}: {line}"),
             None if warn is None else lambda line: warn(f"{name}: {line}"),
+            self._label(props),
         )
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         """Record whose the object is, under the identity of before too: a renamed resource keeps it."""
         if olds.get("takenOver"):
             return  # it is shared: no resource has it to itself
+        ownership = self.session.ownership.of_kind(self.resource.kind)
         for props in (olds, news):
             if props.get(IDENTITY):
-                self.session.ownership.of_kind(self.resource.kind).add(props[IDENTITY], id)
+                ownership.add(props[IDENTITY], id, self._label(props))
 
     def _warn(self, props: PropertyValues, line: str) -> None:
         if self.warn is None:
@@ -495,5 +492,8 @@ class Adapter:
         else:
             self.warn(f"{self._name(props)}: {line}")
 
+    def _label(self, props: PropertyValues) -> str:
+        return refusals.label_of(props, self.urn)
+
     def _name(self, props: PropertyValues) -> str:
-        return refusals.name_of(self.resource, props)
+        return refusals.name_of(self.resource, props, self.urn)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pulumi.output import Unknown
 
+from pulumi_hosting.provider.names import DECLARED as DECLARED
 from pulumi_hosting.provider.names import IDENTITY as IDENTITY
 from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
 from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS

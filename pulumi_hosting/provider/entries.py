@@ -18,12 +18,21 @@ Held = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Holder:
     """An entry that holds an object. ``created``: its creation in this process returned the object; else
-    the program kept it.
+    the program kept it. ``label``: what tells it from the others of the program (see ``Request``);
+    ``adopted``: the input of its declaration that names the object, if one does.
     """
 
     entry: str | None
     identity: str
     created: bool
+    label: str = ""
+    adopted: str | None = None
+
+    def replaces(self, identity: str | None, label: str) -> bool:
+        """Whether the entry was created in place of one with this identity and label. After a rename that was
+        taken back there are two of one identity: one that is declared no more, and a new one.
+        """
+        return self.created and self.identity == identity and self.label == label
 
 
 class Entries:
@@ -35,11 +44,6 @@ class Entries:
         self._checked: set[str] = set()
         self._tags: dict[Held, dict[str | None, str | None]] = {}
 
-    @staticmethod
-    def new() -> str:
-        """The stamp of a new entry."""
-        return uuid4().hex[:16]
-
     def checked(self, identity: str) -> None:
         """The program declares this resource: a comparison from now on is with the program, not that of a
         refresh.
@@ -47,9 +51,12 @@ class Entries:
         with self._lock:
             self._checked.add(identity)
 
-    def created(self, held: Held, entry: str, identity: str) -> None:
+    def created(self, held: Held, identity: str, label: str, adopted: str | None) -> str:
+        """A creation returned the object: the stamp of its new entry."""
+        holder = Holder(uuid4().hex[:16], identity, True, label, adopted)
         with self._lock:
-            self._holders.setdefault(held, []).append(Holder(entry, identity, created=True))
+            self._holders.setdefault(held, []).append(holder)
+        return str(holder.entry)
 
     def compared(self, held: Held, entry: str | None, identity: str, *, kept: bool) -> None:
         """The entry was compared with what is declared; ``kept``: it is not to be replaced."""

@@ -8,6 +8,10 @@ IDENTITY = "__identity"
 """Input and output: what names the declaration for ever; keys and the ownership tag are derived from it."""
 
 
+DECLARED = "__declared"
+"""Input and output of dynamic resources: the identity that the program declares, where it is not the recorded
+one: an alias renamed the resource. (A native one is named by its URN.)"""
+
 TIMEOUTS = "__timeouts"
 """Input of dynamic resources: the program's option ``custom_timeouts``, in seconds by step."""
 

@@ -190,6 +190,7 @@ class ProviderSession(Session):
         wait_timeout: float | None,
         info: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
+        label: str = "",
     ) -> Request:
         self.tells(info)
         return Request(
@@ -200,6 +201,7 @@ class ProviderSession(Session):
             wait_timeout=wait_timeout or 600.0,
             info=info,
             warn=warn or (lambda line: info(f"warning: {line}")),
+            label=label,
         )
 
 

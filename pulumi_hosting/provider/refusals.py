@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pulumi_hosting.provider.conversion import ACCOUNT, IDENTITY
+from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
+from pulumi_hosting.provider.stack_settings import Settings
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.text import name_in
 
 PropertyValues = Mapping[str, Any]
 
 
-def name_of(resource: Resource[Any, Any], props: PropertyValues) -> str:
+def name_of(resource: Resource[Any, Any], props: PropertyValues, urn: str | None = None) -> str:
     """The name of the resource in the program."""
-    return str(props.get(IDENTITY) or resource.title).rsplit("/", 1)[-1]
+    return name_in(label_of(props, urn) or resource.title)
+
+
+def label_of(props: PropertyValues, urn: str | None = None) -> str:
+    """What tells the declaration from the others of the program: its URN, else the identity that it declares.
+    The recorded identity is that of before a rename."""
+    return str(urn or props.get(DECLARED) or props.get(IDENTITY) or "")
 
 
 def other_account(resource: Resource[Any, Any], id: str, olds: PropertyValues, own: str) -> ResourceError:
@@ -31,8 +39,21 @@ def made_with_a_test_key(resource: Resource[Any, Any], id: str) -> ResourceError
     )
 
 
+def nothing_planned(settings: Settings, unchecked: str) -> str | None:
+    """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
+    was not checked, and why."""
+    if settings.max_charge is None and not settings.strict:
+        return None
+    why = "strict is set" if settings.max_charge is None else f"maxCharge is {settings.max_charge}"
+    return f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
+
+
 def not_there_yet(resource: Resource[Any, Any], id: str) -> str:
     return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
+
+
+def defect(error: Exception) -> str:
+    return f"the provider failed ({type(error).__name__}): a defect. Next: report it"
 
 
 def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
@@ -43,20 +64,22 @@ def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
 
 
 def not_replaced(
-    resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None
+    resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None, *, adopted: str | None
 ) -> ResourceError:
-    """The creation of the replacement took the object itself over."""
-    if resource.replacement == "once":
+    """The creation of the replacement took the object itself over. ``adopted``: the input that names it."""
+    tidy = "pulumi up, which removes the older of the two entries from the state"
+    if adopted or resource.replacement == "once":
+        why = f"{adopted} names it" if adopted else "the API deletes none and sells a name once"
         return ResourceError(
-            f"{resource.title} {id} was not replaced: the API deletes none and sells a name once, so the "
-            "creation took the same one over; nothing was changed. Next: pulumi up, which removes the older "
-            "of the two entries from the state"
+            f"{resource.title} {id} was not replaced: {why}, so the creation took the same one over; nothing "
+            f"was changed. Next: {tidy} and keeps the {resource.title}"
         )
     # without a URN: a pattern that fits it alone
     target = urn or f"**{NAME}:{class_of(resource.kind)}::{name_of(resource, olds)}"
     return ResourceError(
         f"{resource.title} {id} was not replaced: without a refresh the creation found it and took it over; "
-        f"nothing was deleted. Next: pulumi up --refresh --target-replace '{target}' --target-dependents"
+        f"nothing was deleted. Next: {tidy} and keeps the {resource.title}; or, to replace it, pulumi up "
+        f"--refresh --target-replace '{target}' --target-dependents"
     )
 
 
@@ -64,7 +87,7 @@ def taken_over(
     resource: Resource[Any, Any], error: TakenOver, olds: PropertyValues, urn: str | None
 ) -> ResourceError:
     """With how to leave the object to the run that took it over, and how to take it back."""
-    parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
+    parts = label_of(olds).partition(":")[2].split("/")
     hint = ""
     if urn is None and len(parts) == 4:
         project = parts[0].rpartition("@")[2]

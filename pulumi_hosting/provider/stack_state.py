@@ -7,6 +7,7 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.diff import shown_inputs
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider.conversion import (
+    DECLARED,
     ENTRY,
     IDENTITY,
     MANAGED,
@@ -24,7 +25,7 @@ PropertyValues = Mapping[str, Any]
 
 def provider_fields(props: PropertyValues) -> dict[str, Any]:
     """What is recorded beside the resource's own fields."""
-    kept = (IDENTITY, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
+    kept = (IDENTITY, DECLARED, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
     return {key: props[key] for key in kept if props.get(key) is not None}
 
 

@@ -185,7 +185,7 @@ class ServerResource(
         if keys and (missing := [id for id in keys if id not in known_keys(request, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if "name" in desired:
-            request.ownership.name(request.identity, desired["name"])
+            request.ownership.name(request.identity, desired["name"], request.label)
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
             remark_on_same_name(request, desired["name"])
         return failures

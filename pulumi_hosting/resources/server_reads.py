@@ -27,7 +27,7 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age
+from pulumi_hosting.session.text import age, name_in
 
 _RUN = 86400.0  # seconds; longer than a run takes
 _DUE_SOON = timedelta(days=7)
@@ -37,15 +37,18 @@ def remark_on_same_name(request: Request, name: str) -> None:
     """What other declarations have, or what is being ordered, under the name."""
     if request.client.is_test_key or request.name_is_identity:
         return
-    twins = request.ownership.name(request.identity, name)
+    ownership = request.ownership
+    twins = ownership.name(request.identity, name, request.label)
     for server in living_servers(request):
         if server.name != name or str(server.id) in request.owned:
             continue  # also under the name it had before a rename
-        owner = request.ownership.owner(str(server.id))
-        if owner not in (None, request.identity) and request.ownership.named(owner or "") in (None, name):
-            twins |= {owner or ""}
+        owner, labels = ownership.owner(str(server.id)), ownership.labels(str(server.id))
+        if owner in (None, request.identity) or request.label in labels:
+            continue  # also under the identity it had before a rename
+        if owner is not None and ownership.named(owner) in (None, name):
+            twins |= labels or {owner}
     if twins:
-        others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
+        others = ", ".join(sorted(set(map(name_in, twins))))
         request.warn(
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
             "its own. Next: give one of them another name, unless that is meant"

@@ -19,6 +19,10 @@ class Ownership:
         self._owners: dict[str, str] = {}
         """The first identity of each id."""
         self._names: dict[str, str] = {}
+        self._labels: dict[str, set[str]] = {}
+        """Labels of the declarations that have an id."""
+        self._declared: dict[str, str] = {}
+        """The label of an identity that declares a natural key."""
         self._locks: dict[str, threading.Lock] = {}
         self._kinds: dict[str, Ownership] = {}
 
@@ -27,8 +31,11 @@ class Ownership:
         with self._guard:
             return self._kinds.setdefault(kind, Ownership())
 
-    def add(self, identity: str, id: str) -> None:
+    def add(self, identity: str, id: str, label: str = "") -> None:
+        """``label``: what tells the declaration that has it from the others of the program."""
         with self._guard:
+            if label:
+                self._labels.setdefault(id, set()).add(label)
             self._ids.setdefault(identity, set()).add(id)
             self._owners.setdefault(id, identity)
 
@@ -41,15 +48,19 @@ class Ownership:
         with self._guard:
             return frozenset(id for owner, ids in self._ids.items() if owner != identity for id in ids)
 
-    def name(self, identity: str, name: str) -> frozenset[str]:
-        """Record the natural key that ``identity`` declares now; the other identities that declare the
-        same one.
+    def labels(self, id: str) -> frozenset[str]:
+        """The labels of the declarations that have this id, as far as they are known."""
+        with self._guard:
+            return frozenset(self._labels.get(id, ()))
+
+    def name(self, identity: str, name: str, label: str = "") -> frozenset[str]:
+        """Record the natural key that ``identity`` declares now; the labels of the other declarations of the
+        same one. A renamed declaration may have two identities, and has one label.
         """
         with self._guard:
-            self._names[identity] = name
-            return frozenset(
-                owner for owner, known in self._names.items() if owner != identity and known == name
-            )
+            self._names[identity], self._declared[identity] = name, label or identity
+            others = {self._declared[owner] for owner, known in self._names.items() if known == name}
+            return frozenset(others - {label or identity})
 
     def owner(self, id: str) -> str | None:
         """An identity that has this id."""

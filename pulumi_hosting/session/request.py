@@ -29,6 +29,8 @@ class Request:
     - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or
       ``ansible:<scope>/<name>``. Idempotency keys and the ownership tag are derived from it; it holds no
       secret.
+    - ``label``: what tells the declaration from the others of the program: its URN, or the identity that it
+      declares. A renamed one keeps its ``identity``.
     - ``kind``: the kind of resource whose ids ``ownership`` is about; None for the session's own.
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is
       the one meant.
@@ -67,6 +69,10 @@ class Request:
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
     skip_damaged: Callable[[HostingError], None] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        self.label = self.label or self.identity
 
     @property
     def client(self) -> Client:

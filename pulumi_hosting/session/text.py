@@ -11,6 +11,31 @@ def as_text(value: Decimal | datetime | None) -> str | None:
     return None if value is None else str(value)
 
 
+def name_in(label: str) -> str:
+    """The name of a resource in its URN or its identity; a name itself.
+
+    >>> name_in("urn:pulumi:dev::shop::hosting:index:Server::web"), name_in("pulumi:shop/dev/server/web")
+    ('web', 'web')
+    """
+    return label.rpartition("::")[2].rpartition("/")[2]
+
+
+def alias_option(name: str) -> str:
+    """The option with which a Pulumi program says that a resource had this name before.
+
+    >>> alias_option("web")
+    'opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="web")])'
+    """
+    return f'opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{name}")])'
+
+
+def if_renamed(name: str | None) -> str:
+    """The advice to a declaration that may have had another name in the program before; another one follows.
+    Empty where that name is not known.
+    """
+    return f"if this resource was renamed from {name!r}, add {alias_option(name)}; else " if name else ""
+
+
 def age(past: timedelta) -> str:
     """A length of time for people: minutes, hours, or days.
 

@@ -73,7 +73,8 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
     assert found.id == web.id
     with pytest.raises(
         ResourceError,
-        match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace "
+        match=r"server 20001 was not replaced.*Next: pulumi up, which removes the older of the two entries "
+        r"from the state and keeps the server; or, to replace it, pulumi up --refresh --target-replace "
         r"'\*\*hosting:Server::web' --target-dependents",
     ):
         forced.delete("server", web)

@@ -98,7 +98,7 @@ def test_a_replacement_on_demand_replaces_or_fails(program: Program) -> None:
     assert [str(server["id"]) for server in program.living] == [before["web"]["id"]]
     assert program.moved() == Decimal("7.00")
     advice = re.search(
-        r"Next: pulumi (up --refresh --target-replace '\S+' "
+        r"to replace it, pulumi (up --refresh --target-replace '\S+' "
         r"--target-dependents)",
         refused.output,
     )
@@ -159,6 +159,26 @@ def test_a_renamed_resource_is_replaced_like_any_other(program: Program) -> None
     program.run(program.stack.destroy())
     assert left(program) == []
     assert program.moved() == 0
+
+
+def test_a_rename_that_is_taken_back_keeps_the_server(program: Program) -> None:
+    program.declare({"old": ("Server", SERVER)})
+    program.run(program.stack.up())
+    alias = Ref(OPTIONS.format('aliases=[pulumi.Alias(name="old")]'))
+    program.declare({"new": ("Server", {**SERVER, "opts": alias})})
+    program.run(program.stack.up(), {"update": 1})
+    server = servers(program)["new"]
+    program.declare({"old": ("Server", SERVER)})
+    refused = program.stack.up()
+    assert refused.exit_code != 0
+    assert 'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="new")]); else' in refused.output
+    # The other advice of that message. The alias is tested below the engine.
+    program.declare({"old": ("Server", {**SERVER, "adopt_id": server})})
+    program.run(program.stack.up(), {"create": 1, "delete": 1})
+    assert servers(program) == {"old": server}
+    assert program.moved() == Decimal("5.00")
+    program.run(program.stack.destroy())
+    assert left(program) == []
 
 
 def test_two_resources_that_name_one_object_and_what_is_to_be_kept(program: Program, engine: Engine) -> None:

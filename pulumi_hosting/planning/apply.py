@@ -489,8 +489,8 @@ def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) ->
     if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
         return (
             f"{with_id(resource, current)}: {what}, and that cannot be "
-            "changed in place; nothing was changed. Next: declare what it is, or have it reinstalled "
-            "(state: reinstalled), which erases its disk"
+            "changed in place; nothing was changed. Next: declare what it is, or have it reinstalled, which "
+            f"erases its disk (state: reinstalled, erase: {getattr(current, 'name', None) or current.id})"
         )
     return (
         f"{with_id(resource, current)}: {what}, and that cannot be "

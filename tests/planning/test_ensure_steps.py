@@ -252,8 +252,9 @@ def test_a_replacement_need_not_be_waited_for(wait: bool, id: str) -> None:
         ),
         (
             GadgetInputs(name="a", size=2, key="new", notes="mine"),
-            "key is 'old', not 'new', and that cannot be changed in place; nothing was changed. Next: "
-            "declare what it is, or have it reinstalled (state: reinstalled), which erases its disk",
+            "key is 'old', not 'new', and that cannot be changed in place; nothing was changed. "
+            "Next: declare what it is, or have it reinstalled, which erases its disk (state: reinstalled, "
+            "erase: a)",
         ),
     ],
 )

@@ -183,8 +183,9 @@ def _plan_change(
         named, waiting = getattr(current, "name", current.id), ", ".join(sorted(found.fields))
         warning = f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later"
         return Plan("unchanged", found, remarks=found.remarks, warnings=(warning,))
-    in_place = found.fields - {*found.replaces}
-    consequence = resource.consequence(in_place) if isinstance(resource, Rebuildable) else None
+    consequence = None
+    if isinstance(resource, Rebuildable):
+        consequence = resource.consequence(current, found.fields - {*found.replaces}, found.replaces)
     return Plan(
         "replaced" if found.replaces else "updated",
         found,

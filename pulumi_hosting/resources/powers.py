@@ -19,7 +19,7 @@ Every method that takes a ``Request`` only reads, but ``settle``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -118,7 +118,7 @@ class Sandboxed(ABC, Generic[S]):
         return False
 
 
-class Rebuildable(ABC):
+class Rebuildable(ABC, Generic[S]):
     @abstractmethod
     def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
         """What a change of ``field`` means among the ``desired`` values; None where the field's trait
@@ -132,8 +132,10 @@ class Rebuildable(ABC):
         """
 
     @abstractmethod
-    def consequence(self, fields: frozenset[str]) -> str | None:
-        """What a user must know before ``fields`` are changed in place."""
+    def consequence(self, state: S, fields: frozenset[str], replaces: Collection[str]) -> str | None:
+        """What a user must know before ``fields`` are changed in place, or before a change of ``replaces``
+        replaces the object. By what is recorded; nothing is asked.
+        """
 
 
 class Registered(ABC, Generic[S]):

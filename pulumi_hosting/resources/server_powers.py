@@ -1,6 +1,6 @@
 """What a server can do beside the four methods: see ``powers``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, ClassVar
@@ -56,6 +56,9 @@ from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch
 from pulumi_hosting.session.request import Request
 
+_CLOSE = 0.85
+"""How alike the names of tariffs must be for a guess: VDS-11 may mean VDS-1, and VDS-9 does not."""
+
 
 class ServerResource(
     ServerBase,
@@ -66,7 +69,7 @@ class ServerResource(
     Priced,
     Provisioned[ServerInputs, ServerState],
     Sandboxed[ServerState],
-    Rebuildable,
+    Rebuildable[ServerState],
     Remarked[ServerState],
     Predicted[ServerState],
 ):
@@ -202,8 +205,9 @@ class ServerResource(
                 for tariff in found
             )
             raise ValueError(f"several tariffs are named {name!r}: give tariff_id, one of {several}")
-        like = get_close_matches(name, [tariff.name for tariff in tariffs.values()], 1)
-        meant = f"did you mean {like[0]!r}, or " if like else ""
+        names = {tariff.name.casefold(): tariff.name for tariff in tariffs.values()}
+        like = get_close_matches(name.strip().casefold(), names, 1, cutoff=_CLOSE)
+        meant = f"did you mean {names[like[0]]!r}, or " if like else ""
         raise ValueError(f"there is no tariff named {name!r}: {meant}one of {catalog_reads.choices(tariffs)}")
 
     def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:
@@ -320,7 +324,21 @@ class ServerResource(
             return "id" not in olds
         return fingerprints_of(request, after) == sorted(installed)
 
-    def consequence(self, fields: frozenset[str]) -> str | None:
+    def consequence(
+        self, state: ServerState, fields: frozenset[str], replaces: Collection[str]
+    ) -> str | None:
+        """The credit is the one of the last single read; a list of servers shows none."""
+        if replaces:
+            credit, quote = "", state.refund_quote
+            if quote is not None:
+                amount = f"{quote.amount} {quote.currency or ''}".rstrip()
+                credit = (
+                    f", and about {amount} is credited" if quote.refundable else ", and nothing is credited"
+                )
+            return (
+                f"{' and '.join(sorted(replaces))} by replacing server {state.id}: unless it is retained, "
+                f"it is deleted and ITS DISK IS ERASED{credit}"
+            )
         what = sorted(fields & {"os", "ssh_key_ids", "password"})
         return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
 

@@ -1,6 +1,6 @@
 """A kind of object with the powers that the planner asks for, on an account that is a dictionary."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -203,7 +203,7 @@ class RegisteredGadget(Gadget, Registered[GadgetState]):
         return self.released and bool(state.id)
 
 
-class RebuildableGadget(Gadget, Rebuildable):
+class RebuildableGadget(Gadget, Rebuildable[GadgetState]):
     """``policy`` says what a change of ``key`` does; two keys are the same but for what follows a space."""
 
     title: ClassVar[str] = "rebuildable gadget"
@@ -216,7 +216,11 @@ class RebuildableGadget(Gadget, Rebuildable):
         assert request.identity == ME
         return field == "key" and bool(olds[field]) and olds[field].split()[0] == after.split()[0]
 
-    def consequence(self, fields: frozenset[str]) -> str | None:
+    def consequence(
+        self, state: GadgetState, fields: frozenset[str], replaces: Collection[str]
+    ) -> str | None:
+        if replaces:
+            return f"{state.id} is replaced"
         return "its disk is erased" if "key" in fields else None
 
 

@@ -244,7 +244,7 @@ def test_what_a_change_does_is_said_before_it_is_made() -> None:
     assert (reinstalled.action, reinstalled.remarks) == ("updated", ("its disk is erased",))
     assert reinstalled.predicted == {**THERE.shown(), "key": "new"}
     replaced = planned(gadget, THERE, key="new", policy="replace")
-    assert (replaced.action, replaced.remarks, replaced.refusals) == ("replaced", (), {})
+    assert (replaced.action, replaced.remarks, replaced.refusals) == ("replaced", ("7 is replaced",), {})
     assert replaced.predicted == {"name": "a", "size": 2, "key": "new"}
     kept = planned(gadget, THERE, key="new", notes="x")
     assert (kept.action, len(kept.remarks)) == ("updated", 1)

@@ -43,6 +43,10 @@ def test_a_replacement_leaves_the_new_one_alone(
         web = later.refresh("server", web)
     checked = later.check("server", "web", {**WEB, "tariffId": 2.0}, web.inputs)
     assert later.of("server").diff(web.id, web.outputs, checked).replaces == ("tariffId",)
+    assert later.lines[-1] == (
+        f"web: tariff_id by replacing server {web.id}: unless it is retained, it is deleted and ITS DISK IS "
+        "ERASED"
+    )
     if deleted_first:
         later.delete("server", web)
     new = later.create("server", "web", {**WEB, "tariffId": 2.0})

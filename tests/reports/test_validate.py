@@ -284,7 +284,7 @@ NAMES: list[tuple[str, list[str]]] = [
         'native.SshKye("deploy", public_key=KEY, nam="x")',
         [
             "pulumi_hosting.native has no 'SshKye' (did you mean SshKey?). Next: write SshKey in place of ",
-            "SshKey('deploy'): unknown argument 'nam'. Valid arguments: name, public_key",
+            "SshKey('deploy'): unknown argument 'nam'. Valid arguments: adopt_id, name, public_key",
         ],
     ),
     (

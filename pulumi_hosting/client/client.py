@@ -10,6 +10,7 @@ and response, and whether a call may be retried. A call checks its arguments, pr
 them until there is a response or the deadline is near, and reads the response.
 """
 
+import copy
 import logging
 import os
 import random
@@ -22,12 +23,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
 from pulumi_hosting.api import operations
+from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import debug_log, responses
-from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, RawResponse, given
@@ -121,6 +123,11 @@ class Client(Services):
         )
         """Holds requests up until the rate limit has room. A long wait is a warning of the logger
         ``pulumi_hosting``; ``on_wait`` may be set, to tell the user in another way."""
+        self.keeps_refusal = False
+        """Whether a run ends with its key: once the service has refused the key, whatever it was asked, later
+        calls raise that error again and send nothing. For processes that live as long as one run."""
+        self.refusal: ApiError | None = None
+        """With ``keeps_refusal``: the error by which the service refused the key."""
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
@@ -171,6 +178,7 @@ class Client(Services):
         row = operation if isinstance(operation, Operation) else _row(operation)
         if self._read_only and row.is_write:
             raise WriteRefused(f"{row.id} would change something, and this client only reads")
+        self.raise_refusal()
         key = checked_key(row, idempotency_key, self._new_id)
         request = (
             prepared(key)
@@ -212,8 +220,27 @@ class Client(Services):
             what = f"{type(failure).__name__}, {decision}"
             self._log(request, what, sent_at, attempts.count, sent_id)
             if isinstance(decision, Stop):
+                self._keep_refusal(failure)
                 raise failure
             self._sleep(decision.after)
+
+    def raise_refusal(self) -> None:
+        """Raise the ``refusal``, if there is one."""
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
+
+    def _keep_refusal(self, failure: HostingError) -> None:
+        if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:
+            refusal = copy.copy(failure)
+            # What is known of the outcome of this call is not that of later ones, which send nothing.
+            refusal.sent_as(
+                request_id=failure.request_id,
+                idempotency_key=None,
+                attempts=0,
+                outcome_unknown=False,
+                because_of_earlier=False,
+            )
+            self.refusal = refusal
 
     def request(
         self,

@@ -118,10 +118,18 @@ def plan(
             return Plan("updated" if before else "created", unchecked=error)
         return _ask(request, resource, desired, fields, options, new=not before)
     except (TransportError, ApiError) as error:
-        refused = isinstance(error, ApiError) and error.status < 500 and error.status != 429
-        if refused or options.unreachable == "raise":
+        if not cannot_answer(error) or options.unreachable == "raise":
             raise
         return Plan("updated" if before else "created", unchecked=error)
+
+
+def cannot_answer(error: HostingError) -> bool:
+    """Whether the account cannot be asked at the moment: no connection, 5xx, 429. Any other answer says
+    what is wrong with the request or its key, and asking later changes nothing.
+    """
+    if isinstance(error, ApiError):
+        return error.status >= 500 or error.status == 429
+    return isinstance(error, TransportError)
 
 
 def _ask(

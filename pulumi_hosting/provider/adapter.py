@@ -13,18 +13,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    CallError,
-    HostingError,
-    InvalidInput,
-    NotFound,
-    TransportError,
-)
+from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
+from pulumi_hosting.planning.plan import PlanOptions, cannot_answer, deletes_double, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
@@ -231,6 +224,8 @@ class Adapter:
         if not isinstance(self.resource, Remarked):
             return
         with suppress(HostingError):
+            if self.session.unreachable() is not None:
+                return
             request = self._request(props)
             for remark in self.resource.remarks(request, state):
                 request.warn(remark)
@@ -322,6 +317,7 @@ class Adapter:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that
         shows is taken for managed.
         """
+        self.session.unreachable()  # whether the key is refused is asked once, not by every read
         self._claim(olds, olds, id)
         values = recorded_values(self.resource, id, olds)
         request = self._request(olds)
@@ -419,17 +415,17 @@ class Adapter:
 
     def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is
-        simulated, or on another account.
+        simulated, or on another account. Raises ``ApiError`` where the service refuses the key.
         """
         if recorded_mode(self.resource, state) == "test" and not self.session.client.is_test_key:
             raise refusals.made_with_a_test_key(self.resource, state.id)
-        if olds.get(ACCOUNT) is None:
-            return
-        unreachable: HostingError | None = self.session.unreachable()
+        unreachable = self.session.unreachable()
         if unreachable is None:
             try:
                 self._must_be_its_account(state.id, olds)
-            except (TransportError, ApiError) as error:
+            except CallError as error:
+                if not cannot_answer(error):
+                    raise
                 unreachable = error
         if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
             raise ResourceError(refusal)

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, TransportError
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
+from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
@@ -70,7 +71,7 @@ class ProviderSession(Session):
         self._no_writes: str | None = None
         self._probe = threading.Lock()
         self._probed = False
-        self._unreachable: TransportError | None = None
+        self._unreachable: HostingError | None = None
         self._warned = False
         self.entries = Entries()
         self.budget = RunBudget(lambda: account_scope(self.client))
@@ -114,6 +115,7 @@ class ProviderSession(Session):
                             f"{flag}hosting:{name} …"
                         )
                 self._client = self._connect(api_key, base_url)
+                self._client.keeps_refusal = True
                 self.reads.watch(self._client)
                 limiter = self._client.rate_limiter
                 limiter.sleep, limiter.on_wait = self._sleep, self._tell
@@ -131,27 +133,33 @@ class ProviderSession(Session):
     def _tell(self, line: str) -> None:
         getattr(self._told, "info", log.info)(line)
 
-    def unreachable(self) -> TransportError | None:
-        """Why the API cannot be reached, or None if it answers anything. Tried once per process, for at most
-        ``REACH_WITHIN`` seconds.
+    def unreachable(self) -> HostingError | None:
+        """Why the account cannot be asked, or None. Tried once per process, for at most ``REACH_WITHIN``
+        seconds. Raises ``ApiError`` where the service refuses the key, which is asked once too.
         """
         client = self.client
         with self._probe:
             if not self._probed:
                 self._probed = True
-                with self._connect(
-                    self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN
-                ) as probe:
-                    try:
-                        account(client, probe.me)
-                    except TransportError as error:
-                        self._unreachable = error
-                    except HostingError:
-                        pass  # it answers; the calls that follow report what is wrong
-            return self._unreachable
+                self._unreachable = self._try_to_reach(client)
+        client.raise_refusal()
+        return self._unreachable
+
+    def _try_to_reach(self, client: Client) -> HostingError | None:
+        with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
+            probe.keeps_refusal = True
+            try:
+                account(client, probe.me)
+            except HostingError as error:
+                # 429 may pass within the run. After any other answer, the calls that follow report what is
+                # wrong.
+                return error if cannot_answer(error) and getattr(error, "status", None) != 429 else None
+            finally:
+                client.refusal = client.refusal or probe.refusal
+        return None
 
     def first_warning(self) -> bool:
-        """Whether this process has not warned yet that the API cannot be reached."""
+        """Whether this process has not warned yet that the account cannot be asked."""
         with self._lock:
             first, self._warned = not self._warned, True
             return first

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import Run
-from tests.support.programs import Program
+from tests.support.programs import Program, messages
 
 KEYS: dict[str, tuple[dict[str, Any], str, str]] = {
     "expired": (
@@ -44,6 +44,11 @@ def errors(run: Run) -> list[str]:
     ]
 
 
+def outputs(program: Program) -> dict[str, Any]:
+    """What the state holds of each resource."""
+    return {name: resource["outputs"] for name, resource in program.resources().items()}
+
+
 @pytest.mark.both_providers
 @pytest.mark.parametrize(("options", "line", "code"), KEYS.values(), ids=KEYS)
 def test_a_refused_key_is_one_line(program: Program, options: dict[str, Any], line: str, code: str) -> None:
@@ -61,6 +66,31 @@ def test_a_refused_key_is_one_line(program: Program, options: dict[str, Any], li
         assert made["key"] not in run.output
     assert program.living == []
     assert program.ledger() == []
+
+
+@pytest.mark.both_providers
+def test_a_run_that_changes_nothing_fails_with_a_revoked_key(program: Program) -> None:
+    """One question, and no success: neither "unchanged" nor a warning."""
+    shop(program)
+    program.run(program.stack.up())
+    before, alive = outputs(program), program.living
+    made = program.control("POST", "/keys", {"mode": "live"})
+    program.control("DELETE", f"/keys/{made['id']}")
+    program.stack.environ["HOSTING_API_KEY"] = made["key"]
+    asked = program.control.requests()
+    stack = program.stack
+    for number, run in enumerate((stack.preview(), stack.up(), stack.refresh()), 1):
+        assert run.exit_code != 0
+        shown = [line for line in messages(run).splitlines() if line in errors(run)]
+        assert shown, run.output
+        if number < 3:  # a refresh reads all resources at once, and engines report each
+            assert len(shown) == 1, run.output
+        assert all(KEYS["revoked"][1] in line for line in shown), run.output
+        assert "were not checked" not in run.output
+    assert program.control.requests() - asked == 3
+    assert outputs(program) == before
+    assert program.living == alive
+    assert program.moved() == 10
 
 
 @pytest.mark.both_providers

@@ -199,6 +199,21 @@ def test_the_report_of_a_defect(
         assert re.search(rf"^FAILED [^\n]*\n +\| {problem}$", report, re.MULTILINE), report
 
 
+def test_the_limit_and_the_mode_of_the_account_are_not_those_of_a_rehearsal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTING_MAX_CHARGE", "0.00")
+    monkeypatch.setenv("HOSTING_MODE", "test")
+    monkeypatch.setenv("HOSTING_SCOPE", "prod")
+    stack = Stack(Engine("offline", "", ()), tmp_path, tmp_path, "dev", {"HOSTING_MODE": "live"})
+    found = stack.environment()
+    assert [found.get(f"HOSTING_{name}") for name in ("MAX_CHARGE", "MODE", "SCOPE")] == [
+        None,
+        "live",
+        "prod",
+    ]
+
+
 def test_the_plugin_it_installs_goes_before_that_of_a_virtual_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

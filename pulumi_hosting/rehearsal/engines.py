@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 OFFLINE, PULUMI = "offline", "pulumi"
+_OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE")
+"""Variables that guard the user's account. A stack of this module has none of its money and its keys."""
 
 
 class EngineError(Exception):
@@ -214,9 +216,10 @@ class Stack:
         return [*self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
 
     def environment(self) -> dict[str, str]:
-        """Isolated from the user's Pulumi, without update checks and downloads."""
+        """Isolated from the user's Pulumi and account, without update checks and downloads."""
+        inherited = {name: value for name, value in os.environ.items() if name not in _OF_THE_ACCOUNT}
         return {
-            **os.environ,
+            **inherited,
             "PULUMI_HOME": str(self.home / "pulumi"),
             "PULUMI_BACKEND_URL": (self.home / "state").resolve().as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": "rehearsal",

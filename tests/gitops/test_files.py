@@ -1,6 +1,7 @@
 """The files of examples/gitops that other programs read: workflows, the image of an execution environment."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from pulumi_hosting.cli import main
 from tests.gitops.conftest import SCRIPT
 
 FOLDER = SCRIPT.parent
@@ -54,6 +57,28 @@ def test_the_live_key_is_used_outside_pull_requests_alone() -> None:
     gitlab = parsed("gitlab-ci.yml")
     for name in ("pull-request", "closed"):
         assert gitlab[name]["environment"]["name"].startswith("review/")
+
+
+@pytest.mark.parametrize(("argument", "code"), [("tariff_id", 0), ("tarif_id", 7)])
+def test_the_hook_before_a_commit_finds_a_wrong_argument(
+    argument: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hook,) = parsed("pre-commit-config.yaml")["repos"][0]["hooks"]
+    program = {
+        "Pulumi.yaml": "name: shop\nruntime: python\n",
+        "Pulumi.prod.yaml": "config: {}\n",
+        "__main__.py": f"from pulumi_hosting import Server\nServer('web', {argument}=1, os='debian-12')\n",
+    }
+    for name, text in program.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert re.search(hook["files"], name)
+        assert re.search(hook["files"], f"shop/{name}")
+    assert not re.search(hook["files"], "README.md")
+    assert not hook["pass_filenames"]
+    monkeypatch.chdir(tmp_path)
+    command, *arguments = hook["entry"].split()
+    answer = CliRunner().invoke(main, arguments)
+    assert (command, answer.exit_code) == ("pulumi-hosting", code), answer.output
 
 
 def test_the_execution_environment_is_one() -> None:

@@ -22,14 +22,18 @@ from forge import ForgeError, forge
 from plan import (
     FAILED,
     FOUND,
+    MAX_CHARGE,
     MISUSED,
+    NO_CAUSE,
     OF_THE_STATE,
     REFUSED_TO_TEST_KEYS,
+    Managed,
     Plan,
     Run,
     Stop,
     key,
     last_line,
+    limit,
     run,
     setting,
 )
@@ -42,6 +46,8 @@ Checks = list[tuple[str, bool, str]]
 Details = list[tuple[str, str]]
 """Title, text."""
 NOT_CHECKED = "not checked with a test key"
+PROBLEM = re.compile(rf" +\| (?!(?:{NO_CAUSE.pattern})$)(.+)")
+"""A line of a rehearsal below a step that failed."""
 
 
 def parts() -> list[Stack | Playbook]:
@@ -129,7 +135,9 @@ def rehearse(stack: Stack, checks: Checks, details: Details) -> None:
     options = shlex.split(setting("REHEARSE_ARGS", ""))
     config = [option for entry in program_config() for option in ("--config", entry)]
     done = run([*command, *options, *config], stack.directory, {}, OF_THE_STATE)
-    result = "; ".join((done.output.strip() or "no output").splitlines()[-2:])  # cost and conclusion
+    lines = (done.output.strip() or "no output").splitlines()
+    problems = [found[1] for line in lines if (found := PROBLEM.fullmatch(line))]
+    result = "; ".join([lines[-1], *problems[:1]] if problems else lines[-2:])  # cost and conclusion
     checks.append(("rehearsal, without a key", done.code == 0, result))
     details.append(("Rehearsal", done.output))
 
@@ -137,7 +145,7 @@ def rehearse(stack: Stack, checks: Checks, details: Details) -> None:
 def preview(part: Stack | Playbook, checks: Checks, details: Details) -> Plan:
     """What a merge would change on the account, seen with the test key."""
     try:
-        plan = part.plan(key("test"))
+        plan = part.plan({**key("test"), **limit()})
     except Stop as stop:
         plan = Plan(error=str(stop))
     is_refused = bool(REFUSED_TO_TEST_KEYS.search(plan.error))
@@ -176,7 +184,7 @@ def closed() -> int:
 
 
 def merge() -> int:
-    live = {**key("live"), "HOSTING_MODE": "live", "HOSTING_MAX_CHARGE": setting("HOSTING_MAX_CHARGE")}
+    live = {**key("live"), "HOSTING_MODE": "live", MAX_CHARGE: setting(MAX_CHARGE)}
     managed = parts()
     plans = [part.plan(live) for part in managed]
     for part, plan in zip(managed, plans, strict=True):
@@ -193,7 +201,7 @@ def merge() -> int:
             FOUND,
         )
     if not has_changes:
-        live["HOSTING_MAX_CHARGE"] = "0.00"  # the run may only record outputs
+        live[MAX_CHARGE] = "0.00"  # the run may only record outputs
     for part in managed:
         done = part.apply(live)
         word = "failed" if done.code else "applied"
@@ -220,23 +228,22 @@ def reviewed() -> set[str]:
 
 def nightly() -> int:
     """Exit code 7 with drift or with something unmanaged, 1 where that could not be found out."""
-    live = {**key("live"), "HOSTING_MODE": "live"}
-    runs = []
+    live = {**key("live"), **limit(), "HOSTING_MODE": "live"}
     with tempfile.TemporaryDirectory() as folder:
-        known: list[str] = []
-        for part in parts():
-            try:
-                done, arguments = part.drift(live, Path(folder))
-            except Stop as error:  # reported like the others
-                done, arguments = Run(FAILED, f"{error}\n"), []
-            runs.append((f"drift of {part.name}", done))
-            known += arguments
-        command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
-        runs.append(("audit of the account", run([*command, "audit", *known], Path(), live)))
-    words = {0: "nothing found", FOUND: "**found**"}
+        found = [(part, part.drift(live, Path(folder))) for part in parts()]
+        managed = [drift.managed for _, drift in found]
+        managed += [Stack(name).export(Path(folder)) for name in setting("OTHER_STACKS", "").split()]
+        runs = [(f"drift of {part.name}", drift.done) for part, drift in found]
+        runs.append(("audit of the account", audit(managed, live)))
+    repairs = [
+        f"Repair the drift of {part.name}: {code(part.repair)}, or declare what is on the account."
+        for part, drift in found
+        if drift.done.code == FOUND
+    ]
     head = [
         f"{marker()}nightly -->",
-        *table(("Check", "Result"), [(name, words.get(done.code, "**failed**")) for name, done in runs]),
+        *table(("Check", "Result"), [(name, result_of_check(done)) for name, done in runs]),
+        *repairs,
     ]
     text = report_text(head, [(name.capitalize(), done.output if done.code else "") for name, done in runs])
     publish(text)
@@ -245,6 +252,24 @@ def nightly() -> int:
         title = f"{names()}: the account differs from what is declared"
         service.report_issue(head[0], title, text, is_open=codes != {0})
     return FAILED if codes - {0, FOUND} else max(codes)
+
+
+def audit(managed: list[Managed], environ: Mapping[str, str]) -> Run:
+    """What nothing manages. Not made where it is not known what is managed: it would name commands that
+    delete that.
+    """
+    if gaps := [gap for known in managed for gap in known.gaps]:
+        return Run(FAILED, f"not made, as it is not known what is managed: {'; '.join(gaps)}\n")
+    command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
+    arguments = [argument for known in managed for argument in known.arguments]
+    return run([*command, "audit", *arguments], Path(), environ)
+
+
+def result_of_check(done: Run) -> str:
+    """In words; of a check that failed the last line."""
+    if done.code in (0, FOUND):
+        return "**found**" if done.code else "nothing found"
+    return f"**failed**: {code(last_line(done.output))}"
 
 
 COMMANDS: Mapping[str, Callable[[], int]] = {

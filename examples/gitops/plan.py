@@ -11,9 +11,15 @@ from typing import Any, NamedTuple
 FAILED, MISUSED, FOUND = 1, 2, 7
 SECRET = ("HOSTING_API_KEY", "HOSTING_TEST_KEY", "HOSTING_LIVE_KEY", "GITHUB_TOKEN", "GITLAB_TOKEN")
 """Variables that no child process inherits. One that needs a key is given it as HOSTING_API_KEY."""
+MAX_CHARGE = "HOSTING_MAX_CHARGE"
+"""What one run may charge on the live account. A rehearsal and a stack in the sandbox are not given it: they
+create the whole program, and charge nothing real.
+"""
 OF_THE_STATE = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 CLOSED_TO_TEST_KEYS = re.compile(r"(cannot|closed to).* test key")
 """What the provider says of something that it leaves out with a test key."""
+NO_CAUSE = re.compile(r"(?:error: )?(?:preview|update|refresh|destroy) failed")
+"""What Pulumi says of the stack where one of its resources failed."""
 REFUSED_TO_TEST_KEYS = re.compile(r"sandbox_not_supported|sandbox_disabled")
 """Codes of calls that fail with a test key and would not with a live one."""
 
@@ -61,11 +67,27 @@ class Run(NamedTuple):
         return self.stdout + self.stderr
 
 
+class Managed(NamedTuple):
+    """What is managed: the ``arguments`` of ``pulumi-hosting audit`` that name it, and why they do not name
+    all of it.
+    """
+
+    arguments: list[str]
+    gaps: list[str]
+
+
+class Drift(NamedTuple):
+    """How a part differs from the account: ``done`` ends with FOUND where it does."""
+
+    done: Run
+    managed: Managed
+
+
 def run(
     command: Iterable[str], directory: Path, environ: Mapping[str, str], without: Iterable[str] = ()
 ) -> Run:
-    """Run a command. No key of this process reaches it but those in ``environ``."""
-    hidden = {*SECRET, *without}
+    """Run a command. No key of this process, and no limit, reaches it but those in ``environ``."""
+    hidden = {*SECRET, MAX_CHARGE, *without}
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
         [*command],
@@ -95,8 +117,14 @@ def key(kind: str) -> dict[str, str]:
     return {"HOSTING_API_KEY": given, "HOSTING_STRICT": "true"}
 
 
+def limit() -> dict[str, str]:
+    """The environment of a command that looks at the live stack as a merge does, where a limit is set."""
+    return {MAX_CHARGE: given} if (given := os.environ.get(MAX_CHARGE)) else {}
+
+
 def last_line(text: str) -> str:
-    """The last line that speaks of an error, else the last line."""
+    """The last line that speaks of an error and of its cause, else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or ["no output"])[-1]
+    causes = [line for line in errors if not NO_CAUSE.fullmatch(line)]
+    return (causes or errors or lines or ["no output"])[-1]

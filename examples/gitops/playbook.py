@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plan import FOUND, REFUSED_TO_TEST_KEYS, Change, Plan, Run, last_line, run, setting
+from plan import FOUND, REFUSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, last_line, run, setting
 
 VARYING = ("charge", "price", "balance", "refund", "amount", "due_at", "expires_at")
 """Parts of names in a difference that are prices and dates. ``mode`` says which key looked."""
@@ -59,12 +59,19 @@ class Playbook:
         with tempfile.TemporaryDirectory() as folder:
             return self.play(environ, Path(folder).resolve() / "drift.json")
 
-    def drift(self, environ: Mapping[str, str], folder: Path) -> tuple[Run, list[str]]:
-        """The check run, and what ``pulumi-hosting audit`` needs of it."""
+    @property
+    def repair(self) -> str:
+        """What a person runs about drift."""
+        return " ".join(filter(None, ("ansible-playbook", setting("PLAYBOOK_ARGS", ""), self.name)))
+
+    def drift(self, environ: Mapping[str, str], folder: Path) -> Drift:
+        """The check run and its report. Of one that failed, the report does not name everything."""
         report = folder.resolve() / "drift.json"
         done = self.play(environ, report, "--check")
-        known = ["--results", str(report)] if report.exists() else []
-        return Run(FOUND if done.code == DRIFT else done.code, done.stdout, done.stderr), known
+        code = FOUND if done.code == DRIFT else done.code
+        is_complete = code in (0, FOUND) and report.exists()
+        gaps = [] if is_complete else [f"the check run of {self.name} failed: {last_line(done.output)}"]
+        return Drift(Run(code, done.stdout, done.stderr), Managed(["--results", str(report)], gaps))
 
 
 def _change(item: Mapping[str, Any]) -> Change:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from plan import CLOSED_TO_TEST_KEYS, Change, Plan, Run, Stop, last_line, run, setting
+from plan import CLOSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, Stop, last_line, run, setting
 
 NO_CHANGE = ("same", "read", "refresh", "discard")
 REPLACES = ("replace", "create-replacement", "delete-replaced")
@@ -57,20 +57,25 @@ class Stack:
         """With its preview: there the limit refuses before anything is ordered."""
         return self.pulumi(environ, "up", "--yes")
 
-    def drift(self, environ: Mapping[str, str], folder: Path) -> tuple[Run, list[str]]:
-        """A refresh that changes nothing, and what ``pulumi-hosting audit`` needs: exports of the stack and
-        of the other stacks of the account.
-        """
+    @property
+    def repair(self) -> str:
+        """What a person runs about drift."""
+        return f"pulumi up --refresh --stack {self.name}"
+
+    def drift(self, environ: Mapping[str, str], folder: Path) -> Drift:
+        """A refresh that changes nothing, and the export of the stack."""
         done = self.pulumi(environ, "refresh", "--preview-only", "--expect-no-changes", "--diff")
-        arguments = []
-        for number, name in enumerate((self.name, *setting("OTHER_STACKS", "").split())):
-            exported = Stack(name).pulumi({}, "stack", "export")
-            if exported.code:
-                raise Stop(f"stack {name} cannot be exported: {last_line(exported.stderr)}")
-            file = folder / f"{number}.json"
-            file.write_text(exported.stdout, encoding="utf-8")
-            arguments += ["--stack", str(file)]
-        return done, arguments
+        return Drift(done, self.export(folder))
+
+    def export(self, folder: Path) -> Managed:
+        exported = self.pulumi({}, "stack", "export")
+        if exported.code:
+            reason = last_line(exported.stderr).partition(". Next: ")[0]
+            line = f"stack {self.name} cannot be exported: {reason}. Next: correct STACK or OTHER_STACKS"
+            return Managed([], [line])
+        file = folder / f"{self.name.replace('/', '-')}.json"
+        file.write_text(exported.stdout, encoding="utf-8")
+        return Managed(["--stack", str(file)], [])
 
     # --- the stack of a pull request
 
@@ -93,7 +98,7 @@ class Stack:
                 done = self.pulumi(environ, *step)
                 text += f"$ pulumi {' '.join(step[:2])}\n{done.output}\n"
                 if done.code:
-                    is_well, result = False, f"pulumi {step[0]} ended with exit code {done.code}"
+                    is_well, result = False, f"pulumi {step[0]}: {last_line(done.output)}"
                     break
         finally:
             text += self.remove(environ)

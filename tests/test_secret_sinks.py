@@ -84,7 +84,7 @@ SINKS: Mapping[str, str] = {
     "idempotency keys and all other headers but the key's": _KILLED,
     "log of requests of the emulator": "tests/emulator/test_control.py::test_requests",
     "objects of the emulator": "tests/emulator/test_control.py::test_objects_show_no_secret",
-    "state file of the emulator": "tests/emulator/test_process.py::test_a_state_file_holds_no_password",
+    "state file of the emulator": "tests/emulator/test_state_file.py::test_a_state_file_holds_no_password",
     "options of the webhook receiver": "tests/webhooks/test_options.py::test_no_secret_is_shown",
     "repr of the offline engine's encryption": "tests/offline/test_secrets.py::test_a_crypter_shows_nothing",
 }

@@ -2,8 +2,10 @@
 charge.
 """
 
+import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.rehearsal.engines import OFFLINE
+from pulumi_hosting.rehearsal.engines import OFFLINE, PULUMI
 from tests.support.processes import descendants, kill
 from tests.support.programs import PUBLIC_KEY, Program
 from tests.support.waiting import HANG_SECONDS, wait_until
@@ -179,6 +181,25 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
         program.run(program.stack.run(*command))
     assert program.living == []
     assert program.charges == 0
+
+
+EMPTY = re.search(r"^    (find .*-empty -delete)", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_a_state_beside_an_empty_file_of_attributes_is_whole(program: Program) -> None:
+    """Pulumi's CLI leaves that file when it is killed between making and writing it."""
+    assert EMPTY is not None
+    program.declare({"me": ("SshKey", {"public_key": PUBLIC_KEY})})
+    program.run(program.stack.up())
+    folder = program.stack.home / "state"
+    (state,) = (folder / ".pulumi" / "stacks").rglob("*.json")
+    state.with_name(f"{state.name}.attrs").write_bytes(b"")
+    if program.stack.engine.name == PULUMI:
+        with program.stack.unchecked("the state cannot be read"):
+            assert "failed to load checkpoint: EOF" in program.stack.up().output
+    subprocess.run(["sh", "-c", EMPTY[1]], check=True, env=os.environ | {"HOME": str(folder)})
+    assert not state.with_name(f"{state.name}.attrs").exists()
+    program.run(program.stack.up("--expect-no-changes"), {})
 
 
 @pytest.mark.parametrize(

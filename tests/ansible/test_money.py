@@ -194,6 +194,9 @@ def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
         False,
     ]
     assert played["make"]["server"]["mode"] == "test"
+    said = "this is a test key: what its tasks report as changed is simulated"
+    warned = [line["task"] for line in played.lines if said in str(line["result"].get("warnings"))]
+    assert warned == ["make"]
     assert (ansible.living, ansible.server_charges()) == (before, paid)
     assert "Traceback" not in played.output
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.in_process import Play, account_problems, ahead, charged
+from ansible_collections.hosting.cloud.plugins.plugin_utils.controller_action import simulated
+from tests.ansible.in_process import Play, account_problems, ahead, charged, task_of
 from tests.ansible.test_playbooks import KEY_LINE
+from tests.ansible.test_specs import module
 from tests.support.account import Account
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -145,6 +147,22 @@ def test_each_cause_has_its_code(
     assert result["failed"], result
     assert result["failure"]["code"] == code, result["msg"]
     assert charged(emulated) == paid
+
+
+def test_a_run_warns_once_that_its_changes_are_simulated() -> None:
+    emulated = Account()
+
+    def warned(play: Play, **options: Any) -> int:
+        task = task_of(play, "server", {**ORDER, **options})
+        result = module("server").MODULE.answer(task)
+        assert result["changed"], result
+        return len(simulated(task, result))
+
+    assert warned(Play(emulated), name="live") == 0
+    assert warned(Play(emulated, check_mode=True, key=emulated.test_key), name="a") == 0
+    play = Play(emulated, key=emulated.test_key)
+    assert [warned(play, name="a"), warned(play, name="b"), warned(play, name="a", notes="new")] == [1, 0, 0]
+    assert charged(emulated) == ["5.00"]
 
 
 INFO_WITH_ID = (

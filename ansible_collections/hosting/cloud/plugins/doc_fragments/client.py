@@ -87,8 +87,8 @@ attributes:
 notes:
   - "With a test key nothing is bought: the service simulates the request, and does not show all of its result
     afterwards. A simulated server is shown for a day, to the key that made it. Other simulated objects are
-    not found again, so that the task reports a change each time. Files for secrets are not written with a
-    test key."
+    not found again, so that the task reports a change each time. The first change of a run is shown with a
+    warning that it is simulated. Files for secrets are not written with a test key."
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the changed status and the predicted object without

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 UNKNOWN_ACCOUNT = "?"
 """The account of a key that the controller does not know. Its charges count for every account, and those of
 every account for it."""
-CHARGED, PREDICTED, PLANNED = "charged", "predicted", "planned"
-"""The parts that are stored: charges, charges predicted by check mode, and changes predicted by check
-mode."""
+CHARGED, PREDICTED, PLANNED, SHOWN = "charged", "predicted", "planned", "shown"
+"""The parts that are stored: charges, charges predicted by check mode, changes predicted by check mode, and
+which lines were shown that a run shows once."""
 
 RUN_SECONDS = 86400.0
 """Longer than a run takes."""
@@ -241,6 +241,13 @@ class RunMemory:
         """What the run has charged, or may have, by currency."""
         with self._storage.open(self._charges) as content:
             return {currency: str(amount) for currency, amount in spent_in(content, self.account).items()}
+
+    def is_first(self, line: str) -> bool:
+        """Whether no task of the run has shown this line; from now on, one has."""
+        with self._storage.open(SHOWN) as content:
+            first = line not in content
+            content[line] = True
+        return first
 
     # --- planned
 

@@ -102,8 +102,10 @@ class ControllerAction(ActionBase):
         if task.params.get("max_charge") is not None and not task.check_mode:
             task.warnings += files.charges_of_killed_runs()  # this run's limit does not count them
         if not self._is_for_the_controller():
-            return self._by_module(task, module, files, task_vars)
+            result = self._by_module(task, module, files, task_vars)
+            return self._with(simulated(task, result), result)
         result = module.answer(task)
+        task.warnings += simulated(task, result)
         if "failure" not in result and result.get("changed") and not task.check_mode:
             files.forget_planned()
         return self._printed(task, result)
@@ -262,6 +264,19 @@ class ControllerAction(ActionBase):
         elif warnings:
             result["warnings"] = [*result.get("warnings", ()), *warnings]
         return result
+
+
+def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
+    """That a test key's changes are not real, with the first one of the run: results show it by the mode of
+    their object alone."""
+    if task.check_mode or not result.get("changed") or not task.params.get("api_key"):
+        return []
+    if not task.client(True).is_test_key or not task.memory.is_first("simulated"):
+        return []
+    return [
+        "this is a test key: what its tasks report as changed is simulated; nothing real is made, changed or "
+        "charged"
+    ]
 
 
 def _remember(task: Task, result: dict[str, Any]) -> None:

@@ -42,11 +42,7 @@ class Playbook:
                 return Plan(error=last_line(done.output), details=done.output)
             source = report.read_text(encoding="utf-8")
         found = json.loads(source)
-        failures = [
-            f"{item['task']}: {item['message']} {(item.get('failure') or {}).get('code') or ''}".strip()
-            for item in found["failures"]
-            if not item.get("ignored")
-        ]
+        failures = _failures(found)
         return Plan(
             changes=[_change(item) for item in found["changes"]],
             unchecked=[text for text in failures if REFUSED_TO_TEST_KEYS.search(text)],
@@ -69,9 +65,20 @@ class Playbook:
         report = folder.resolve() / "drift.json"
         done = self.play(environ, report, "--check")
         code = FOUND if done.code == DRIFT else done.code
+        failures = _failures(json.loads(report.read_text(encoding="utf-8"))) if report.exists() else []
         is_complete = code in (0, FOUND) and report.exists()
-        gaps = [] if is_complete else [f"the check run of {self.name} failed: {last_line(done.output)}"]
+        reason = (failures or [last_line(done.output)])[-1]
+        gaps = [] if is_complete else [f"the check run of {self.name} failed: {reason}"]
         return Drift(Run(code, done.stdout, done.stderr), Managed(["--results", str(report)], gaps))
+
+
+def _failures(found: Mapping[str, Any]) -> list[str]:
+    """The tasks that failed and are not ignored, with the codes of their errors."""
+    return [
+        f"{item['task']}: {item['message']} {(item.get('failure') or {}).get('code') or ''}".strip()
+        for item in found["failures"]
+        if not item.get("ignored")
+    ]
 
 
 def _change(item: Mapping[str, Any]) -> Change:

@@ -22,7 +22,8 @@ class FailedTask:
     is_ours: bool
 
     def __str__(self) -> str:
-        return f"task '{self.task}' failed on {self.host}: {' '.join(self.message.split())}"
+        reason = " ".join(self.message.split()).partition(". Next: ")[0]
+        return f"task '{self.task}' failed on {self.host}: {reason.removesuffix('.')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 scripts here, which note their arguments and variables.
 """
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -110,10 +111,17 @@ def test_after_a_failed_check_run_there_is_no_audit(
     monkeypatch.setenv("STACK", "")
     monkeypatch.setenv("PLAYBOOK", "site.yml")
     script("PULUMI_HOSTING", "echo remove: all; exit 7")
-    script("ANSIBLE_PLAYBOOK", "echo '{}' > $HOSTING_DRIFT_REPORT; echo '[ERROR]: no tariff 99'; exit 2")
-    assert pipeline.nightly() == 1
-    reason = "the check run of site.yml failed: [ERROR]: no tariff 99"
-    assert f"| audit of the account | **failed**: `{NOT_MADE}{reason}` |" in capsys.readouterr().out
+    failure = {"task": "web", "message": "no tariff 99", "failure": {"code": "not_found"}}
+    written = json.dumps({"failures": [failure]})
+    ends = "echo '[ERROR]: no tariff 98'; exit 2"
+    for body, reason in (
+        (f"echo '{written}' > $HOSTING_DRIFT_REPORT; {ends}", "web: no tariff 99 not_found"),
+        (ends, "[ERROR]: no tariff 98"),
+    ):
+        script("ANSIBLE_PLAYBOOK", body)
+        assert pipeline.nightly() == 1
+        reason = f"{NOT_MADE}the check run of site.yml failed: {reason}"
+        assert f"| audit of the account | **failed**: `{reason}` |" in capsys.readouterr().out
     assert not any(arguments.startswith("audit") for arguments, _ in calls())
 
 
@@ -138,10 +146,10 @@ def test_the_issue_names_the_command_that_repairs_drift(
     monkeypatch.setenv("PLAYBOOK_ARGS", "-i hosts")
     script("PULUMI_HOSTING", "true")
     script("PULUMI", "[ $1 != refresh ] || exit 7")
-    script("ANSIBLE_PLAYBOOK", "echo '{}' > $HOSTING_DRIFT_REPORT; exit 3")
+    script("ANSIBLE_PLAYBOOK", "echo '{\"failures\": []}' > $HOSTING_DRIFT_REPORT; exit 3")
     assert pipeline.nightly() == 7
     assert f"Repair the drift of {name}: `{command}`, or declare" in capsys.readouterr().out
     script("PULUMI", "true")
-    script("ANSIBLE_PLAYBOOK", "echo '{}' > $HOSTING_DRIFT_REPORT")
+    script("ANSIBLE_PLAYBOOK", "echo '{\"failures\": []}' > $HOSTING_DRIFT_REPORT")
     assert pipeline.nightly() == 0
     assert "Repair" not in capsys.readouterr().out

@@ -114,7 +114,7 @@ def test_what_an_ansible_run_reported_is_managed(command: Command, owner: Owner,
     assert command("audit", "--results", drift, "--results", play).exit_code == 0
 
 
-FAILED = {"task": "server", "host": "localhost", "message": "the key\nis expired"}
+FAILED = {"task": "server", "host": "localhost", "message": "the key\nis expired. Next: renew it"}
 
 
 @pytest.mark.parametrize(

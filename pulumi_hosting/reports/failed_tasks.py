@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_COLLECTION = "hosting.cloud."
+from pulumi_hosting.reports.module_scopes import MODULES
+
+_COLLECTION = "hosting.cloud"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def _of_report(found: Mapping[str, Any]) -> Iterator[FailedTask]:
             str(row.get("task") or module),
             str(row.get("message") or "no message"),
             not row.get("ignored"),
-            module.startswith(_COLLECTION),
+            _is_ours(module),
         )
 
 
@@ -89,8 +91,14 @@ def _of_plays(plays: list[Mapping[str, Any]], recap: Mapping[str, Mapping[str, A
                         str((task.get("task") or {}).get("name") or action),
                         str(result.get("msg") or "no message"),
                         any(row.get(count) for count in ("failures", "unreachable", "rescued")),
-                        action.startswith(_COLLECTION),
+                        _is_ours(action),
                     )
+
+
+def _is_ours(module: str) -> bool:
+    """Whether a module, or one of the short names of plays with ``collections``, is of this collection."""
+    collection, _, name = module.rpartition(".")
+    return collection == _COLLECTION or (not collection and name in MODULES)
 
 
 def _mappings(values: Any) -> Mapping[str, Mapping[str, Any]]:

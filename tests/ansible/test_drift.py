@@ -206,6 +206,11 @@ def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     )
     assert (played.code, report["drift"], report["totals"]["failures"]) == (2, True, 1)
     assert report["failures"][0]["message"].startswith("the output has been hidden")
+    path = str(ansible.home / "reports" / "drift.json")
+    for arguments, code in ((["cost", path], 2), (["audit", "--results", path], 1)):
+        answer = CliRunner().invoke(main, arguments)
+        assert (answer.exit_code, answer.stdout) == (code, "")
+        assert "task 'fails' failed on localhost: the output has been hidden" in answer.stderr
 
 
 @pytest.mark.slow

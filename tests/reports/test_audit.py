@@ -159,6 +159,8 @@ def test_a_run_with_a_gap_is_refused(
         ("hosting.cloud.server", {"failures": 1}, True),
         ("ansible.builtin.command", {"failures": 1}, True),
         ("hosting.cloud.server", {"ignored": 1}, True),
+        ("server", {"ignored": 1}, True),
+        ("other.cloud.server", {"ignored": 1}, False),
         ("ansible.builtin.command", {"ignored": 1}, False),
         ("ansible.builtin.command", None, True),
     ],

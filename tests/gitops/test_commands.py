@@ -144,6 +144,7 @@ def test_the_issue_names_the_command_that_repairs_drift(
     monkeypatch.setenv("STACK", "")
     monkeypatch.setenv(setting, name)
     monkeypatch.setenv("PLAYBOOK_ARGS", "-i hosts")
+    monkeypatch.setenv("OTHER_STACKS", "staging")
     script("PULUMI_HOSTING", "true")
     script("PULUMI", "[ $1 != refresh ] || exit 7")
     script("ANSIBLE_PLAYBOOK", "echo '{\"failures\": []}' > $HOSTING_DRIFT_REPORT; exit 3")
@@ -153,3 +154,6 @@ def test_the_issue_names_the_command_that_repairs_drift(
     script("ANSIBLE_PLAYBOOK", "echo '{\"failures\": []}' > $HOSTING_DRIFT_REPORT")
     assert pipeline.nightly() == 0
     assert "Repair" not in capsys.readouterr().out
+    audits = [arguments for arguments, _ in calls() if arguments.startswith("audit ")]
+    assert len(audits) == 2
+    assert all("/staging.json" in arguments for arguments in audits)  # beside a playbook too

@@ -388,9 +388,9 @@ class Adapter:
         another entry of the stack has it, or where another resource took it over."""
         try:
             self._delete(id, olds)
-        except HostingError:
-            if self.resource.after_failed_deletion:
-                self._warn(olds, self.resource.after_failed_deletion)
+        except HostingError as error:
+            if left := self.resource.after_failed_deletion(self._request(olds), id, error):
+                self._warn(olds, left)
             raise
 
     def _delete(self, id: str, olds: PropertyValues) -> None:

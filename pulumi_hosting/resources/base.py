@@ -25,6 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret, clean_text
+from pulumi_hosting.client.call_errors import HostingError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -349,10 +350,6 @@ class Resource(ABC, Generic[I, S]):
     """What a person should know where it may be deleted before its ``parent``."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
-    after_failed_deletion: ClassVar[str | None] = None
-    """What a person should know when a deletion was refused or failed: of what an engine forgot before it
-    asked for it.
-    """
 
     def called(self, values: Mapping[str, Any]) -> str:
         """What a message calls the declared object: ``server 'web'``."""
@@ -376,3 +373,9 @@ class Resource(ABC, Generic[I, S]):
     @abstractmethod
     def delete(self, request: Request, state: S) -> None:
         """Remove it; gone already = done."""
+
+    def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
+        """What a person should know when a deletion was refused or failed with ``error``: of what an engine
+        forgot before it asked for it. Raises nothing.
+        """
+        return None

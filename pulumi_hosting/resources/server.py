@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
@@ -44,6 +45,7 @@ from pulumi_hosting.resources.server_reads import (
     adoptable_server,
     fingerprints_of,
     how_it_ended,
+    left_with_server,
     living_server,
     must_have_scope_for,
     shared_server,
@@ -62,9 +64,6 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     Inputs = ServerInputs
     State = ServerState
     default_name = True
-    after_failed_deletion = (
-        "addresses and PTR records that were declared with server= are found again by the next up"
-    )
     scopes: ClassVar = {
         "read": ("servers:read",),
         "create": ("servers:read", "servers:order", "servers:manage"),
@@ -295,6 +294,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             request.reads.forget(ORDERS_AND_SERVERS)
         elif not stays(request, state.ownership_tag, server):
             delete_server(request, server)
+
+    def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
+        """What was declared to go with the server, which is there as before."""
+        return left_with_server(request, id, error)
 
     @staticmethod
     def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:

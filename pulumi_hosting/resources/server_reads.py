@@ -4,6 +4,7 @@ from __future__ import annotations  # models that only a hint names are not load
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
@@ -13,8 +14,9 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
     HostingError,
     NotFound,
+    TransportError,
 )
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
     living_servers,
@@ -230,6 +232,31 @@ def addresses_along(request: Request, server: m.Server) -> str:
         for ip in further
     ]
     return f" with {' and '.join(named)}" if named else ""
+
+
+def left_with_server(request: Request, id: str, error: HostingError) -> str | None:
+    """Which bought addresses and PTR records are there because the deletion of the server failed with
+    ``error``, and how an engine that forgot them finds them again. None where there are none.
+    """
+    named, adopt = "its addresses and PTR records", "adopt_id"
+    # without a connection the list would be waited for once more
+    if id.isdigit() and not isinstance(error, TransportError):
+        with suppress(HostingError):
+            request.clock.raise_if_cancelled()  # then nothing more is asked
+            found = address_list.of_server(request, id, fresh=True)
+            bought = [ip for ip in found or () if not ip.primary and ip.ip_version == 4]
+            parts = [f"address {ip.address} (id {id}/{ip.id})" for ip in bought]
+            parts += [f"PTR record {ip.ptr} of {ip.address}" for ip in found or () if ip.ptr]
+            if found is not None and not parts:
+                return None
+            named = ", ".join(parts) or named
+            adopt = " or ".join(f'adopt_id="{ip.address}"' for ip in bought) or adopt
+    return (
+        f"server {id} was not deleted, and neither was what goes with it: {named}. What was declared with "
+        "server= has left the state, though it was reported as deleted. Next: pulumi up finds it again and "
+        f"pays nothing (an address bought more than seven days ago: with {adopt}), or pulumi destroy deletes "
+        "it with the server"
+    )
 
 
 def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> m.Server:

@@ -108,31 +108,71 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     assert len(account.ledger()) == 1
 
 
-def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Start, account: Account) -> None:
-    id, outputs, _ = processes().made("server", "web", WEB)
+FAILED: dict[str, tuple[str, str]] = {
+    "test key": ("made with a live key", ""),
+    "revoked key": ("the API key is not valid", ""),
+    "502": ("the panel, registrar or gateway failed", "upstream_error"),
+}
+
+
+@pytest.mark.parametrize(("reason", "fault"), FAILED.values(), ids=FAILED)
+def test_a_failed_deletion_names_what_left_the_state(
+    processes: Start, account: Account, reason: str, fault: str
+) -> None:
+    """Engines drop what goes with a server before they ask for the deletion of the server."""
+    first = processes()
+    web = first.create("server", "web", WEB)
+    mail = first.create("server_ip", "mail", {"serverId": web.id})
+    name = {"serverId": web.id, "address": mail.outputs["address"], "domain": "mail.example.com"}
+    first.create("ptr", "name", name)
+    before = account.objects("addresses")
+    key = account.live_key
+    if reason == FAILED["test key"][0]:
+        key = account.test_key
+    elif not fault:
+        made = account.control("POST", "/keys", {"mode": "live"})
+        account.control("DELETE", f"/keys/{made['id']}")
+        key = made["key"]
+    else:
+        action = {"status": 502, "code": fault}
+        account.control(
+            "POST", "/faults", {"method": "DELETE", "path": "^/servers/", "action": action, "times": 9}
+        )
+    failing = processes(apiKey=key)
+    with pytest.raises(HostingError, match=reason) as failed:
+        failing.delete("server", web)
+    assert "charged" not in str(failed.value).replace("an order is not charged", "")
+    (line,) = [line for line in failing.lines if "left the state" in line]
+    assert line.startswith(
+        f"warning: web: server {web.id} was not deleted, and neither was what goes with it"
+    )
+    assert "Next: pulumi up finds it again and pays nothing" in line
+    if reason == FAILED["revoked key"][0]:  # which addresses there are cannot be asked
+        assert ": its addresses and PTR records. " in line
+    else:
+        assert f"address {mail.outputs['address']} (id {mail.id})" in line
+        assert f"PTR record mail.example.com of {mail.outputs['address']}" in line
+        assert f'adopt_id="{mail.outputs["address"]}"' in line
+    assert account.objects("addresses") == before
+    assert account.living_ids == [web.id]
+    # the address is found again, and the next destroy takes it along
+    account.control("DELETE", "/faults")
+    paid = account.moved()
+    later = processes()
+    assert later.create("server_ip", "mail", {"serverId": web.id}).id == mail.id
+    assert account.moved() == paid
+    later.delete("server", web)
+    assert account.living_ids == []
+    assert account.moved() == 0
+
+
+def test_a_failed_deletion_of_a_server_alone_has_nothing_to_name(processes: Start, account: Account) -> None:
+    web = processes().create("server", "web", WEB)
     refused = processes(apiKey=account.test_key)
     with pytest.raises(ResourceError, match="made with a live key"):
-        refused.of("server").delete(id, outputs)
-    assert refused.lines == [
-        (
-            "warning: web: addresses and PTR records that were declared with server= are "
-            "found again by the next up"
-        )
-    ]
-    account.control(
-        "POST",
-        "/faults",
-        {
-            "method": "DELETE",
-            "path": "^/servers/",
-            "action": {"status": 502, "code": "upstream_error"},
-            "times": 9,
-        },
-    )
-    with pytest.raises(HostingError) as failed:
-        processes().of("server").delete(id, outputs)
-    assert "charged" not in str(failed.value).replace("an order is not charged", "")
-    assert len(account.living) == 1
+        refused.delete("server", web)
+    assert refused.lines == []
+    assert account.living_ids == [web.id]
 
 
 def test_what_is_to_be_replaced_is_not_adopted(processes: Start, account: Account) -> None:

@@ -46,7 +46,7 @@ def test_an_address_is_refunded_with_its_server(program: Program) -> None:
     assert bought(program) == []
 
 
-@pytest.mark.parametrize("reason", ["502", "test key"])
+@pytest.mark.parametrize("reason", ["502", "test key", "revoked key"])
 def test_if_the_server_cannot_be_deleted_its_address_is_found_again(program: Program, reason: str) -> None:
     program.declare(WITH_SERVER)
     program.run(program.stack.up())
@@ -56,14 +56,19 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(program: Pro
         program.control(
             "POST", "/faults", {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": fault, "times": 99}
         )
-    else:
+    elif reason == "test key":
         program.stack.environ["HOSTING_API_KEY"] = program.emulator.test_key
+    else:
+        made = program.control("POST", "/keys", {"mode": "live"})
+        program.control("DELETE", f"/keys/{made['id']}")
+        program.stack.environ["HOSTING_API_KEY"] = made["key"]
     with program.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
         failed = program.stack.destroy()
     assert failed.exit_code != 0, failed.output
-    assert (
-        "addresses and PTR records that were declared with server= are found again by the next up"
-    ) in failed.output
+    named = "its addresses and PTR records" if reason == "revoked key" else f"(id {ids[0]}), PTR record"
+    (line,) = [line for line in messages(failed).splitlines() if "was not deleted, and neither was" in line]
+    assert named in line
+    assert "has left the state, though it was reported as deleted. Next: pulumi up finds it again" in line
     assert [*program.resources()] == ["web"]
     assert bought(program) == ids
     program.control("DELETE", "/faults")

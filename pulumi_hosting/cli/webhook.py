@@ -1,8 +1,10 @@
 """`pulumi-hosting webhook`."""
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import signal
 import sys
 import tempfile
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pulumi_hosting.cli.connection import Unusable
+from pulumi_hosting.cli.connection import Failed, Unusable
 from pulumi_hosting.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -44,13 +46,16 @@ def listen(port: int, host: str, path: str, state_file: Path | None, as_json: bo
     The secret of the subscription is read from HOSTING_WEBHOOK_SECRET, several separated by commas. A
     delivery without a valid signature is answered with 401 and not printed; standard error says so. The
     service delivers to https only: put a proxy or a tunnel that terminates TLS in front. Exit codes: 0 after
-    Ctrl-C, 2 without a usable secret.
+    Ctrl-C, 1 where it cannot listen, 2 without a usable secret.
 
     Example: HOSTING_WEBHOOK_SECRET=whsec_… pulumi-hosting webhook listen --json
     """
     from pulumi_hosting.client.exceptions import ConfigurationError
     from pulumi_hosting.webhooks.receiver import Receiver, ReceiverOptions
+    from pulumi_hosting.webhooks.receiver_options import SECRET_VARIABLE
 
+    if not os.environ.get(SECRET_VARIABLE, "").replace(",", " ").strip():
+        raise Unusable(f"no webhook secret. Next: export {SECRET_VARIABLE}=…, the subscription's whsec_…")
     # What the receiver says: where it listens, and what it refuses. It logs no secret and no body.
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     logging.getLogger("pulumi_hosting.webhooks").setLevel(logging.INFO)
@@ -64,11 +69,22 @@ def listen(port: int, host: str, path: str, state_file: Path | None, as_json: bo
         kept = state_file or Path(home) / "events.sqlite"
         options = {"port": port, "host": host, "path": path, "state_file": kept}
         try:
-            asyncio.run(Receiver(ReceiverOptions.from_values(options)).run(show))
+            receiver = Receiver(ReceiverOptions.from_values(options))
+            asyncio.run(receiver.run(show, wait_for_port=False))
+        except OSError as error:
+            raise Failed(_not_listening(host, port, error)) from None
         except ConfigurationError as error:
             raise Unusable(str(error)) from None
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
+
+
+def _not_listening(host: str, port: int, error: OSError) -> str:
+    is_taken = error.errno == errno.EADDRINUSE
+    why = "another program uses it" if is_taken else error.strerror or str(error)
+    return (
+        f"cannot listen on {host}, port {port}: {why}. Next: give another --{'port' if is_taken else 'host'}"
+    )
 
 
 def _line(received: "ReceivedEvent", as_json: bool) -> str:

@@ -103,7 +103,11 @@ class Receiver:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pulumi-hosting-webhooks")
 
     async def run(
-        self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True
+        self,
+        handle: Callable[[ReceivedEvent], Awaitable[None]],
+        *,
+        acknowledge: bool = True,
+        wait_for_port: bool = True,
     ) -> None:
         """Receive until cancelled. To be called once.
 
@@ -112,7 +116,8 @@ class Receiver:
         and handed over again at the next start.
 
         Retries whatever may pass (the port or the state file is in use, a full disk, a failing API), with a
-        line in the log. Raises ``ConfigurationError`` when the state file cannot be used at all.
+        line in the log. Raises ``ConfigurationError`` when the state file cannot be used at all, and, with
+        ``wait_for_port=False``, ``OSError`` when the address cannot be used now.
         """
         with self._thread:
             self._store = await self._retry(
@@ -120,8 +125,10 @@ class Receiver:
                 lambda: self._in_thread(self._open_store, self._options.state_path),
             )
             try:
+                if not wait_for_port:
+                    await self._start()
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._listen())
+                    tasks.create_task(self._listen(is_started=not wait_for_port))
                     tasks.create_task(self._hand_over(handle, acknowledge))
                     tasks.create_task(self._forget_old())
                     if self._client is not None:
@@ -144,13 +151,14 @@ class Receiver:
             asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
         )
 
-    async def _listen(self) -> None:
+    async def _start(self) -> None:
+        for url in await self._server.start(self._options.host, self._options.port):
+            log.info("listening on %s", url)
+
+    async def _listen(self, is_started: bool) -> None:
         try:
-            urls = await self._retry(
-                "cannot listen", lambda: self._server.start(self._options.host, self._options.port)
-            )
-            for url in urls:
-                log.info("listening on %s", url)
+            if not is_started:
+                await self._retry("cannot listen", self._start)
             await asyncio.get_running_loop().create_future()  # until cancelled
         finally:
             await self._server.close()

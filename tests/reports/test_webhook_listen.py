@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,4 +91,18 @@ def test_without_a_secret_it_does_not_listen(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("HOSTING_WEBHOOK_SECRET", raising=False)
     answer = CliRunner().invoke(main, ["webhook", "listen", "--port", "0"])
     assert answer.exit_code == 2
-    assert "set HOSTING_WEBHOOK_SECRET to the subscription's whsec_" in answer.stderr
+    assert answer.stderr.splitlines()[-1] == (
+        "error: no webhook secret. Next: export HOSTING_WEBHOOK_SECRET=…, the subscription's whsec_…"
+    )
+
+
+def test_a_port_that_is_taken_ends_it_with_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "pulumi_hosting.cli", "webhook", "listen", "--port", str(port)]
+        environ = {**os.environ, "HOSTING_WEBHOOK_SECRET": SECRET}
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        f"error: cannot listen on 127.0.0.1, port {port}: another program uses it. Next: give another --port"
+    ]

@@ -211,6 +211,7 @@ def test_what_staff_have_switched_off(
     assert shown.exit_code == 1
     problems = [line for line in shown.output.splitlines() if line.startswith(f"problem  {check} ")]
     assert any(text in line and "Next: " in line for line in problems), shown.output
+    assert shown.output.count("problem  ") == 1, "one cause is one problem"
 
 
 def test_missing_scopes_by_resource_and_module(owner: Owner, command: Command) -> None:
@@ -263,6 +264,10 @@ def test_few_requests_are_left(owner: Owner, command: Command) -> None:
     key = owner.control("POST", "/keys", {"mode": "live", "rate_per_minute": 3})["key"]
     found = lines(command("doctor", key=key).output)
     assert "2 of 3 normal requests left" in found["limits"]
+    assert found["limits"].endswith("; expensive ones: not told by the service")
+    made = {"mode": "live", "rate_expensive_per_minute": 7}
+    other = lines(command("doctor", key=owner.control("POST", "/keys", made)["key"]).output)
+    assert other["limits"].endswith("; expensive ones: 7 each minute")
     again = lines(command("doctor", key=key).output)
     assert again["limits"].startswith("warning  limits        0 of 3 normal requests left in this minute")
 
@@ -327,6 +332,13 @@ def test_a_service_with_another_contract(owner: Owner, command: Command) -> None
     assert named == {("missing", "get_me"), ("changed", "get_balance"), ("added", "GET /tickets")}
 
 
+def test_one_difference_is_one(owner: Owner, command: Command) -> None:
+    fault = {"path": "^/openapi.json$", "action": {"patch": {"paths": {"/me": {"get": None}}}}}
+    owner.control("POST", "/faults", fault)
+    found = lines(command("doctor").output)["contract"]
+    assert found.startswith("problem  contract      1 difference, 1 of which can make calls fail; ")
+
+
 def test_a_service_without_its_document(owner: Owner, command: Command) -> None:
     owner.control(
         "POST",
@@ -334,7 +346,10 @@ def test_a_service_without_its_document(owner: Owner, command: Command) -> None:
         {"path": "^/openapi.json$", "action": {"status": 404, "code": "not_found"}},
     )
     shown = command("doctor")
-    assert lines(shown.output)["contract"].startswith("problem  contract      get_openapi: ")
+    contract = lines(shown.output)["contract"]
+    assert contract.startswith("problem  contract      the service has no /openapi.json (404, request ")
+    assert contract.endswith("): nothing was compared. Next: report it to the provider")
+    assert shown.output.count("problem  ") == 1
 
 
 def test_json(owner: Owner, command: Command) -> None:

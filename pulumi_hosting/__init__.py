@@ -47,5 +47,7 @@ def load(name: str, package: str, homes: Mapping[str, str], loaded: dict[str, An
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pulumi":
             raise
-        raise ImportError(f"{name} needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'") from None
+        from pulumi_hosting.installation import install_extras  # rarely used
+
+        raise ImportError(f"{name} needs Pulumi's SDK. Next: {install_extras('pulumi')}") from None
     return loaded[name]

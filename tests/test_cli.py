@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pulumi_hosting.installation import install_extras
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 
 DEMO = Path(__file__).parent.parent / "examples" / "demo" / "program"
@@ -61,7 +62,19 @@ def test_a_missing_extra_is_one_line_that_names_it(
     refused = run(*command, without=without)
     assert refused.returncode == 1
     assert refused.stderr.splitlines() == [
-        f"Error: this command needs more than is installed. Next: pip install 'pulumi-hosting[{extra}]'"
+        f"Error: this command needs more than is installed. Next: {install_extras(*extra.split(','))}"
+    ]
+
+
+def test_the_plugin_without_its_extra_is_one_line_that_names_it() -> None:
+    code = (
+        "import sys; sys.modules['grpc'] = None; sys.argv = ['pulumi-resource-hosting', '--version']\n"
+        "from pulumi_hosting.provider.plugin.__main__ import main; main()"
+    )
+    refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == [
+        f"pulumi-resource-hosting: the plugin is an extra. Next: {install_extras('pulumi')}"
     ]
 
 
@@ -71,7 +84,7 @@ def test_a_resource_without_the_sdk_names_the_extra(name: str) -> None:
     refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
-        f"ImportError: {name} needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
+        f"ImportError: {name} needs Pulumi's SDK. Next: {install_extras('pulumi')}"
     )
 
 

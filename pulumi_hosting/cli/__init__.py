@@ -3,12 +3,13 @@
 import os
 import sys
 
+from pulumi_hosting.installation import install_extras
+
 try:
     import click
 except ImportError:  # pragma: no cover - the base installation is the client alone
-    sys.exit(
-        "pulumi-hosting: the command line is an extra. Next: pip install 'pulumi-hosting[pulumi,emulator]'"
-    )
+    step = install_extras("pulumi", "emulator")
+    sys.exit(f"pulumi-hosting: the command line is an extra. Next: {step}")
 
 from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
 

@@ -12,6 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from pulumi_hosting.installation import install_extras
+
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
     "emulator": ("starlette", "uvicorn"),
@@ -94,8 +96,7 @@ def require_extras(*extras: str) -> None:
     missing = missing_extras(*extras)
     if missing:
         raise click.ClickException(
-            f"this command needs more than is installed. Next: pip install "
-            f"'pulumi-hosting[{','.join(missing)}]'"
+            f"this command needs more than is installed. Next: {install_extras(*missing)}"
         )
 
 

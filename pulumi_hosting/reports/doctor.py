@@ -17,10 +17,12 @@ from pulumi_hosting.client.exceptions import (
     ApiError,
     ConfigurationError,
     HostingError,
+    NotFound,
     RateLimitTimeout,
 )
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
+from pulumi_hosting.installation import NEWER_VERSION
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.checks import Check
 from pulumi_hosting.reports.contract import Difference, differences
@@ -144,10 +146,11 @@ def _service(
         yield Check.of_error("service", error, step)
         return
     if health.status == "disabled":
-        text = "it answers, and its staff have switched the API off"
+        text = "it answers, and its staff have switched the API off: account and contract were not read"
         yield Check("service", "problem", text, "wait, or contact the provider")
-    else:
-        yield Check("service", "ok", f"it answers, version {health.version or 'not named'} of the API")
+        yield _clock(client, now)
+        return
+    yield Check("service", "ok", f"it answers, version {health.version or 'not named'} of the API")
     yield _clock(client, now)
     if isinstance(key, Settings):
         yield from _account(client, environ)
@@ -272,7 +275,8 @@ def _limits(me: m.Me) -> Check:
     expensive = me.key.rate_expensive_per_minute
     facts = {"limit": found.limit, "remaining": found.remaining, "expensive_limit": expensive}
     text = f"{found.remaining} of {found.limit} normal requests left in this minute"
-    text += f", {expensive} expensive ones each minute" if expensive is not None else ""
+    told = "not told by the service" if expensive is None else f"{expensive} each minute"
+    text += f"; expensive ones: {told}"
     if found.remaining * 10 <= found.limit:
         step = "wait a minute; stop what else uses this key, or give it a key of its own"
         return Check("limits", "warning", text, step, facts=facts)
@@ -285,6 +289,9 @@ def _limits(me: m.Me) -> Check:
 def _contract(client: Client) -> Check:
     try:
         found = differences(client.openapi())
+    except NotFound as error:  # every other request was answered, so the base URL is right
+        text = f"the service has no /openapi.json ({error.status}, request {error.request_id or 'not named'})"
+        return Check("contract", "problem", f"{text}: nothing was compared", "report it to the provider")
     except HostingError as error:
         return Check.of_error("contract", error)
     used = [row for row in found if row.kind != "added" or row.breaks]
@@ -302,8 +309,9 @@ def _contract(client: Client) -> Check:
     additions = f"{number} that this package does not use"
     if not used:
         return Check("contract", "ok", additions, details=tuple(details), facts=facts)
-    text = f"{len(used)} differences, {breaking} of which can make calls fail; {additions}"
-    step = "pip install --upgrade pulumi-hosting; if it is the latest, report the lines below"
+    total = "1 difference" if len(used) == 1 else f"{len(used)} differences"
+    text = f"{total}, {breaking} of which can make calls fail; {additions}"
+    step = f"{NEWER_VERSION}; if it is the newest, report the lines below"
     return Check("contract", "problem" if breaking else "warning", text, step, tuple(details), facts)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from pulumi_hosting.installation import INSTALL_COLLECTION
 from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
 from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
 from pulumi_hosting.resources import RESOURCES
@@ -53,7 +54,7 @@ def steps(found: AccountImport) -> Steps:
     ]
     with_secrets = "--ask-vault-pass --extra-vars @secrets.yml " if secrets else ""
     return (
-        ("ansible-galaxy collection install hosting.cloud", "once per machine"),
+        (INSTALL_COLLECTION, "once per machine, in a clone of pulumi-hosting"),
         *secrets,
         (f"ansible-playbook --check {with_secrets}site.yml", "nothing is changed: everything is as declared"),
         (f"ansible-playbook {with_secrets}site.yml", "charges nothing, writes nothing"),

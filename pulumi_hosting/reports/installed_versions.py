@@ -15,10 +15,10 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
+from pulumi_hosting.installation import INSTALL_COLLECTION, NEWER_VERSION, PACKAGE, install_extras
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.reports.checks import Check
 
-PACKAGE = "pulumi-hosting"
 _COLLECTION = Path("ansible_collections", "hosting", "cloud")
 _USUAL_PATHS = "~/.ansible/collections:/usr/share/ansible/collections"
 _SECONDS = 30.0
@@ -124,7 +124,7 @@ def _pulumi(found: Installed) -> Check:
     facts = {"sdk": sdk, "cli": cli}
     if sdk is None:
         text = f"CLI {cli}, and no SDK for Python" if cli else "not installed"
-        step = f"pip install '{PACKAGE}[pulumi]', if programs in Python are to use it"
+        step = f"{install_extras('pulumi')}; needed for programs in Python"
         return Check("pulumi", "ok", text, step, facts=facts)
     if cli is None:
         return Check(
@@ -185,7 +185,7 @@ def _ansible(found: Installed) -> Check:
 def _collection(found: Installed) -> Check:
     version, core = found.of_collection("VERSION"), found.of_collection("CORE")
     facts = {"version": version, "needed_package": core, "path": str(found.collection or "") or None}
-    step = "ansible-galaxy collection install hosting.cloud --force"
+    step = f"{INSTALL_COLLECTION} --force, in a clone of {PACKAGE}"
     if found.collection is None:
         return Check("collection", "ok", "hosting.cloud is not installed", step, facts=facts)
     if version is None:
@@ -193,7 +193,7 @@ def _collection(found: Installed) -> Check:
         return Check("collection", "problem", text, step, facts=facts)
     if core is not None and numbers(found.package) < numbers(core):
         text = f"hosting.cloud {version} needs {PACKAGE} {core} or later, and {found.package} is installed"
-        return Check("collection", "problem", text, f"pip install '{PACKAGE}>={core}'", facts=facts)
+        return Check("collection", "problem", text, NEWER_VERSION, facts=facts)
     if numbers(version) != numbers(found.package):
         text = f"hosting.cloud {version} in {found.collection}, and {PACKAGE} {found.package}"
         return Check("collection", "warning", text, step, facts=facts)

@@ -18,6 +18,7 @@ from pulumi.runtime.settings import SETTINGS
 
 import pulumi_hosting
 from pulumi_hosting import native
+from pulumi_hosting.installation import install_extras
 from pulumi_hosting.provider import dynamic, resource_base
 from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
@@ -406,9 +407,7 @@ def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
         [sys.executable, "-c", blocked + statement], check=False, capture_output=True, text=True
     )
     assert run.returncode == 1
-    assert run.stderr.splitlines()[-1].endswith(
-        "needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
-    )
+    assert run.stderr.splitlines()[-1].endswith(f"needs Pulumi's SDK. Next: {install_extras('pulumi')}")
 
 
 def waited_for(resource: Any) -> set[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pulumi_hosting.installation import INSTALL_COLLECTION, NEWER_VERSION
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.checks import Check
@@ -119,8 +120,8 @@ def test_the_plugin_of_another_version(machine: Machine) -> None:
     ("version", "core", "status", "next_step"),
     [
         (PACKAGE, PACKAGE, "ok", ""),
-        ("99.0.0", PACKAGE, "warning", "ansible-galaxy collection install hosting.cloud --force"),
-        ("99.0.0", "99.0.0", "problem", "pip install 'pulumi-hosting>=99.0.0'"),
+        ("99.0.0", PACKAGE, "warning", f"{INSTALL_COLLECTION} --force, in a clone of pulumi-hosting"),
+        ("99.0.0", "99.0.0", "problem", NEWER_VERSION),
     ],
 )
 def test_the_collection(machine: Machine, version: str, core: str, status: str, next_step: str) -> None:

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from pulumi_hosting.api.casing import camel
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.provider.names import NAME
 
 
 class Failed(Exception):
     """What a person reads when a step fails: one line."""
 
 
-Failed.__module__ = builtins.__name__  # printed without a module path before it
+# The SDK prints the name of the class, with its module's path, before the line: here that of the provider.
+Failed.__module__, Failed.__qualname__ = builtins.__name__, NAME
 
 
 @contextmanager
@@ -37,10 +38,10 @@ def as_user_error(*passing: type[Exception]) -> Iterator[None]:
 
 
 def check_failure(name: str, reason: str) -> str:
-    """What a person reads of an input that is refused. The property's name goes into the reason: a failure
-    that names its property is printed with the property's value, secret or not.
+    """What a person reads of an input that is refused. ``name``: as the person's language spells it. It goes
+    into the reason: a failure that names its property is printed with the property's value, secret or not.
     """
-    return with_next_step(f"{camel(name)}: {reason}", [camel(name)]) if name else reason
+    return with_next_step(f"{name}: {reason}", [name]) if name else reason
 
 
 def fail(message: str) -> NoReturn:

@@ -90,7 +90,9 @@ class Declaration:
             setattr(cls, name, pulumi.property(camel(name)))
         cls._outputs = {camel(name): name for name in outputs}
         if "_args" in vars(cls):
-            vars(cls)["__init__"].__signature__ = _signature(vars(cls)["__init__"], cls._args)
+            init = vars(cls)["__init__"]
+            init.__signature__ = _signature(init, cls._args)
+            init.__qualname__ = f"{class_of(cls._kind)}.__init__"  # in Python's own errors of a call
 
     @classmethod
     def get(

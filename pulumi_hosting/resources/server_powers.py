@@ -152,17 +152,17 @@ class ServerResource(
             return {}
         failures: dict[str, str] = {}
         tariff = None
+        by = "tariff_id" if desired.get("tariff") is None else "tariff"
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
-            tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
+            tariffs = catalog_reads.tariffs(request)
+            tariff = tariffs.get(desired["tariff_id"])
+            choices = f"choose one of {catalog_reads.choices(tariffs)}"
             if tariff is None:
-                failures["tariff_id"] = (
-                    f"there is no tariff {desired['tariff_id']}: choose one of "
-                    f"{catalog_reads.choices(catalog_reads.tariffs(request))}"
-                )
+                failures[by] = f"there is no tariff {desired['tariff_id']}: {choices}"
             elif (
                 "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
             ):
-                failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
+                failures[by] = f"tariff {tariff.id} ({tariff.name}) is out of stock: {choices}"
             elif (
                 "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None)
                 and tariff.hourly_available is False

@@ -160,6 +160,8 @@ def test_wrong_arguments_are_reported_by_name(form: str) -> None:
         server("web")
     with pytest.raises(TypeError, match=r"missing argument 'tariff_id'. Next: give tariff_id or tariff$"):
         server("web", os="debian-12")
+    with pytest.raises(TypeError, match=r"^Server\.__init__\(\) missing .*'resource_name'$"):
+        server()
 
 
 def test_wrong_arguments_of_providers_and_lookups_are_one_line_too() -> None:

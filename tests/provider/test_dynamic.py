@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from typing import Any
 
 import pytest
@@ -195,6 +196,15 @@ def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(
     assert failure.property == ""
     assert failure.reason.startswith("password: ")
     assert "cAnary" not in failure.reason
+
+
+def test_a_failure_names_fields_as_python_does_and_the_provider(provider: dynamic.ServerProvider) -> None:
+    (failure,) = provider.check({}, {**PROPS, "tariffId": "one"}).failures
+    assert failure.reason == ("tariff_id: must be a whole number, and is a text. Next: correct tariff_id")
+    with pytest.raises(failures.Failed) as failed:
+        provider.read("4242", {})
+    (line,) = traceback.format_exception_only(failed.value)  # as the SDK sends it to the engine
+    assert line.startswith("hosting: there is no server with id 4242")
 
 
 def test_a_defect_is_reported_without_values(

@@ -87,7 +87,7 @@ def test_a_name_that_is_not_known_yet_leaves_the_price_open(account: Account) ->
         ({"tariff": "VDS-9"}, "tariff", "there is no tariff named 'VDS-9': one of 1 (VDS-1), "),
         ({"tariffId": 2.0}, "tariff", "'VDS-1' is 1, and tariff_id is 2: give one of the two"),
         ({"tariff": None}, "tariff_id", "is required, unless tariff names it"),
-        ({"tariff": "VDS-4"}, "tariff_id", "tariff 4 (VDS-4) is out of stock"),
+        ({"tariff": "VDS-4"}, "tariff", "tariff 4 (VDS-4) is out of stock: choose one of 1 (VDS-1), "),
     ],
 )  # fmt: skip
 def test_a_name_that_cannot_be_ordered_is_refused(

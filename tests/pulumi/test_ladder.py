@@ -220,12 +220,12 @@ def test_a_failing_read_never_drops_a_server(dynamic: Program) -> None:
     ("arguments", "named"),
     [
         ('tariff_id=1, os="debian-12", name="no spaces"', "name:"),
-        ('tariff_id=0, os="debian-12"', "tariffId:"),
+        ('tariff_id=0, os="debian-12"', "tariff_id:"),
         ('tariff_id=1, os=""', "os:"),
         ('tariff_id=1, os="debian-12", months=2', "months:"),
         ('tariff_id=1, os="debian-12", months=1, hours=1', "hours:"),
-        ('tariff_id=1, os="debian-12", ssh_key_ids=["x"]', "sshKeyIds:"),
-        ('tariff_id=1, os="debian-12", wait_timeout=-1', "waitTimeout:"),
+        ('tariff_id=1, os="debian-12", ssh_key_ids=["x"]', "ssh_key_ids:"),
+        ('tariff_id=1, os="debian-12", wait_timeout=-1', "wait_timeout:"),
         ('tariff_id=1, os="debian-12", password="cAnary"', "password:"),
     ],
 )

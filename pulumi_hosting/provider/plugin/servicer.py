@@ -24,7 +24,7 @@ from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED
 from pulumi_hosting.provider.failures import check_failure, fail
-from pulumi_hosting.provider.names import NAME
+from pulumi_hosting.provider.names import NAME, camel
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
@@ -258,7 +258,9 @@ def _is_default(name: str) -> bool:
 
 
 def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
-    return [provider_pb2.CheckFailure(reason=check_failure(name, why)) for name, why in failures.items()]
+    return [
+        provider_pb2.CheckFailure(reason=check_failure(camel(name), why)) for name, why in failures.items()
+    ]
 
 
 # --- the process

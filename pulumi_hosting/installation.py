@@ -1,6 +1,6 @@
 """Where this package came from, for messages that say what else to install.
 
-It is on no package index, and somebody else may register its name there. No message installs it by name
+It is on no package index, and another user may register its name there. No message installs it by name
 alone.
 """
 

@@ -1,4 +1,4 @@
-"""What messages and pages say is to be installed: nothing by a name that nobody has on a package index."""
+"""What messages and pages say is to be installed: nothing by a name that is not registered yet."""
 
 import re
 from importlib.metadata import Distribution

@@ -136,7 +136,7 @@ def _missing(wanted: str, reason: str | None = None) -> str:
     from ansible.module_utils.basic import missing_required_lib
 
     text: str = missing_required_lib(wanted, reason=reason)
-    # Not its name alone: it is on no package index, where somebody else may register it.
+    # Not its name alone: it is on no package index, where another user may register it.
     return f"{text} Next: {sys.executable} -m pip install PATH, that of a clone or of the wheel"
 
 

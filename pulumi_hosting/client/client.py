@@ -178,7 +178,8 @@ class Client(Services):
         row = operation if isinstance(operation, Operation) else _row(operation)
         if self._read_only and row.is_write:
             raise WriteRefused(f"{row.id} would change something, and this client only reads")
-        self.raise_refusal()
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
         key = checked_key(row, idempotency_key, self._new_id)
         request = (
             prepared(key)
@@ -223,11 +224,6 @@ class Client(Services):
                 self._keep_refusal(failure)
                 raise failure
             self._sleep(decision.after)
-
-    def raise_refusal(self) -> None:
-        """Raise the ``refusal``, if there is one."""
-        if self.refusal is not None:
-            raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
 
     def _keep_refusal(self, failure: HostingError) -> None:
         if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:

@@ -1,5 +1,6 @@
 """What the resources of one provider process share: client, clock, reads, ownership, and the run's budget."""
 
+import copy
 import logging
 import os
 import threading
@@ -142,7 +143,8 @@ class ProviderSession(Session):
             if not self._probed:
                 self._probed = True
                 self._unreachable = self._try_to_reach(client)
-        client.raise_refusal()
+        if client.refusal is not None:
+            raise copy.copy(client.refusal)
         return self._unreachable
 
     def _try_to_reach(self, client: Client) -> HostingError | None:

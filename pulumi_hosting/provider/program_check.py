@@ -31,6 +31,8 @@ from pulumi_hosting.resources import RESOURCES
 
 _KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), dynamic_token(kind))}
 _PROVIDER = f"pulumi:providers:{NAME}"
+_ONE_LETTER = 0.9
+"""How like one letter more, less or other leaves two event types."""
 
 
 class Lookups(Protocol):
@@ -174,8 +176,22 @@ class Findings:
             failures.update(found)
         if not is_wait_timeout(values.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+        if _KINDS[type] == "webhook_subscription" and "events" not in failures:
+            failures.update(self._misspelled_event(raw.get("events") or ()))
         choices = {field.name: field.type.choices for field in inputs_of(resource)}
         return {name: _worded(why, raw.get(name), choices.get(name, ())) for name, why in failures.items()}
+
+    def _misspelled_event(self, given: Iterable[str]) -> dict[str, str]:
+        """The reason of an event type that is one letter off a known one. Of other names the service alone
+        knows whether it has them: it may have more types.
+        """
+        rows = self._lookups(token("getWebhookEvents"), {})["webhookEvents"]
+        known = [row["type"] for row in rows]
+        for event in given:
+            like = [] if event in (*known, "*") else get_close_matches(event, known, 1, cutoff=_ONE_LETTER)
+            if like and abs(len(like[0]) - len(event)) <= 1:
+                return {"events": f"there is no event {event!r} (did you mean {like[0]}?)"}
+        return {}
 
 
 def _worded(reason: str, given: Any, choices: Collection[object]) -> str:

@@ -372,3 +372,13 @@ def test_of_two_with_one_name_each_is_told_at_its_line(tmp_path: Path) -> None:
         f"__main__.py:{number} already. Next: give it another name",
     ]
     assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+
+
+def test_an_event_type_that_is_a_letter_off_is_a_mistake_and_an_unknown_one_is_not(tmp_path: Path) -> None:
+    hook = 'native.WebhookSubscription("{}", url="https://hooks.example.com", events=["ping", "{}"])'
+    events = {"typo": "server.creatd", "new": "server.installed", "own": "vpn.up", "all": "*"}
+    text = "\n".join(hook.format(*item) for item in events.items())
+    answer = validated(project(tmp_path, text))
+    assert answer.exit_code == 7
+    wrong = "events: there is no event 'server.creatd' (did you mean server.created?). Next: correct events"
+    assert answer.stdout.splitlines() == [f"__main__.py:6: WebhookSubscription('typo'): {wrong}"]

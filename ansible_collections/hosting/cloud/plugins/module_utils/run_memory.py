@@ -351,12 +351,6 @@ class RunMemory:
         me: Me = kept.get("me", lambda: {"get_me": [client.me()]}, monotonic, RUN_SECONDS)["get_me"][0]
         return me
 
-    def forget_owner(self) -> None:
-        """Ask again whose key it is."""
-        from pulumi_hosting.session.account_snapshot import AccountSnapshot
-
-        AccountSnapshot(self._storage.snapshot(lambda: self._key)).forget("me")
-
     def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
         """Bring the snapshot up to date with what the task has sent. Asks nothing."""
         if not (request.operation.is_write or request.operation.id in ("get_server", "get_order")):

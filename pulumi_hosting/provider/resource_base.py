@@ -148,8 +148,9 @@ class Declaration:
         )
         opts = _merged(ours, opts)
         register, form, beside = self._form(resource_name, opts)
+        own = {*vars(self)}  # what a subclass set before it came here
         register(resource_name, {**props, **(beside if opts.id is None else {})}, _merged(form, opts))
-        self._wait_for_id_alone()
+        self._wait_for_id_alone(own)
         if warning is not None:
             pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
 
@@ -201,13 +202,14 @@ class Declaration:
         # What is not among the properties, though absent, would not be an attribute afterwards.
         return {_Field(name): None for name in self._outputs.values()}
 
-    def _wait_for_id_alone(self) -> None:
-        """Have the program wait for the id and the URN, which come together with all other outputs. Whenever
-        one output is there, the SDK looks at all that it waits for: 38,000 in a program of 1,000 servers.
+    def _wait_for_id_alone(self, own: Collection[str] = ()) -> None:
+        """Have the program wait for the id and the URN, which come together with all other outputs, and for
+        its ``own`` attributes. Whenever one output is there, the SDK looks at all that it waits for: 38,000
+        in a program of 1,000 servers.
         """
         if _untrack is not None:
             for name, value in vars(self).items():
-                if isinstance(value, pulumi.Output) and name not in ("id", "urn"):
+                if isinstance(value, pulumi.Output) and name not in ("id", "urn", *own):
                     _untrack(value)
 
     def _refuse(self, resource_name: str, text: str, fields: Collection[str] = ()) -> None:

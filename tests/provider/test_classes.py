@@ -444,6 +444,22 @@ def test_what_a_program_does_with_an_output_is_waited_for(pretended: Engine, for
     assert seen == [declared("server")["name"]]
 
 
+def test_an_output_that_a_subclass_sets_first_is_waited_for(pretended: Engine, form: str) -> None:
+    def refuse(name: str) -> None:
+        raise ZeroDivisionError
+
+    class Checked(class_of(form, "server")):  # type: ignore[misc]  # a class of either form
+        def __init__(self) -> None:
+            self.checked = pulumi.Output.from_input("main").apply(refuse)
+            super().__init__("main", **declared("server"))
+
+    def program() -> None:
+        assert waited_for(Checked()) == {"id", "urn", "checked"}
+
+    with pytest.raises(ZeroDivisionError):
+        pretended.run(program)
+
+
 def test_with_an_older_sdk_a_program_waits_for_every_output(
     pretended: Engine, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

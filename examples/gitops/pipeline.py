@@ -232,7 +232,8 @@ def nightly() -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = [(part, part.drift(live, Path(folder))) for part in parts()]
         managed = [drift.managed for _, drift in found]
-        managed += [Stack(name).export(Path(folder)) for name in setting("OTHER_STACKS", "").split()]
+        others = enumerate(setting("OTHER_STACKS", "").split(), 1)
+        managed += [Stack(name).export(Path(folder) / f"{number}.json") for number, name in others]
         runs = [(f"drift of {part.name}", drift.done) for part, drift in found]
         runs.append(("audit of the account", audit(managed, live)))
     repairs = [

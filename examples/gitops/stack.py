@@ -65,15 +65,14 @@ class Stack:
     def drift(self, environ: Mapping[str, str], folder: Path) -> Drift:
         """A refresh that changes nothing, and the export of the stack."""
         done = self.pulumi(environ, "refresh", "--preview-only", "--expect-no-changes", "--diff")
-        return Drift(done, self.export(folder))
+        return Drift(done, self.export(folder / "0.json"))
 
-    def export(self, folder: Path) -> Managed:
+    def export(self, file: Path) -> Managed:
         exported = self.pulumi({}, "stack", "export")
         if exported.code:
             reason = last_line(exported.stderr).partition(". Next: ")[0]
             line = f"stack {self.name} cannot be exported: {reason}. Next: correct STACK or OTHER_STACKS"
             return Managed([], [line])
-        file = folder / f"{self.name.replace('/', '-')}.json"
         file.write_text(exported.stdout, encoding="utf-8")
         return Managed(["--stack", str(file)], [])
 

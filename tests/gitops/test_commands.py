@@ -102,6 +102,22 @@ def test_without_every_export_there_is_no_audit(
     assert [arguments.count("--stack") for arguments, _ in calls() if arguments.startswith("audit")] == [2]
 
 
+def test_each_of_several_stacks_with_similar_names_is_audited(
+    calls: Callable[[], list[tuple[str, str]]],
+    script: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    names = ["acme/web-eu", "acme-web/eu", "acme/web/eu"]
+    monkeypatch.setenv("STACK", names[0])
+    monkeypatch.setenv("OTHER_STACKS", " ".join(names[1:]))
+    script("PULUMI", '[ $1 = refresh ] || echo "$4"')  # each stack exports its own name
+    script("PULUMI_HOSTING", f'cat "$3" "$5" "$7" > {tmp_path}/audited')
+    assert pipeline.nightly() == 0
+    assert (tmp_path / "audited").read_text().split() == names
+    assert [arguments.count("--stack") for arguments, _ in calls() if arguments.startswith("audit")] == [3]
+
+
 def test_after_a_failed_check_run_there_is_no_audit(
     calls: Callable[[], list[tuple[str, str]]],
     script: Script,
@@ -156,4 +172,4 @@ def test_the_issue_names_the_command_that_repairs_drift(
     assert "Repair" not in capsys.readouterr().out
     audits = [arguments for arguments, _ in calls() if arguments.startswith("audit ")]
     assert len(audits) == 2
-    assert all("/staging.json" in arguments for arguments in audits)  # beside a playbook too
+    assert all("/1.json" in arguments for arguments in audits)  # beside a playbook too

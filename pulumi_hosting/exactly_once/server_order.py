@@ -24,7 +24,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -220,7 +220,8 @@ class ServerOrder:
                 try:
                     yield
                 finally:
-                    local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
+                    with suppress(local_files.LocalFilesError):  # an accepted order is returned
+                        local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
 
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
         """``after_sending``: this call has sent an order itself, and may find its result."""

@@ -113,6 +113,33 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     assert harness.charges == 1
 
 
+@pytest.mark.parametrize("writes", [0, 1])
+def test_a_full_disk_stops_an_order_before_it_is_sent_and_loses_no_accepted_one(
+    harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    asked = list[str]()
+    write = local_files.write
+
+    def write_while_there_is_room(*arguments: Any, **options: Any) -> None:
+        if arguments[1] == "server name web-1":
+            asked.append(arguments[1])
+            if len(asked) > writes:
+                raise local_files.LocalFilesError("no room")
+        write(*arguments, **options)
+
+    monkeypatch.setattr(local_files, "write", write_while_there_is_room)
+    if not writes:
+        with pytest.raises(local_files.LocalFilesError, match="no room"):
+            harness.order()
+        assert (harness.charges, harness.living) == (0, [])
+        return
+    state = harness.order()
+    (server,) = harness.living
+    assert (harness.charges, state.id) == (1, str(server["id"]))
+    assert state.root_password is not None
+    assert len(asked) == 2  # the disk was full when the order was placed
+
+
 def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(
     harness: ResourceHarness,
 ) -> None:

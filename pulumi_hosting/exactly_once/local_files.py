@@ -5,6 +5,7 @@ A purchase stops when its lock cannot be taken. The notes are a help only: witho
 new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
 """
 
+import errno
 import json
 import os
 import tempfile
@@ -95,8 +96,8 @@ def read(scope: str, purpose: str, *, survives: bool = True) -> dict[str, Any]:
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
             text = file.read()
-        # a machine that lost its power leaves the file empty
-        found = json.loads(text) if text or survives else {}
+        # a machine that lost its power leaves the file empty, or NUL bytes
+        found = json.loads(text) if survives or text.strip("\0") else {}
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -131,7 +132,9 @@ def _overwrite(path: Path, text: str) -> None:
         try:
             before = os.fstat(file).st_size
             if before <= _PAGE:
-                os.pwrite(file, text.ljust(before).encode(), 0)
+                data = text.ljust(before).encode()
+                if os.pwrite(file, data, 0) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(file)
     except OSError as error:

@@ -275,14 +275,25 @@ def test_only_a_note_that_survives_waits_for_the_disk(runtime: Path, monkeypatch
     assert len(synced) == 1
 
 
-def test_a_note_for_this_moment_that_lost_its_power_is_none(runtime: Path) -> None:
+@pytest.mark.parametrize("text", ["", "\0" * 60])
+def test_a_note_for_this_moment_that_lost_its_power_is_none(runtime: Path, text: str) -> None:
     local_files.write("scope", "it", {"a": 1}, survives=False)
     (path,) = runtime.iterdir()
-    path.write_text("")
+    path.write_text(text)
     assert local_files.read("scope", "it", survives=False) == {}
-    path.write_text("{")
-    with pytest.raises(LocalFilesError, match="is damaged"):
-        local_files.read("scope", "it", survives=False)
+    for damaged in ("{", text + "{"):
+        path.write_text(damaged)
+        with pytest.raises(LocalFilesError, match="is damaged"):
+            local_files.read("scope", "it", survives=False)
+    local_files.write("scope", "it", {"a": 2}, survives=False)
+    assert local_files.read("scope", "it", survives=False) == {"a": 2}
+
+
+def test_a_note_that_is_written_in_part_is_an_error(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, data[:4], at))
+    with pytest.raises(LocalFilesError, match=r"No space left on device\. Next: set HOSTING_RUNTIME_DIR"):
+        local_files.write("scope", "it", {"a": 1}, survives=False)
 
 
 def test_a_link_in_the_place_of_a_note_for_this_moment_is_refused(runtime: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ one form fits the other.
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
-from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin
+from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin, get_overloads, overload
 
 import pulumi
 from pulumi.dynamic import Resource
@@ -92,7 +92,11 @@ class Declaration:
         if "_args" in vars(cls):
             init = vars(cls)["__init__"]
             init.__signature__ = _signature(init, cls._args)
-            init.__qualname__ = f"{class_of(cls._kind)}.__init__"  # in Python's own errors of a call
+            overloads = get_overloads(init)
+            for function in (init, *overloads):
+                function.__qualname__ = f"{class_of(cls._kind)}.__init__"  # in Python's own errors of a call
+            for function in overloads:
+                overload(function)  # they are found by that name
 
     @classmethod
     def get(

@@ -165,11 +165,12 @@ class ServerOrder:
 
     def place(self) -> Ordered:
         """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch,
-        WaitTimeout, LocalFilesError, or the service's refusal.
+        WaitTimeout, LocalFilesError, what ``request.approve`` raises, or the service's refusal.
         """
         with self._name_lock():
             if found := self._found():
                 return found
+            self.request.approve()
             looked_again = False
             self.request.clock.raise_if_cancelled()
             self.began = self.request.clock.monotonic()

@@ -260,8 +260,10 @@ def ensure(
         if cost is not None:
             remark_on_balance(request, cost)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
-    if taken is not None and options.priced:
-        request = replace(request, approve=options.approve)  # should it be paid after all
+    if isinstance(resource, Priced) and options.priced and taken is not None:
+        priced = resource
+        # should it be paid after all
+        request = replace(request, approve=lambda: options.approve(priced.cost(request, inputs.given())))
     refuse_other_mode(request.client, request.declared_mode)
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)

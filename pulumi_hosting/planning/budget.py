@@ -88,6 +88,13 @@ class Budget:
             self._found.add(identity)
         return self.refusal(identity, cost)
 
+    def is_to_be_paid(self, identity: str) -> bool:
+        """Whether it was ``found`` before, and is to be priced now that it has to be paid after all."""
+        with self._lock:
+            was_found = identity in self._found
+            self._found.discard(identity)
+        return was_found
+
     def charged(self, identity: str, amount: Decimal) -> str | None:
         """Book what an order really cost. A sentence where that was more than announced: from then on
         ``stopped`` says so.

@@ -279,7 +279,7 @@ class Adapter:
         inputs = checked.inputs
         budget = self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
-        request.approve = lambda cost: spending.must_be_within_the_limit(budget, request, self.resource, cost)
+        request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
         made: list[Any] = []
         try:
             state = apply.create(request, self.resource, inputs, made.append)

@@ -59,16 +59,20 @@ def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any,
         return
     cost = cost or resource.cost(request, inputs.given())
     if cost is not None:
-        must_be_within_the_limit(budget, request, resource, cost)
+        if refusal := budget.refusal(request.identity, cost):
+            raise _beyond_the_limit(request, resource, refusal)
     elif refusal := budget.unpriced():
         raise _beyond_the_limit(request, resource, refusal)
 
 
-def must_be_within_the_limit(
-    budget: Budget, request: Request, resource: Resource[Any, Any], cost: Cost
-) -> None:
-    """Book it, or raise ``InvalidInput``."""
-    if refusal := budget.refusal(request.identity, cost):
+def approve_after_all(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
+    """Show and book the price of what was announced as found and has to be paid after all: another resource
+    has it, or it is gone. Raises ``InvalidInput`` beyond the limit."""
+    if not isinstance(resource, Priced) or not budget.is_to_be_paid(request.identity):
+        return
+    cost = resource.cost(request, inputs.given())
+    refusal = budget.unpriced() if cost is None else show_price(budget, request, cost)
+    if refusal:
         raise _beyond_the_limit(request, resource, refusal)
 
 

@@ -182,12 +182,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             return self._simulate(request, inputs)
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
 
-        def approve() -> None:
-            if (cost := self.cost(request, inputs.given())) is not None:
-                request.approve(cost)
-
         with purchase.owners.turn():
-            state = _from_purchase(inputs.server_id, purchase.place(approve))
+            state = _from_purchase(inputs.server_id, purchase.place(request.approve))
             if self.is_provisional(state):
                 request.save(state)
                 try:

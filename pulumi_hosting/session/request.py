@@ -13,7 +13,6 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.session.clock import Clock
-from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.session import Session
 from pulumi_hosting.session.shared_reads import Reads
@@ -43,8 +42,8 @@ class Request:
     - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
     - ``gone``: ids that ``delete`` found gone already, filled by it: what showed them was old.
     - ``save``: called with the state so far between several changes, should a later one fail.
-    - ``approve``: called with the price before something is paid that may have been announced as found;
-      raises to refuse it.
+    - ``approve``: called before something is paid that may have been announced as found; raises to refuse
+      it.
     - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
@@ -64,7 +63,7 @@ class Request:
     made: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
-    approve: Callable[[Cost], None] = lambda cost: None
+    approve: Callable[[], None] = lambda: None
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning

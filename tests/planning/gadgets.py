@@ -173,7 +173,7 @@ class Gadget(
         self.there[made.id] = made
         request.save(made)
         if self.taken is not None:
-            request.approve(FIVE)
+            request.approve()
         return made
 
     def update(

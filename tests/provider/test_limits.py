@@ -13,6 +13,7 @@ from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Process, provider_process
 from tests.support.account import Account
@@ -109,6 +110,38 @@ def test_what_is_found_again_costs_and_books_nothing(account: Account) -> None:
     later.create("server", "other", {**WEB, "name": "other"})
     assert len(account.living_ids) == 2
     assert account.moved() == 10
+
+
+def test_what_two_resources_were_announced_to_find_is_paid_by_one_within_the_limit(account: Account) -> None:
+    """No tag is on the server: only sending its key shows whose it is."""
+    web = provider_process(account).create("server", "web", WEB)
+    account.control("PATCH", f"/servers/{web.id}", {"notes": ""})
+    later = provider_process(account, maxCharge="1.00")
+    mine, other = (later.check("server", name, {**WEB, "name": "web"}) for name in ("web", "other"))
+    later.of("server").create(mine)
+    with pytest.raises(InvalidInput, match=r"this run would charge 5\.00 EUR, more than maxCharge 1\.00"):
+        later.of("server").create(other)
+    assert account.living_ids == [web.id]
+    assert account.moved() == 5
+
+
+def test_what_is_gone_before_it_is_found_again_is_priced_before_it_is_ordered(account: Account) -> None:
+    web = provider_process(account).create("server", "web", WEB)
+    limited, unlimited = provider_process(account, maxCharge="1.00"), provider_process(account)
+    checked = [process.check("server", "web", WEB) for process in (limited, unlimited)]
+    account.control("DELETE", f"/servers/{web.id}")
+    paid = account.moved()
+    for process in (limited, unlimited):
+        process.session.reads.forget(ORDERS_AND_SERVERS)
+    with pytest.raises(InvalidInput, match=r"more than maxCharge 1\.00"):
+        limited.of("server").create(checked[0])
+    assert account.living_ids == []
+    unlimited.of("server").create(checked[1])
+    assert any(
+        "will charge 5.00 EUR (VDS-1, 1 month); run total 5.00 EUR" in line for line in unlimited.lines
+    )
+    assert len(account.living_ids) == 1
+    assert account.moved() == paid + 5
 
 
 def test_one_limit_over_all_providers_of_a_run(account: Account) -> None:

@@ -141,6 +141,16 @@ def test_an_unmanaged_key_and_webhook(tool: Tool) -> None:
     assert second.startswith("webhook subscription 80001 (https://")
 
 
+def test_the_secret_of_a_url_is_in_no_label(tool: Tool) -> None:
+    body = {"url": "https://hooks.example.com/x?token=cAnary", "events": ["*"]}
+    tool.emulated.api("POST", "/webhooks", body)
+    (problem,) = tool.problems()
+    assert "(https://hooks.example.com/x?…, 0.00 per month)" in problem
+    remaining = AccountCheck(tool.emulated.control).remaining()
+    assert remaining == ["webhook subscription https://hooks.example.com/x?…"]
+    assert "cAnary" not in problem + str(remaining)
+
+
 def test_a_domain_may_stay_if_it_does_not_renew_and_the_output_says_so(tool: Tool) -> None:
     tool.buy("/domains", {"name": "shop-1.com", "auto_renew": True})
     said = "shop: domain shop-1.com (id 70001) stays until 2027-01-15: the API cannot delete domains"

@@ -85,6 +85,15 @@ SINKS: Mapping[str, str] = {
     "log of requests of the emulator": "tests/emulator/test_control.py::test_requests",
     "objects of the emulator": "tests/emulator/test_control.py::test_objects_show_no_secret",
     "state file of the emulator": "tests/emulator/test_state_file.py::test_a_state_file_holds_no_password",
+    "names of subscriptions in an audit": (
+        "tests/reports/test_audit.py::test_the_secret_of_a_url_that_a_run_reported_is_not_shown"
+    ),
+    "names of subscriptions in a cost report": (
+        "tests/reports/test_cost.py::test_the_secret_of_a_url_is_not_shown"
+    ),
+    "names of subscriptions in a rehearsal": (
+        "tests/test_account_check.py::test_the_secret_of_a_url_is_in_no_label"
+    ),
     "options of the webhook receiver": "tests/webhooks/test_options.py::test_no_secret_is_shown",
     "repr of the offline engine's encryption": "tests/offline/test_secrets.py::test_a_crypter_shows_nothing",
 }

@@ -28,6 +28,7 @@ from pulumi_hosting.rehearsal.managed_objects import (
     ManagedObjects,
 )
 from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.text import without_secrets
 
 _TOOL_KEY = re.compile(r"iac\d+-")
 """How the tool's idempotency keys begin: a charge under such a key was the tool's own purchase."""
@@ -86,7 +87,7 @@ class AccountCheck:
         servers = [row for row in look.servers.values() if row["status"] not in _NO_SERVER]
         free = [(kind.replace("_", " "), row) for kind, rows in look.free.items() for row in rows.values()]
         rows = [*((SERVER, row) for row in servers), *((DOMAIN, row) for row in look.domains.values()), *free]
-        return [f"{kind} {row.get('name') or row.get('url')}" for kind, row in rows]
+        return [f"{kind} {_label(row)}" for kind, row in rows]
 
     # --- on the account, and in no state
 
@@ -101,8 +102,8 @@ class AccountCheck:
                 if kind == SSH_KEY and f"({id}) stays" in printed:
                     self._staying.add(f"{kind} {id}")  # it was adopted: destroy keeps it
                 if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
-                    label = row.get("name") or row.get("url")
-                    yield f"{kind.replace('_', ' ')} {id} ({label}, 0.00 per month) is live and in no state"
+                    title = kind.replace("_", " ")
+                    yield f"{title} {id} ({_label(row)}, 0.00 per month) is live and in no state"
 
     def _servers_and_orders(self, look: "_Look") -> Iterator[str]:
         for id, server in look.servers.items():
@@ -414,6 +415,10 @@ def _subject(row: Mapping[str, Any]) -> str:
         f"{row['operation']} of object {row['object_id']} (invoice {row['invoice_id']}, key "
         f"{row['idempotency_key'] or 'none'})"
     )
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    return str(row.get("name") or without_secrets(str(row.get("url"))))
 
 
 def _price(server: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import natural_key
+from pulumi_hosting.session.text import without_secrets
 
 SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
 SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
@@ -130,7 +131,8 @@ class _KnownFromTasks:
         if before.get("id") not in (None, "", reported["id"]):
             # Replaced, or an order that has become a server.
             self.objects.pop((kind, str(before["id"])), None)
-        name = str(reported.get("name") or reported.get("url") or reported.get("address") or "")
+        url = without_secrets(str(reported.get("url") or ""))
+        name = str(reported.get("name") or url or reported.get("address") or "")
         names = _names(kind, reported)
         for known in [found for found in self._names if found[0] == kind and found[1].startswith("order:")]:
             if names & self._names[known]:  # a task that failed reported the order of this object

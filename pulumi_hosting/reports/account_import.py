@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 from pulumi_hosting.exactly_once.address_list import plain_address
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import live_inputs, shown_inputs
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, holds_secrets
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs, Resource
 from pulumi_hosting.resources.powers import is_provisional, natural_key
+from pulumi_hosting.session.text import holds_secrets
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Everything that is on the account: what can be declared as a resource, with its price."""
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,8 +17,8 @@ from pulumi_hosting.resources.powers import Registered, listed
 from pulumi_hosting.resources.server_fields import from_api, provisional
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
+from pulumi_hosting.session.text import without_secrets
 
-_SECRETS_OF_URL = re.compile(r"(?<=//)[^/?#]+(?=@)|(?<=[?#]).+", re.DOTALL)
 _GONE = ("cancelled", "terminated", "transferred_out")
 """States of objects that the account still lists and that are not there any more."""
 
@@ -88,16 +87,6 @@ class AccountObjects:
 
     def __iter__(self) -> Iterator[AccountObject]:
         return iter(self.objects)
-
-
-def holds_secrets(url: str) -> bool:
-    """Whether a URL has a query or user info, which often hold a token."""
-    return without_secrets(url) != url
-
-
-def without_secrets(url: str) -> str:
-    """The URL; in the place of user info and of the query an ellipsis."""
-    return _SECRETS_OF_URL.sub("…", url)
 
 
 def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:

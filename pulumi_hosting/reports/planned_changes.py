@@ -10,15 +10,23 @@ from typing import Any
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks
-from pulumi_hosting.reports.run_results import UnreadableFile, file_for, named, read_json, results_of_plays
+from pulumi_hosting.reports.run_results import (
+    UnreadableFile,
+    file_for,
+    name_of,
+    named,
+    read_json,
+    results_of_plays,
+)
 from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.text import without_secrets
 
 _FIELDS = (
     *("id", "name", "url", "address", "server_id", "adopt_id", "currency", "auto_renew", "status"),
     *("tariff_id", "tariff", "months", "hours", "billing_cycle", "promo_code", "years"),
     *("price_monthly", "price_renew", "refund_quote", "next_due_at", "expires_at"),
 )
-"""What is kept of an object: nothing secret."""
+"""What is kept of an object: nothing secret; of a URL the parts that hold none."""
 
 _REPLACES = ("replace", "create-replacement", "delete-replaced")
 _ACTIONS = {
@@ -72,7 +80,7 @@ class PlannedChange:
 
 def from_facts(facts: Mapping[str, Any]) -> PlannedChange:
     """What :meth:`PlannedChange.facts` wrote."""
-    return PlannedChange(**{**facts, "charge": decimal_of(facts.get("charge"))})
+    return PlannedChange(**{**facts, "name": name_of(facts), "charge": decimal_of(facts.get("charge"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,4 +269,6 @@ def _snake(values: Any) -> dict[str, Any]:
 
 def _kept(values: Mapping[str, Any], id: Any = None) -> dict[str, Any]:
     kept = {name: values[name] for name in _FIELDS if values.get(name) not in (None, "")}
+    if "url" in kept:
+        kept["url"] = without_secrets(str(kept["url"]))
     return kept | ({"id": str(id)} if id else {})

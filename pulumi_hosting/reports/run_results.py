@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+from pulumi_hosting.rehearsal.managed_objects import WEBHOOK, ManagedObject, ManagedObjects
 from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.session.text import without_secrets
 
 
 class UnreadableFile(ValueError):
@@ -44,9 +45,7 @@ def run_results(path: Path) -> ManagedObjects:
         rows = [row for row in objects if isinstance(row, Mapping)]
         return ManagedObjects(
             tuple(
-                ManagedObject(
-                    str(row["kind"]), str(row["id"]), str(row.get("name", "")), str(row.get("mode") or "live")
-                )
+                ManagedObject(str(row["kind"]), str(row["id"]), name_of(row), str(row.get("mode") or "live"))
                 for row in rows
                 if row.get("kind") and row.get("id")
             )
@@ -57,6 +56,12 @@ def run_results(path: Path) -> ManagedObjects:
         f"{named(path)} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
         f"HOSTING_DRIFT_REPORT={file_for(path, 'report.json')} ansible-playbook --check site.yml"
     )
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """The name of an object in a report of the callback; that of a subscription is its URL."""
+    name = str(row.get("name", ""))
+    return without_secrets(name) if row.get("kind") == WEBHOOK else name
 
 
 def read_json(path: Path, what: str) -> Mapping[str, Any]:

@@ -1,7 +1,10 @@
-"""Values as people and frontends read them: money, times, ages."""
+"""Values as people and frontends read them: money, times, ages, URLs."""
 
+import re
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+_SECRETS_OF_URL = re.compile(r"(?<=//)[^/?#]+(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
 def as_text(value: Decimal | datetime | None) -> str | None:
@@ -34,6 +37,21 @@ def if_renamed(name: str | None) -> str:
     Empty where that name is not known.
     """
     return f"if this resource was renamed from {name!r}, add {alias_option(name)}; else " if name else ""
+
+
+def without_secrets(url: str) -> str:
+    """The URL; in the place of user info, and of query and fragment, an ellipsis: they often hold a token. A
+    token in the path stays, as it looks like any path.
+
+    >>> without_secrets("https://me:word@example.com/x?token=1"), without_secrets("https://example.com/x")
+    ('https://…@example.com/x?…', 'https://example.com/x')
+    """
+    return _SECRETS_OF_URL.sub("…", url)
+
+
+def holds_secrets(url: str) -> bool:
+    """Whether a URL has a part that :func:`without_secrets` leaves out."""
+    return without_secrets(url) != url
 
 
 def age(past: timedelta) -> str:

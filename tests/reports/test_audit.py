@@ -60,6 +60,23 @@ def test_the_secret_of_a_url_is_not_shown(command: Command, owner: Owner) -> Non
     assert "cAnary" not in command("audit").output
 
 
+@pytest.mark.parametrize("form", ["objects", "plays"])
+def test_the_secret_of_a_url_that_a_run_reported_is_not_shown(
+    command: Command, owner: Owner, tmp_path: Path, form: str
+) -> None:
+    url = "https://hooks.example.com/x?token=cAnary"
+    task = {"hosts": {"localhost": {"webhook_subscription": {"id": "80099", "url": url}, "changed": False}}}
+    row = {"kind": "webhook_subscription", "id": "80099", "name": url, "mode": "live"}
+    written = {"objects": {"objects": [row]}, "plays": {"plays": [{"tasks": [task]}]}}
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(written[form]))
+    answer = command("audit", "--results", path)
+    told = "webhook subscription 80099 (https://hooks.example.com/x?…) is managed and not on the account"
+    assert told in answer.stdout
+    assert "cAnary" not in answer.output + command("audit", "--results", path, "--json").output
+    assert owner.living == []
+
+
 def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> None:
     web, key = owner.order("web"), owner.add_key()
     owner.client.servers.ips.add(int(web), idempotency_key="by-hand-0000000000000003")

@@ -286,6 +286,33 @@ def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path)
     assert owner.living_ids == [id]
 
 
+def test_the_secret_of_a_url_is_not_shown(command: Command, owner: Owner, tmp_path: Path) -> None:
+    """Of a subscription that is created, kept or deleted; with a check run, the report of one, a preview."""
+    url = "https://me:cAnary@hooks.example.com/x?token=cAnary"
+    made = {"changed": True, "webhook_subscription": {"id": None, "url": url}}
+    kept = {"changed": False, "webhook_subscription": {"id": "80001", "url": url}}
+    gone = {"changed": True, "webhook_subscription": None, "invocation": {"module_args": {"url": url}}}
+    play = results(tmp_path / "play.json", made, kept, gone)
+    report = tmp_path / "report.json"
+    row = {
+        "kind": "webhook_subscription",
+        "name": url,
+        "action": "create",
+        "before": {},
+        "after": {"url": url},
+    }
+    report.write_text(json.dumps({"priced": [row]}))
+    preview = tmp_path / "preview.json"
+    resource = {"type": "hosting:index:WebhookSubscription", "inputs": {"url": url}, "outputs": {"url": url}}
+    urn = "urn:pulumi:dev::shop::hosting:index:WebhookSubscription::hook"
+    preview.write_text(json.dumps({"steps": [{"op": "create", "urn": urn, "newState": resource}]}))
+    shown = "webhook_subscription https://…@hooks.example.com/x?…"
+    for path, name in ((play, shown), (report, shown), (preview, "webhook_subscription hook")):
+        assert {*facts(command, path)["rows"]} == {name}
+        for form in ((), ("--json",), ("--markdown",)):
+            assert "cAnary" not in command("cost", path, *form).output
+
+
 def test_an_address_that_was_not_bought_counts_in_the_currency_of_the_account(
     command: Command, owner: Owner, tmp_path: Path
 ) -> None:

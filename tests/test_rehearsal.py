@@ -83,7 +83,7 @@ def test_the_error_of_a_failed_program_is_reported(warm: WarmPython, tmp_path: P
     )
     done = rehearse(str(tmp_path), "--engine", "offline")
     assert done.returncode == 1
-    assert "tariffId" in done.stdout
+    assert "tariff_id" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [("nowhere",), ("--engine", "steam", ".")])

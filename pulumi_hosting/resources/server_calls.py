@@ -21,7 +21,7 @@ from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, was_taken_over
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
-from pulumi_hosting.session.errors import OrderFailed, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.errors import OrderFailed, ResourceError, TakenOver, WaitTimeout, failing_with
 from pulumi_hosting.session.request import Request
 
 
@@ -166,8 +166,10 @@ def delete_server(request: Request, server: m.Server) -> None:
             request.info(f"server {id}: another operation is running")
             wait.pause()
             continue
-        except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
-            if living_server(request, id) is None:
+        except (ServiceState, TransportError, Unavailable, ServerError, Conflict) as error:
+            with failing_with(error):
+                left = living_server(request, id)
+            if left is None:
                 return
             raise
         if result.refunded is not None or along:

@@ -18,7 +18,7 @@ from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purcha
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import ResourceError, WaitTimeout, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -304,8 +304,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             except OperationInProgress:
                 if wait.over:
                     raise
-            except HostingError:
-                after = address_list.of_server(request, server_id, fresh=True)
+            except HostingError as error:
+                with failing_with(error):
+                    after = address_list.of_server(request, server_id, fresh=True)
                 if after is not None and address_list.pick(after, str(ip.id)) is not None:
                     raise
                 return

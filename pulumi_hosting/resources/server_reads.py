@@ -12,6 +12,7 @@ from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
+    CallError,
     HostingError,
     NotFound,
     TransportError,
@@ -239,6 +240,8 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
     ``error``, and how an engine that forgot them finds them again. None where there are none.
     """
     named, adopt = "its addresses and PTR records", "adopt_id"
+    # a list of its addresses shows that it is there
+    may_be_gone = isinstance(error, CallError) and error.outcome_unknown
     # without a connection the list would be waited for once more
     if id.isdigit() and not isinstance(error, TransportError):
         with suppress(HostingError):
@@ -249,8 +252,16 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
             parts += [f"PTR record {ip.ptr} of {ip.address}" for ip in found or () if ip.ptr]
             if found is not None and not parts:
                 return None
+            may_be_gone = may_be_gone and found is None
             named = ", ".join(parts) or named
             adopt = " or ".join(f'adopt_id="{ip.address}"' for ip in bought) or adopt
+    if may_be_gone:
+        return (
+            f"whether server {id} was deleted is not known, and with it what goes with it: {named}. What was "
+            "declared with server= has left the state. Next: pulumi refresh, which shows whether the server "
+            "is there; if it is, pulumi up finds what goes with it again and pays nothing (an address bought "
+            f"more than seven days ago: with {adopt}), and pulumi destroy deletes it with the server"
+        )
     return (
         f"server {id} was not deleted, and neither was what goes with it: {named}. What was declared with "
         "server= has left the state, though it was reported as deleted. Next: pulumi up finds it again and "

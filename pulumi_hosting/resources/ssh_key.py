@@ -23,7 +23,7 @@ from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Tr
 from pulumi_hosting.resources.drift_fields import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -310,8 +310,10 @@ class SshKeyResource(
             request.client.ssh_keys.delete(int(state.id))
         except NotFound:
             request.gone.add(state.id)
-        except TransportError:
-            if any(str(key.id) == state.id for key in request.client.ssh_keys.list()):
+        except TransportError as error:
+            with failing_with(error):
+                keys = [*request.client.ssh_keys.list()]
+            if any(str(key.id) == state.id for key in keys):
                 raise
         finally:
             request.reads.forget("ssh_keys")

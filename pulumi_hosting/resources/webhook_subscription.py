@@ -41,7 +41,7 @@ from pulumi_hosting.exactly_once.webhook_search import (
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
-from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.errors import ResourceError, TakenOver, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -410,7 +410,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         except NotFound:
             request.gone.add(state.id)
             request.reads.forget("webhooks")
-        except (TransportError, InvalidResponse):
-            if any(str(found.id) == state.id for found in request.client.webhooks.list()):
+        except (TransportError, InvalidResponse) as error:
+            with failing_with(error):
+                left = [*request.client.webhooks.list()]
+            if any(str(found.id) == state.id for found in left):
                 raise
         delete_doubles(request, late)

@@ -1,5 +1,8 @@
 """The errors of resources and actions: stops that we decide, not the service."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.exceptions import CallError, HostingError
@@ -60,6 +63,17 @@ class Failed(ResourceError):
         self.outcome_unknown: bool = getattr(error, "outcome_unknown", False)
         self.fields: dict[str, str] = dict(getattr(error, "fields", None) or {})
         super().__init__(message)
+
+
+@contextmanager
+def failing_with(error: HostingError) -> Iterator[None]:
+    """For a read that decides what became of a write that failed with ``error``: if the read fails too, raise
+    ``error``. It says whether the outcome is unknown; the error of a read never does.
+    """
+    try:
+        yield
+    except HostingError:
+        raise error from None
 
 
 def and_then(error: Exception, step: str) -> str:

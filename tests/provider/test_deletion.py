@@ -1,9 +1,12 @@
 """A deletion deletes or fails. Every test ends by asking the account."""
 
 from decimal import Decimal
+from typing import Any
 
+import httpx
 import pytest
 
+from pulumi_hosting.client.exceptions import TransportError
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
@@ -19,6 +22,49 @@ def test_a_destroy_deletes(account: Account, refreshed: bool) -> None:
     later.delete("server", later.refresh("server", web) if refreshed else web)
     assert account.living_ids == []
     assert account.moved() == 0
+
+
+class LosingTransport(httpx.BaseTransport):
+    """The answer to the first deletion is lost, and there is no connection afterwards."""
+
+    def __init__(self, account: Account) -> None:
+        self.inner, self.lost = account.transport(), False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self.lost:
+            raise httpx.ConnectError("no connection")
+        response = self.inner.handle_request(request)
+        if request.method == "DELETE":
+            self.lost = True
+            raise httpx.ReadError("connection reset")
+        return response
+
+
+@pytest.mark.parametrize("kind", ["server", "server_ip", "ssh_key", "webhook_subscription"])
+def test_a_lost_answer_without_a_connection_afterwards_leaves_open_whether_it_was_deleted(
+    account: Account, kind: str
+) -> None:
+    first = provider_process(account)
+    web = first.create("server", "web", WEB)
+    given: dict[str, dict[str, Any]] = {
+        "server_ip": {"serverId": web.id},
+        "ssh_key": {"name": "me", "publicKey": PUBLIC_KEY},
+        "webhook_subscription": {"url": "https://hooks.example.com/x", "events": ["*"]},
+    }
+    made = first.create(kind, "it", given[kind]) if kind in given else web
+    failing = provider_process(account, LosingTransport(account))
+    with pytest.raises(TransportError, match=r"^delete_\w+: .*may have been processed") as failed:
+        failing.delete(kind, made)
+    assert failed.value.outcome_unknown
+    if kind == "server":
+        (line,) = [line for line in failing.lines if "left the state" in line]
+        assert line.startswith(f"warning: web: whether server {web.id} was deleted is not known")
+    assert account.living_ids == ([] if kind == "server" else [web.id])
+    assert account.objects("ssh_keys") == account.objects("subscriptions") == []
+    assert not [row for row in account.objects("addresses") if row["bought"]]
+    provider_process(account).delete(kind, made)
+    # a server is refunded, an address that is released alone is not
+    assert account.moved() == {"server": 0, "server_ip": 7}.get(kind, 5)
 
 
 def test_a_removal_deletes_after_the_refresh_of_an_update(account: Account) -> None:

@@ -106,6 +106,47 @@ def test_a_provider_of_dynamic_resources_ends_with_its_engine(tmp_path: Path) ->
         assert provider.wait(HANG_SECONDS) == 0
 
 
+SERVER = """
+import concurrent.futures, threading
+
+class DynamicResourceProviderServicer:
+    def Cancel(self, request, context):
+        print("cancelled")
+
+def step():
+    (engine,) = [thread for thread in threading.enumerate() if thread.name == "engine"]
+    engine.join()  # until its death was seen
+    print("finished")
+
+concurrent.futures.ThreadPoolExecutor().submit(step)
+print(4711)
+try:
+    threading.Event().wait()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupted_provider_finishes_its_step_when_the_engine_then_dies(tmp_path: Path) -> None:
+    """The server stands in for the SDK's: it works in threads, and ends at an interrupt."""
+    package = tmp_path / "pulumi" / "dynamic"
+    package.mkdir(parents=True)
+    for file, text in (("../__init__.py", ""), ("__init__.py", ""), ("__main__.py", SERVER)):
+        (package / file).write_text(text, encoding="utf-8")
+    command = PluginHost(PYTHON, tmp_path, tmp_path, "toys", {}, lambda *line: None).command(DYNAMIC_PACKAGE)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as provider:
+        assert provider.stdin is not None
+        assert provider.stdout is not None
+        assert provider.stdout.readline() == "4711\n"
+        provider.send_signal(signal.SIGINT)
+        assert provider.stdout.readline() == "interrupted\n"
+        provider.stdin.close()  # as the death of the engine does
+        provider.stdin = None
+        assert provider.communicate(timeout=HANG_SECONDS) == ("finished\n", "")
+        assert provider.returncode == 0
+
+
 @contextlib.contextmanager
 def ignoring_interrupts() -> Iterator[None]:
     """Processes started inside ignore SIGINT."""

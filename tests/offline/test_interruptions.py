@@ -119,8 +119,8 @@ def step():
     print("finished")
 
 concurrent.futures.ThreadPoolExecutor().submit(step)
-print(4711)
 try:
+    print(4711)
     threading.Event().wait()
 except KeyboardInterrupt:
     print("interrupted")

@@ -11,6 +11,7 @@ from generate.collection import COLLECTION, Module, modules
 from generate.module_options import option
 from generate.render import ROOT, codes, render
 from generate.site import links, markup
+from pulumi_hosting import __version__
 from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.provider.resource_shape import title_of
 from pulumi_hosting.resources import RESOURCES
@@ -86,7 +87,7 @@ def pages() -> Mapping[str, str]:
     targets = site | {f"docs/images/{name}": f"images/{name}" for name in pictures}
     return {
         **{page: links.page(file, targets) for file, page in site.items() if file not in _GENERATED},
-        "index.md": _rendered("index.md", resources=RESOURCES, modules=found),
+        "index.md": _rendered("index.md", resources=RESOURCES, modules=found, version=__version__),
         "resources/index.md": _rendered("resources.md", resources=RESOURCES),
         **{f"resources/{kind}.md": _resource(resource, found) for kind, resource in RESOURCES.items()},
         "lookups/index.md": _rendered("lookups.md", groups=lookup_groups()),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import httpx
@@ -21,6 +22,7 @@ from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
+from tests.support.waiting import HANG_SECONDS
 
 
 @dataclass
@@ -86,7 +88,26 @@ def test_orders_of_one_name_on_one_machine_take_turns(harness: ResourceHarness) 
     assert len({outcome.state.id for outcome in outcomes if outcome.state}) == len(harness.living) == 1
 
 
-def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(harness: ResourceHarness) -> None:
+def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(
+    harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one orders only when the second one has looked, or waits for its turn."""
+    looks, second = count(), threading.Event()
+    look, lock = ServerOrder._found, local_files.lock
+
+    def looking(order: ServerOrder, **options: Any) -> Any:
+        found = look(order, **options)
+        if next(looks) > 0:
+            second.set()
+        assert second.wait(HANG_SECONDS)
+        return found
+
+    def locking(*arguments: Any, **options: Any) -> Any:
+        return lock(*arguments, **{**options, "on_wait": second.set})
+
+    monkeypatch.setattr(ServerOrder, "_found", looking)
+    monkeypatch.setattr(local_files, "lock", locking)
+
     def run(stack: str) -> Any:
         try:
             return harness.order(identity=f"pulumi:t/{stack}/server/web-1")

@@ -1,7 +1,9 @@
 """Files for those who maintain the project: CI definitions, metadata, templates."""
 
+import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,55 @@ def test_a_release_signs_what_it_publishes_and_gives_each_job_its_rights_alone()
     assert [name for name, job in jobs.items() if "environment" in job] == ["package", "collection"]
     for steps in (job.get("steps", []) for job in jobs.values()):
         assert not [step for step in steps if "secrets." in step.get("run", "")]  # a log shows commands
+
+
+WORKFLOWS = [
+    *(ROOT / ".github" / "workflows").glob("*.y*ml"),
+    ROOT / "examples" / "gitops" / "github-actions.yml",
+]
+PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40}")
+"""An action by its whole commit: a tag or a branch can be moved to other code."""
+
+
+def used_by(part: Any) -> Iterator[str]:
+    """The actions and workflows that a part of a workflow runs."""
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+        if key == "uses":
+            yield value
+        elif isinstance(value, dict | list):
+            yield from used_by(value)
+
+
+def unpinned(text: str) -> list[str]:
+    """What a workflow runs that is neither of this repository nor pinned, with its version behind it."""
+    return [
+        used
+        for used in used_by(yaml.safe_load(text))
+        if not used.startswith("./")
+        and not (PINNED.fullmatch(used) and re.search(rf"{re.escape(used)} # v\d+\.\d+\.\d+\b", text))
+    ]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_commit(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len([*used_by(yaml.safe_load(text))]) == len(re.findall(r"\buses: ", text)) > 1
+    assert unpinned(text) == []
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "actions/checkout@v4",
+        "actions/checkout@main # v4.4.0",
+        "actions/checkout@11d5960 # v4.4.0",
+        "actions/checkout@11d5960a326750d5838078e36cf38b85af677262",
+        "docker://alpine:3",
+    ],
+)
+def test_an_action_that_is_not_pinned_is_found(action: str) -> None:
+    step = f"{{jobs: {{a: {{steps: [\n  uses: {action}\n]}}}}}}"
+    assert unpinned(step) == [action.partition(" ")[0]]
 
 
 def test_project_urls_are_on_a_host_for_documentation() -> None:

@@ -4,7 +4,7 @@ present moment.
 
 from collections.abc import Callable
 
-from pulumi_hosting.emulator import events, ledger, price_list, pricing, registrar, server_lifecycle
+from pulumi_hosting.emulator import events, ledger, price_list, pricing, refunds, registrar, server_lifecycle
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Task
 from pulumi_hosting.emulator.store import Store
@@ -140,7 +140,14 @@ def extend_domain(store: Store, task: Task) -> None:
     """The registrar completes a renewal that it had accepted."""
     domain = store.domains.get(task.object_id)
     if domain is not None and domain.status != "cancelled":
-        registrar.extend(store, domain, int(task.note), task.due)
+        registrar.extend(store, domain, int(task.note.split()[0]), task.due)
+
+
+def refuse_domain(store: Store, task: Task) -> None:
+    """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
+    invoice = store.invoices.get(task.object_id)
+    if invoice is not None and invoice.status == "paid":
+        refunds.call_off(store, invoice, task.due)
 
 
 def domain_renewed(store: Store, task: Task) -> None:
@@ -188,6 +195,7 @@ TASKS: dict[str, Callable[[Store, Task], None]] = {
         invoice_overdue,
         sync_domain,
         extend_domain,
+        refuse_domain,
         domain_expiring,
         domain_renewed,
         domain_due,

@@ -55,6 +55,12 @@ def _pending_domain(account: Account) -> Row:
     return next(iter(account.core.store.domains.values()))
 
 
+def _refused_order(account: Account) -> Row:
+    account.fault({"registrar": "refused"})
+    account.register()
+    return next(iter(account.core.store.invoices.values()))
+
+
 def _domain(account: Account) -> Row:
     return account.core.store.domains[account.domain()]
 
@@ -89,6 +95,7 @@ TASKS: dict[str, Callable[[Account], Row]] = {
     "invoice_overdue": _invoice,
     "sync_domain": _pending_domain,
     "extend_domain": _renewing_domain,
+    "refuse_domain": _refused_order,
     "domain_expiring": _domain,
     "domain_renewed": _renewed_domain,
     "domain_due": _domain,

@@ -29,6 +29,8 @@ const PRESETS = {
   "server order finishes later": { panel_timeout: "active" },
   "server order fails": { panel_timeout: "failed" },
   "domain order is pending": { registrar: "pending" },
+  "domain order is refused later": { registrar: "refused" },
+  "address never arrives": { ip: "never" },
   "an unknown field in the answer": { patch: { unknown_field: 1 } },
 };
 const FINISHED_MS = 4000; // how long a message about something that worked is shown

@@ -1,4 +1,4 @@
-"""Calls on accounts and their keys and invoices, as staff, billing and the payment gateway make them."""
+"""Calls on accounts, keys, invoices and orders, as staff, billing and the payment gateway make them."""
 
 import ipaddress
 from decimal import Decimal
@@ -14,6 +14,7 @@ from pulumi_hosting.emulator import (
     ledger,
     price_list,
     pricing,
+    refunds,
     serializers,
     server_lifecycle,
 )
@@ -202,6 +203,28 @@ def confirm_invoice(core: Core, id: int) -> Any:
     return serializers.invoice(invoice, core.store)
 
 
+def refund_invoice(core: Core, id: int) -> Any:
+    """Staff returns the money of a paid invoice; what it paid for and has not come yet does not come."""
+    invoice: Invoice = find(core.store.invoices, id, "invoice")
+    if invoice.status != "paid":
+        raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
+    refunds.call_off(core.store, invoice, core.clock.now(), ledger.CONTROL)
+    return serializers.invoice(invoice, core.store)
+
+
+class OrderBody(Body):
+    status: Literal["cancelled", "failed"]
+
+
+def edit_order(core: Core, body: OrderBody, id: int) -> Any:
+    """An order on its way ends without a server, and without a refund."""
+    order: Order = find(core.store.orders, id, "order")
+    if order.status not in ("provisioning", "processing"):
+        raise ControlError(f"order {order.id} is {order.status}", 409)
+    refunds.end_order(core.store, order, body.status, core.clock.now())
+    return serializers.order(order, core.store, read=True)
+
+
 ROUTES = (
     Route("/keys", endpoint(create_key), methods=["POST"]),
     Route("/keys/{id:int}", endpoint(revoke_key), methods=["DELETE"]),
@@ -209,4 +232,6 @@ ROUTES = (
     Route("/account", endpoint(edit_account), methods=["PATCH"]),
     Route("/invoices", endpoint(create_invoice), methods=["POST"]),
     Route("/invoices/{id:int}/confirm", endpoint(confirm_invoice), methods=["POST"]),
+    Route("/invoices/{id:int}/refund", endpoint(refund_invoice), methods=["POST"]),
+    Route("/orders/{id:int}", endpoint(edit_order), methods=["PATCH"]),
 )

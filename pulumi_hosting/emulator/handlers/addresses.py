@@ -67,11 +67,12 @@ def add_server_ip(call: Call) -> Response:
     )
     if call.changes(server):
         server.addresses_coming += 1
-        if call.scheduler.ip_delay:
-            server.busy = "an address change"
-        call.scheduler.after_address_assignment(
-            call.now, "assign_address", server.id, str(invoice.id) if invoice else ""
-        )
+        if "ip" not in call.fault:
+            if call.scheduler.ip_delay:
+                server.busy = "an address change"
+            call.scheduler.after_address_assignment(
+                call.now, "assign_address", server.id, str(invoice.id) if invoice else ""
+            )
     return Response(
         dialects.ADDRESS_ORDER_STATUS(call.dialect),
         {

@@ -6,7 +6,7 @@ from pulumi_hosting.emulator import dialects, periods, price_list, pricing, regi
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_money, format_timestamp
 from pulumi_hosting.emulator.messages import ApiError, Response, invalid
-from pulumi_hosting.emulator.rows import Domain
+from pulumi_hosting.emulator.rows import Domain, Invoice
 from pulumi_hosting.emulator.validation import invalid_period
 
 
@@ -82,7 +82,7 @@ def register_domain(call: Call) -> Response:
         raise invalid(promo_code="invalid")
     promo = [("promo", price_list.PROMO_CODES[body.promo_code.upper()].percent)] if body.promo_code else []
     price = pricing.discounted(zone.price_register * years, promo)
-    pending = call.fault.get("registrar") == "pending"
+    pending = "registrar" in call.fault
     domain = store.number(
         Domain(
             account_id=account.id,
@@ -96,7 +96,7 @@ def register_domain(call: Call) -> Response:
             nameservers=nameservers,
         )
     )
-    call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
+    invoice = call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     if body.promo_code is not None and not call.simulated:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     call.add(domain)
@@ -104,7 +104,7 @@ def register_domain(call: Call) -> Response:
         # An expired domain of another account can no longer be renewed.
         registrar.cancel_other_owners(store, domain)
     if pending and not call.simulated:
-        store.schedule(call.now + registrar.SYNC_SECONDS, "sync_domain", domain.id)
+        _decide_later(call, registrar.SYNC_SECONDS, invoice, "sync_domain", domain.id)
     elif call.simulated:
         domain.status, domain.expires_at = "active", periods.months_after(call.now, 12 * years)
     else:
@@ -125,6 +125,18 @@ def register_domain(call: Call) -> Response:
         "balance_after": format_money(call.balance_after(price.total)),
     }
     return Response(202 if pending else 201, view)
+
+
+def _decide_later(
+    call: Call, seconds: float, invoice: Invoice | None, task: str, domain_id: int, note: str = ""
+) -> None:
+    """The registrar has accepted the order. It confirms it in ``seconds``; with the fault ``registrar:
+    refused`` it refuses it at the next sync.
+    """
+    if call.fault.get("registrar") == "refused" and invoice is not None:
+        call.store.schedule(call.now + registrar.SYNC_SECONDS, "refuse_domain", invoice.id)
+    else:
+        call.store.schedule(call.now + seconds, task, domain_id, note)
 
 
 def _shown(call: Call, domain: Domain, how: str) -> Any:
@@ -178,12 +190,13 @@ def renew_domain(call: Call) -> Response:
             "upstream_rejected", f"the registrar allows at most {registrar.MOST_YEARS} years ahead"
         )
     amount = zone.price_renew * years
-    call.purchase("domain_renewal", amount, f"Renewal of {domain.name}", domain_id=domain.id)
+    invoice = call.purchase("domain_renewal", amount, f"Renewal of {domain.name}", domain_id=domain.id)
     row = call.draft(domain)
-    pending = call.fault.get("registrar") == "pending"
+    pending = "registrar" in call.fault
     if pending:
-        if not call.simulated:
-            call.store.schedule(call.now + registrar.SYNC_SECONDS, "extend_domain", domain.id, str(years))
+        if invoice is not None:
+            note = f"{years} {invoice.id}"
+            _decide_later(call, registrar.SYNC_SECONDS, invoice, "extend_domain", domain.id, note)
     elif call.simulated:
         row.expires_at = until
         row.years += years
@@ -239,10 +252,12 @@ def transfer_domain(call: Call) -> Response:
             nameservers=nameservers,
         )
     )
-    call.purchase("domain_transfer", zone.price_transfer, f"Transfer of {name}", domain_id=domain.id)
+    invoice = call.purchase(
+        "domain_transfer", zone.price_transfer, f"Transfer of {name}", domain_id=domain.id
+    )
     if not call.simulated:
         store.add(domain)
-        store.schedule(call.now + registrar.TRANSFER_SECONDS, "sync_domain", domain.id)
+        _decide_later(call, registrar.TRANSFER_SECONDS, invoice, "sync_domain", domain.id)
     return Response(
         202,
         {

@@ -1,0 +1,83 @@
+"""A purchase is called off: its money returns, and what it paid for and has not come yet does not come."""
+
+from collections.abc import Iterator
+
+from pulumi_hosting.emulator import ledger, server_lifecycle
+from pulumi_hosting.emulator.ledger import Cause
+from pulumi_hosting.emulator.rows import Invoice, Movement, Order, Task
+from pulumi_hosting.emulator.store import Store
+
+PENDING = ("pending", "transfer_pending")
+"""Statuses of a domain that the registrar has not confirmed."""
+
+
+def call_off(store: Store, invoice: Invoice, now: float, cause: Cause | None = None) -> None:
+    """Return what is left of a paid invoice, and take back what has not come. Without ``cause`` the credit
+    has that of the charge.
+    """
+    account = store.accounts[invoice.account_id]
+    left = invoice.amount - invoice.refunded
+    if invoice.type == "topup":  # its money had come to the balance, and leaves it again
+        invoice.refunded, invoice.status = invoice.amount, "refunded"
+        ledger.move(
+            store,
+            account,
+            -left,
+            "refund",
+            f"Refund: {invoice.description}",
+            now,
+            cause or ledger.BILLING,
+            gateway=invoice.gateway,
+            object_id=invoice.id,
+            invoice_id=invoice.id,
+        )
+        return
+    _take_back(store, invoice, now)
+    ledger.credit_back(store, account, invoice, left, now, cause or _charged_by(store, invoice))
+
+
+def end_order(store: Store, order: Order, status: str, now: float) -> None:
+    """An order ends without a server; its money stays where it is."""
+    order.status, order.updated_at = status, now
+    store.invoices[order.id].cancelled_at = now
+    _drop(store, "finish_order", order.id)
+
+
+def _charged_by(store: Store, invoice: Invoice) -> Cause:
+    for row in store.of(Movement, invoice.account_id).values():
+        if row.invoice_id == invoice.id and row.direction == "debit":
+            return Cause(row.operation or "", row.idempotency_key, row.request_seq)
+    return ledger.BILLING
+
+
+def _take_back(store: Store, invoice: Invoice, now: float) -> None:
+    order = store.orders.get(invoice.id)
+    server = store.servers.get(invoice.server_id or 0)
+    domain = store.domains.get(invoice.domain_id or 0)
+    if order is not None and order.server_id is None:
+        end_order(store, order, "cancelled", now)
+    elif invoice.type == "ip_purchase" and server is not None:
+        has_come = any(address.invoice_id == invoice.id for address in store.addresses.values())
+        if server.addresses_coming and not has_come:
+            _drop(store, "assign_address", server.id, str(invoice.id))
+            server.busy, server.addresses_coming = None, server.addresses_coming - 1
+    elif invoice.type == "vds_renewal" and server is not None and not server.is_gone:
+        start = invoice.period_start
+        if start is not None and start >= now and server.next_due_at == invoice.period_end:
+            server.next_due_at = start
+            server_lifecycle.schedule_due_date(store, server)
+    elif domain is not None:
+        _drop(store, "extend_domain", domain.id, str(invoice.id))
+        if invoice.type != "domain_renewal" and domain.status in PENDING:
+            domain.status = "cancelled"
+
+
+def _drop(store: Store, what: str, object_id: int, invoice: str = "") -> None:
+    """Drop the tasks of this kind for this object that the invoice, if one is named, started."""
+    for task in list(_waiting(store, what, object_id)):
+        if not invoice or invoice in task.note.split():
+            store.remove(task)
+
+
+def _waiting(store: Store, what: str, object_id: int) -> Iterator[Task]:
+    return (task for task in store.tasks.values() if (task.what, task.object_id) == (what, object_id))

@@ -175,7 +175,7 @@ CODES: Mapping[str, Code] = {
             "upstream_error",
             502,
             "the panel, registrar or gateway failed",
-            "run again later; an order is not charged unless the message says so",
+            "run again later",
         ),
         Code("api_disabled", 503, "the API is switched off by the provider", "run again later"),
         Code(

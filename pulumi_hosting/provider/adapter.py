@@ -317,7 +317,10 @@ class Adapter:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that
         shows is taken for managed.
         """
-        self.session.unreachable()  # whether the key is refused is asked once, not by every read
+        # Before anything is said of the object: on another account there is none of this id, or another's.
+        # Whether the key is refused, and whose it is, is asked once, not by every read.
+        if self.session.unreachable() is None:
+            self._must_be_its_account(id, olds)
         self._claim(olds, olds, id)
         values = recorded_values(self.resource, id, olds)
         request = self._request(olds)

@@ -7,6 +7,7 @@ import pytest
 
 from pulumi_hosting.planning.budget import Budget, money_limit
 from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
 
 
 def cost(amount: str, currency: str = "EUR", balance: str | None = None) -> Cost:
@@ -51,6 +52,12 @@ def test_costs_add_up_once_per_declaration_and_currency() -> None:
     assert (str(budget.total("EUR")), str(budget.total("USD"))) == ("6.10", "7.00")
     assert budget.planned("a") == cost("6.00")
     assert budget.planned("d") is None
+
+
+def test_a_negative_price_is_none() -> None:
+    with pytest.raises(ResourceError, match=r"^the service names a price of -0\.01 EUR for one server, and"):
+        cost("-0.01")
+    assert cost("0.00").amount == 0
 
 
 def test_up_to_the_limit_is_ordered_and_not_a_cent_more() -> None:

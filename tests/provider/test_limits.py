@@ -258,6 +258,16 @@ def test_another_accounts_key_is_noticed_before_anything_is_done(account: Accoun
     assert account.living_ids == [web.id]
 
 
+def test_a_negative_price_is_not_believed(account: Account) -> None:
+    quoted = {"method": "GET", "path": "^/catalog/quote$", "action": {"patch": {"total": "-5.00"}}}
+    account.control("POST", "/faults", {**quoted, "times": 9})
+    process = provider_process(account)
+    _, failures = process.of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
+    assert failures[""].startswith("the service names a price of -5.00 EUR for VDS-1, 1 month, and a price")
+    assert process.lines == []
+    assert account.ledger() == []
+
+
 def test_no_price_is_no_order_where_the_charge_is_limited(account: Account) -> None:
     account.control(
         "POST",

@@ -8,7 +8,7 @@ socket::
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -39,6 +39,7 @@ class NotStarted(Exception):
 def running(
     *,
     host: str = "127.0.0.1",
+    allow_host: Iterable[str] = (),
     port: int = 0,
     dialect: str | None = None,
     state: str | PathLike[str] | None = None,
@@ -64,6 +65,8 @@ def running(
         "--ip-delay",
         str(ip_delay),
     ]
+    for name in allow_host:
+        command += ["--allow-host", name]
     if dialect is not None:
         command += ["--dialect", dialect]
     if state is not None:

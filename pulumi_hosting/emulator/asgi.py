@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
+from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core, Pending
 from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
@@ -133,14 +134,15 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
 class Control:
     """The control interface, loaded with its first request."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, names: Names) -> None:
         self._core = core
+        self._names = names
 
     @cached_property
     def _application(self) -> ASGIApp:
         from pulumi_hosting.emulator import control
 
-        return control.application(self._core)
+        return control.application(self._core, names=self._names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)
@@ -149,9 +151,10 @@ class Control:
 class NotFound:
     """Other paths: the console, the control interface without its slash, or a wrong base URL."""
 
-    def __init__(self, core: Core, control: ASGIApp) -> None:
+    def __init__(self, core: Core, control: ASGIApp, names: Names) -> None:
         self._core = core
         self._control = control
+        self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -161,7 +164,7 @@ class NotFound:
             return
         if is_console(scope["path"]):
             host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-            response = console_response(scope["method"], host)
+            response = console_response(scope["method"], host, self._names)
         else:
             response = outside_the_api()
         await _start(send, response, self._core)
@@ -182,19 +185,20 @@ def _header_name(name: str) -> bytes:
 
 class Application:
     """Everything that is served. Requests of the API do not go through Starlette: it would take a third of
-    their time.
+    their time. ``names``: host names, besides those of this machine, to which the control interface and the
+    console answer.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, names: Names = ()) -> None:
         self._api = Api(core)
-        self._others = _starlette(core, self._api)
+        self._others = _starlette(core, self._api, names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_api = scope["type"] == "http" and scope["raw_path"].startswith(b"/v1/")
         await (self._api if is_api else self._others)(scope, receive, send)
 
 
-def _starlette(core: Core, api: ASGIApp) -> Starlette:
+def _starlette(core: Core, api: ASGIApp, names: Names) -> Starlette:
     """The API under ``/v1``, the control interface under ``/_control``."""
 
     @contextlib.asynccontextmanager
@@ -214,8 +218,8 @@ def _starlette(core: Core, api: ASGIApp) -> Starlette:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    steering = Control(core)
+    steering = Control(core, names)
     app = Starlette(routes=[Mount("/v1", app=api), Mount("/_control", app=steering)], lifespan=lifespan)
-    app.router.default = NotFound(core, steering)
+    app.router.default = NotFound(core, steering, names)
     app.router.redirect_slashes = False  # the API never redirects
     return app

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.webhook_delivery import check_routes
@@ -31,8 +32,23 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
         raise click.BadParameter(str(error)) from error
 
 
+def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(map(allowed_name, values))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    callback=_names,
+    metavar="NAME",
+    help="Answer calls of the control interface and of the console that are sent to this host name too; may "
+    "be repeated. Without it: names of this machine, and that of --host.",
+)
 @click.option(
     "--port",
     default=0,
@@ -102,6 +118,7 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
 )
 def emulator(
     host: str,
+    allow_host: tuple[str, ...],
     port: int,
     dialect: str | None,
     state: Path | None,
@@ -143,7 +160,7 @@ def emulator(
         )
         if log:
             core.show_request = _log
-        serve(core, listener, host, tls, on_ready)
+        serve(core, listener, host, allow_host, tls, on_ready)
 
     if not export:
         run(_print_ready_line)
@@ -186,6 +203,7 @@ def serve(
     core: Core,
     listener: socket.socket,
     host: str,
+    allow_host: tuple[str, ...],
     tls: tuple[str, str] | None,
     on_ready: Callable[[Mapping[str, Any]], None],
 ) -> None:
@@ -200,7 +218,7 @@ def serve(
     core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
-        Application(core),
+        Application(core, {host_name(host), *allow_host}),
         http=Protocol,
         ws="none",
         lifespan="on",

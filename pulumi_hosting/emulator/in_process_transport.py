@@ -45,7 +45,7 @@ class Transport(httpx.BaseTransport):
         if path == "/_control" or path.startswith("/_control/"):
             return self._control_call(request, path.removeprefix("/_control") or "/", query)
         if is_console(path):
-            return self._answer(request, console_response(request.method, request.headers["Host"]))
+            return self._answer(request, console_response(request.method, request.headers["Host"], None))
         if not f"{path}/".startswith("/v1/"):
             return self._answer(request, outside_the_api())
         response = self._core.handle(

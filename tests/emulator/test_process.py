@@ -98,6 +98,7 @@ def test_an_unreadable_state_file_is_one_line_and_exit_code_2(content: bytes | N
         ["--webhook-route", "https://a.example.org"],
         ["--webhook-route", "https://a.example.org=http://example.com"],
         ["--tls", "no", "file"],
+        ["--allow-host", "http://emulator"],
     ],
 )
 def test_wrong_options(arguments: list[str]) -> None:
@@ -115,6 +116,7 @@ def test_the_command_is_part_of_the_command_line() -> None:
     shown = CliRunner().invoke(emulator, ["--help"]).output
     for option in (
         "host",
+        "allow-host",
         "port",
         "dialect",
         "state",
@@ -132,9 +134,18 @@ def test_the_command_is_part_of_the_command_line() -> None:
 
 def test_options(tmp_path: Path) -> None:
     with (
-        running(dialect="live", clock="manual", provisioning_delay=60, ip_delay=30) as emulator,
+        running(
+            dialect="live",
+            clock="manual",
+            provisioning_delay=60,
+            ip_delay=30,
+            allow_host=["emulator", "[::2]"],
+        ) as emulator,
         api(emulator) as http,
     ):
+        for host, status in {"emulator:80": 200, "[::2]": 200, "evil.example": 403}.items():
+            answer = httpx.get(f"{emulator.control_url}/objects", headers={"Host": host}, **OVER_HTTP)
+            assert answer.status_code == status
         assert "vk_" not in repr(emulator)
         created = http.post("/servers", json=SERVER, headers=KEY).json()["server"]["id"]
         assert (

@@ -6,10 +6,10 @@ Content-Security-Policy allows nothing else.
 
 import base64
 import hashlib
-import ipaddress
 from functools import cache
 from pathlib import Path
 
+from pulumi_hosting.emulator.browser_requests import Names, host_refusal
 from pulumi_hosting.emulator.messages import Response
 
 PATH = "/_console"
@@ -22,24 +22,18 @@ def is_console(path: str) -> bool:
     return path in (PATH, f"{PATH}/")
 
 
-def console_response(method: str, host: str) -> Response:
-    """The page, where the ``Host`` header names this machine. Another name may be one that a foreign page
-    lets point here (DNS rebinding).
-    """
+def console_response(method: str, host: str, names: Names) -> Response:
+    """The page, unless the ``Host`` header has a name that is not one of ``names`` and not this machine's."""
     if method not in ("GET", "HEAD"):
         return _text(405, f"{method} is not supported here. Next: GET {PATH}", {"Allow": "GET, HEAD"})
-    if not _is_loopback(host):
-        return _text(
-            403,
-            f"the console answers to names of this machine only, given {host or 'none'}. "
-            f"Next: open http://127.0.0.1:PORT{PATH} on the machine of the emulator",
-        )
+    if (reason := host_refusal(host, names)) is not None:
+        return _text(403, reason)
     page, policy = _page()
     headers = {
         "Content-Type": "text/html; charset=utf-8",
         "Content-Security-Policy": policy,
         "Cache-Control": "no-store",
-        "Referrer-Policy": "no-referrer",
+        "Referrer-Policy": "same-origin",  # without a referrer, a browser may send `Origin: null`
         "X-Content-Type-Options": "nosniff",
     }
     return Response(200, headers=headers, content=b"" if method == "HEAD" else page)
@@ -62,17 +56,6 @@ def _page() -> tuple[bytes, str]:
 def _digest(text: str) -> str:
     """The source expression that allows exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
-
-
-def _is_loopback(host: str) -> bool:
-    """``host``: the header ``Host``, with or without a port."""
-    name = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    if name.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _text(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

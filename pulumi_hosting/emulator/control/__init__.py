@@ -10,9 +10,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pulumi_hosting.emulator.browser_requests import Names, refusal
 from pulumi_hosting.emulator.control import accounts, observations, outside_changes, switches
 from pulumi_hosting.emulator.control.endpoint import answer
 from pulumi_hosting.emulator.core import Core
@@ -36,11 +39,30 @@ async def _refuse(request: Request, error: Exception) -> Response:
     return answer(request.app.state.core, {"error": message}, status)
 
 
-def application(core: Core, run: Run = asyncio.to_thread) -> Starlette:
+class _NoOtherPages:
+    """Answers 403 to requests that a web page from elsewhere may have sent."""
+
+    def __init__(self, app: ASGIApp, core: Core, names: Names) -> None:
+        self._app, self._core, self._names = app, core, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        reason = refusal(headers, self._names)
+        app = self._app if reason is None else answer(self._core, {"error": reason}, 403)
+        await app(scope, receive, send)
+
+
+def application(core: Core, run: Run = asyncio.to_thread, names: Names = None) -> Starlette:
     """Calls run in a thread: moving the clock waits for deliveries, and their receivers may call this very
-    server.
+    server. ``names``: the host names that requests may be sent to.
     """
-    app = Starlette(routes=list(ROUTES), exception_handlers={HTTPException: _refuse})
+    app = Starlette(
+        routes=list(ROUTES),
+        middleware=[Middleware(_NoOtherPages, core=core, names=names)],
+        exception_handlers={HTTPException: _refuse},
+    )
     app.router.redirect_slashes = False
     app.state.core, app.state.run = core, run
     return app

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ansible.conftest import Ansible, kill_all, kill_workers
+from tests.ansible.test_kept import ORDER
 from tests.ansible.test_money import CONNECTIONS
 from tests.ansible.test_playbooks import SERVER, server
 from tests.support.waiting import HANG_SECONDS, wait_until
@@ -37,10 +38,13 @@ def bought_once(ansible: Ansible, played: Any) -> None:
 @pytest.mark.emulator(own=True)
 def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
-    killed_once(ansible, ansible.start(server(**SERVER, notes="kept", max_charge="7.00"), cold=True))
+    file = ansible.home / "root"
+    desired = {"name": "web-1", **ORDER, "notes": "kept", "root_password_file": str(file)}
+    killed_once(ansible, ansible.start(server(**desired, max_charge="7.00"), cold=True))
     ansible.control("DELETE", "/faults")
     played = ansible.play(
-        server(**SERVER, notes="kept", max_charge="7.00"), server("calm", **SERVER, max_charge="7.00")
+        server(**desired, max_charge="7.00"),
+        server("calm", **desired, max_charge="7.00"),
     )
     bought_once(ansible, played)
     # The limit begins at nothing again; what the killed run may have charged is reported once.
@@ -49,6 +53,9 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
         for result in played.results
     ]
     assert reported == [True, False]
+    reset = f"hosting.cloud.server_password, options name: web-1 and password_file: {file}"
+    assert reset in str(played["calm"]["warnings"])
+    assert not file.exists()
     assert played["server"]["server"]["notes"] == "kept"
     assert orders_of(ansible) == 1
 

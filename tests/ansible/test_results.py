@@ -324,24 +324,56 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
     assert account_problems(emulated, play, again) == []
 
 
-# --- what is reported once (M26, M57)
+# --- what a run reports
 
 
-def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [1, 99], ids=["one answer", "every answer"])
+def test_a_lost_root_password_is_reported_in_every_run_until_it_is_reset(tmp_path: Path, times: int) -> None:
     """The answer of the order is lost: its replay shows no password."""
     emulated = Account()
     play = Play(emulated)
     file = tmp_path / "root"
-    emulated.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
+    emulated.fault({"drop": "after"}, method="POST", path="^/servers$", times=times)
     desired = {"name": "a", "root_password_file": str(file), **ORDER}
-    made, again = play("server", **desired), play("server", **desired)
-    (warning,) = made["warnings"]
-    assert "was not shown to this run" in warning
-    assert "hosting.cloud.server_password" in warning
-    assert (again["changed"], again["warnings"], file.exists()) == (False, [], False)
-    assert play("server_password", name="a", password_file=str(file))["changed"]
+    made = play("server", **desired)
+    emulated.control("DELETE", "/faults")
+    if times == 1:
+        (warning,) = made["warnings"]
+        assert "was not shown to this run" in warning
+        assert "hosting.cloud.server_password" in warning
+    else:
+        assert made["failed"]
+    for check_mode, by in ((True, "name"), (False, "name"), (False, "id")):
+        again = Play(emulated, check_mode=check_mode)
+        named = {"name": "a"} if by == "name" else {"id": "20001"}
+        result = again("server", **{**desired, **named})
+        (warning,) = result["warnings"]
+        reset = {**({"name": "a"} if by == "name" else {"id": "20001"}), "password_file": str(file)}
+        options = " and ".join(f"{option}: {value}" for option, value in reset.items())
+        assert warning.endswith(f"Next: reset it with hosting.cloud.server_password, options {options}")
+        assert (result["failed"], result["changed"], file.exists()) == (False, False, False)
+    reset_by = Play(emulated)
+    assert reset_by("server_password", **reset)["changed"]
     assert len(file.read_text().strip()) >= 8
-    assert account_problems(emulated, play) == []
+    calm = Play(emulated)
+    assert calm("server", **desired)["warnings"] == []
+    assert charged(emulated) == ["5.00"]
+    assert account_problems(emulated, play, reset_by, calm) == []
+
+
+def test_a_password_that_cannot_be_in_the_file_is_not_missed(tmp_path: Path) -> None:
+    """A simulated password is never written, and a server that is still being ordered has none to reset."""
+    file, emulated = tmp_path / "root", Account(provisioning_delay=45)
+    desired = {"name": "a", "root_password_file": str(file), **ORDER}
+    simulated = Play(emulated, key=emulated.test_key)
+    simulated("server", **desired)
+    assert simulated("server", **desired)["warnings"] == []
+    emulated.fault({"panel_timeout": "active"}, method="POST", path="^/servers$", times=1)
+    assert "order" in str(Play(emulated)("server", **desired, wait=False)["server"]["id"])
+    assert Play(emulated)("server", **desired, wait=False)["warnings"] == []
+    emulated.advance(60)
+    (warning,) = Play(emulated)("server", **desired)["warnings"]
+    assert "options name: a and password_file:" in warning
 
 
 def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:

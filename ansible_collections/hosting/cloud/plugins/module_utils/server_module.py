@@ -65,7 +65,10 @@ class ServerModule(ResourceModule):
         if self.is_absent(task):
             refund = _predicted_refund(request, outcome) if task.check_mode else task.refund
             return {**result, "refund": refund}
-        return self._with_file(task, result) if outcome.action == "created" else result
+        if outcome.action == "created":
+            return self._with_file(task, result)
+        _report_lost_password(task, self._password_file(task), request.mode, result["server"])
+        return result
 
     @staticmethod
     def _password_file(task: Task) -> SecretFile | None:
@@ -106,6 +109,25 @@ def _keep_password(task: Task, file: SecretFile | None, mode: str, state: Any) -
         task.hide([str(password)])
         if file is not None:
             file.keep(str(password), mode, task.warn)
+
+
+def _report_lost_password(
+    task: Task, file: SecretFile | None, mode: str, server: Mapping[str, Any] | None
+) -> None:
+    """Say that the file was never written, and which task has another password made. Nothing remembers why:
+    the answer of the order was lost, or the server is older than the option."""
+    if file is None or file.exists or mode == "test":  # nothing that a test key makes is written
+        return
+    id = str((server or {}).get("id") or "")
+    if server is None or not id.isdigit() or is_planned(id):  # still being ordered
+        return
+    by = f"id: {id}" if task.given.get("id") or not server.get("name") else f"name: {server['name']}"
+    path = task.params["root_password_file"]
+    task.warn(
+        f"server {id} ({server.get('name')}): its root password is not in root_password_file, {path} does "
+        "not exist; the service shows a generated password once, when the server is ordered. Next: reset it "
+        f"with hosting.cloud.server_password, options {by} and password_file: {path}"
+    )
 
 
 class ServerActionModule(CoreActionModule):

@@ -113,8 +113,9 @@ options:
         and M(hosting.cloud.server_password) makes another.
       - A relative path begins at the working directory of whoever does the work; C({{ playbook_dir }}) makes
         it independent of that.
-      - It is shown once, to the task that orders. Where the answer was lost, that task warns of it; later tasks
-        do not.
+      - The service shows the password once, to the task that orders. If the file is missing although the server
+        exists, because that task was killed or its answer was lost, every run warns and names the task that resets
+        the password. Nothing is changed then.
     type: path
   erase:
     description:

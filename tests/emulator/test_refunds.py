@@ -52,6 +52,16 @@ def test_the_registrar_refuses_a_renewal_later(any_dialect: Account) -> None:
     assert (domain(any_dialect)["expires_at"], any_dialect.balance()) == (before, "988.00")
 
 
+@pytest.mark.parametrize(("path", "body"), [("", {"name": "example.com"}), ("/transfers", TRANSFER)])
+def test_the_registrar_never_decides(path: str, body: dict[str, Any], account: Account) -> None:
+    account.fault({"registrar": "never"})
+    account.api("POST", f"/domains{path}", body)
+    account.advance(60 * DAY)
+    assert domain(account)["status"] == ("transfer_pending" if path else "pending")
+    refund(account, newest_invoice(account)["id"])
+    assert (domain(account)["status"], account.balance()) == ("cancelled", "1000.00")
+
+
 def test_a_refused_order_of_a_test_key_has_nothing_to_return(account: Account) -> None:
     account.fault({"registrar": "refused"})
     assert account.test("POST", "/domains", {"name": "example.com"}).status_code == 202

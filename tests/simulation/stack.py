@@ -9,10 +9,15 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, is_unknown
 from pulumi_hosting.provider.names import camel
-from pulumi_hosting.provider.partial_failure import PartialFailure
+from pulumi_hosting.provider.partial_failure import (
+    PartialFailure,
+    order_still_open,
+    paid_and_not_recorded,
+)
 from pulumi_hosting.provider.provider_session import InterruptibleClock, ProviderSession
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.errors import WaitTimeout
 from tests.simulation.network import BASE_URL, Network
 
 Declared = Mapping[str, tuple[str, Mapping[str, Any]]]
@@ -113,7 +118,7 @@ class Stack:
         with self._reported(name):
             inputs, failures = adapter.check(old.inputs if old else {}, news)
             if failures:
-                raise StepFailed(f"{name}: {failures}")
+                raise StepFailed(f"{name}: {self._refusal(failures)}")
             assert not any(is_unknown(value) for value in inputs.values())
             if old is None:
                 self._create(adapter, name, kind, inputs)
@@ -133,15 +138,20 @@ class Stack:
                 # Pulumi keeps the old entry, marked for deletion, in the step that records the new one.
                 self._create(adapter, name, kind, inputs, replaced=old)
 
+    def _refusal(self, failures: Mapping[str, str]) -> str:
+        return str(failures)
+
     def _create(
         self, adapter: Adapter, name: str, kind: str, inputs: dict[str, Any], replaced: Entry | None = None
     ) -> None:
         try:
             id, outputs = adapter.create(inputs)
             unfinished = False
+        except WaitTimeout as error:
+            raise error if self.native else order_still_open(error) from None
         except PartialFailure as partial:
             if partial.refresh and not self.native:
-                raise StepFailed(f"{name}: {partial}") from None
+                raise paid_and_not_recorded(partial, adapter.resource.title) from None
             id, outputs, unfinished = partial.id, dict(partial.outputs), partial.refresh
             self.messages.append(str(partial))
         self.network.may_die()

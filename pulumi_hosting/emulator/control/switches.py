@@ -121,7 +121,7 @@ class FaultAction(Body):
     status: int = Field(LEFT_OUT, ge=400, le=599)
     refunded: int = Field(LEFT_OUT, ge=400, le=599)
     panel_timeout: Literal["active", "cancelled", "failed"] = LEFT_OUT
-    registrar: Literal["pending", "refused"] = LEFT_OUT
+    registrar: Literal["pending", "refused", "never"] = LEFT_OUT
     ip: Literal["never"] = LEFT_OUT
     patch: dict[str, Any] = LEFT_OUT
     headers: Annotated[dict[str, str | None], AfterValidator(_headers)] = LEFT_OUT

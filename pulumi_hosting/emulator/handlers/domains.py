@@ -130,12 +130,13 @@ def register_domain(call: Call) -> Response:
 def _decide_later(
     call: Call, seconds: float, invoice: Invoice | None, task: str, domain_id: int, note: str = ""
 ) -> None:
-    """The registrar has accepted the order. It confirms it in ``seconds``; with the fault ``registrar:
-    refused`` it refuses it at the next sync.
+    """The registrar has accepted the order. It confirms it in ``seconds``, refuses it at the next sync, or
+    never says anything, as the fault ``registrar`` says.
     """
-    if call.fault.get("registrar") == "refused" and invoice is not None:
+    decision = call.fault.get("registrar", "pending")
+    if decision == "refused" and invoice is not None:
         call.store.schedule(call.now + registrar.SYNC_SECONDS, "refuse_domain", invoice.id)
-    else:
+    elif decision == "pending":
         call.store.schedule(call.now + seconds, task, domain_id, note)
 
 

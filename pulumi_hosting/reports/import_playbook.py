@@ -16,6 +16,7 @@ FILES = ("site.yml",)
 _SECRETS = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
 _STATES = {"running": "started", "stopped": "stopped"}
 """Power of a server → the ``state`` that declares it: modules have no option ``power``."""
+_PRICED = [kind for kind, resource in RESOURCES.items() if isinstance(resource, Priced)]
 _TEMPLATE = re.compile(r"\{[{%#]")
 
 
@@ -63,20 +64,16 @@ def steps(found: AccountImport) -> Steps:
 
 def playbook(found: AccountImport) -> dict[str, str]:
     """File name → text."""
-    priced = [f"hosting.cloud.{kind}" for kind in found.counts() if isinstance(RESOURCES[kind], Priced)]
     head = [
         "- name: Everything on the account",
         "  hosts: localhost",
         "  gather_facts: false",
         "  vars:",
         '    ansible_python_interpreter: "{{ ansible_playbook_python }}"',
+        "  module_defaults:",
+        "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
+        *(f'    hosting.cloud.{kind}: {{max_charge: "0.00"}}' for kind in _PRICED),
     ]
-    if priced:
-        head += [
-            "  module_defaults:",
-            "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
-            *(f'    {module}: {{max_charge: "0.00"}}' for module in priced),
-        ]
     tasks = "\n".join(
         _indented(commented([one.remark] if one.remark else []) + _dumped([_task(one)]))
         for one in found.declared

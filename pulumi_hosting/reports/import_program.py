@@ -13,6 +13,7 @@ from pulumi_hosting.reports.import_texts import (
     next_steps,
     remainder,
 )
+from pulumi_hosting.resources.powers import Priced
 
 FILES = ("Pulumi.yaml", "__main__.py")
 Form = Literal["dynamic", "native"]
@@ -35,6 +36,16 @@ _AFTERWARDS: Mapping[Form, tuple[str, ...]] = {
         "What is imported carries no ownership tag.",
     ),
 }
+_PROTECTED = (
+    "protect: what was bought is not deleted, and a domain's renewal is not ended, as long as it is there.",
+    "To give something up, delete `protect=True`, run `pulumi up`, then delete the declaration.",
+)
+_LIMIT = """\
+config:
+  # Nothing is ordered, not even in place of what was deleted. To order, raise it for the stack:
+  # pulumi config set hosting:maxCharge 25.00
+  hosting:maxCharge: "0.00"
+"""
 
 
 def steps(found: AccountImport, form: Form) -> Steps:
@@ -58,20 +69,21 @@ def program(found: AccountImport, form: Form, project: str) -> dict[str, str]:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
     settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps(found, form)))])
     return {
-        "Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n",
+        "Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n{_LIMIT}",
         "__main__.py": _main(found, form),
     }
 
 
 def _main(found: AccountImport, form: Form) -> str:
-    secrets = found.secrets()
+    secrets, protects = found.secrets(), any(_is_protected(declared) for declared in found.declared)
     imports = {
-        "dynamic": ("import pulumi\n\n" if secrets else "") + "import pulumi_hosting as hosting\n",
+        "dynamic": ("import pulumi\n\n" if secrets or protects else "")
+        + "import pulumi_hosting as hosting\n",
         "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
     }
     parts = [
         introduction(found, steps(found, form), _SECRETS),
-        commented(["", *_AFTERWARDS[form]]),
+        commented(["", *_AFTERWARDS[form], *(_PROTECTED if protects else ())]),
         "\n",
         imports[form],
         "\nconfig = pulumi.Config()\n" if secrets else "",
@@ -85,6 +97,11 @@ def _main(found: AccountImport, form: Form) -> str:
     return "".join(parts) + remainder(found)
 
 
+def _is_protected(declared: Declared) -> bool:
+    """Whether it was bought. What was deleted does not come back: a new one is empty, and costs its price."""
+    return isinstance(declared.object.resource, Priced)
+
+
 def _declaration(declared: Declared, form: Form) -> str:
     found = declared.object
     arguments = [python_text(declared.name)]
@@ -93,11 +110,16 @@ def _declaration(declared: Declared, form: Form) -> str:
             arguments.append(f"{found.resource.parent}={value.variable}")
         else:
             arguments.append(f"{name}={python_text(value)}")
+    options = []
     if form == "native":
-        arguments.append(f"opts=pulumi.ResourceOptions(import_={python_text(found.id)})")
+        options.append(f"import_={python_text(found.id)}")
     elif "adopt_id" in found.resource.Inputs.model_fields:
         # what is a part of another object is named by its own id, behind the other's
         arguments.append(f"adopt_id={python_text(found.id.rpartition('/')[2])}")
+    if _is_protected(declared):
+        options.append("protect=True")
+    if options:
+        arguments.append(f"opts=pulumi.ResourceOptions({', '.join(options)})")
     result = f"{declared.variable} = " if declared.is_referenced else ""
     call = f"{result}hosting.{class_of(found.kind)}"
     line = f"{call}({', '.join(arguments)})"

@@ -28,7 +28,6 @@ from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, Stat
 from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
@@ -293,7 +292,6 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
         ((field, value),) = ((name, text) for name, text in key.items() if text is not None)
         found = _only(request, resource, field, value)
     if found is None:
-        account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
         raise NoSuchObject(
             f"there is no {resource.title} {named} on this account. Next: correct {field}, and "

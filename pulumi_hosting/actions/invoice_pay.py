@@ -15,7 +15,6 @@ from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -120,7 +119,6 @@ def _read(request: Request, id: str) -> m.Invoice:
     try:
         return request.client.invoices.get(int(id))
     except NotFound:
-        account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         raise NoSuchObject(
             f"there is no invoice with id {id} on this account. Next: correct id, and "
             "check whose API key it is"

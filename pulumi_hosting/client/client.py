@@ -25,10 +25,11 @@ from uuid import uuid4
 from pulumi_hosting.api import operations
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.api.metadata import Meta
+from pulumi_hosting.api.models import Me
 from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client import debug_log, responses
+from pulumi_hosting.client import absence, debug_log, responses
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
@@ -131,6 +132,8 @@ class Client(Services):
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
+        self.key_owner = absence.KeyOwner(lambda: self.me())
+        """Whose key it is. What shows that the API answers at the base URL, so that a 404 is believed."""
         self._prepare = partial(prepare, base_url=self._settings.base_url, api_key=self._settings.api_key)
         super().__init__(self)
 
@@ -205,6 +208,8 @@ class Client(Services):
                 failure = error
             finally:
                 place.lost()  # unless it was answered
+            if isinstance(failure, ApiError) and failure.status == 404:
+                failure = absence.judged(failure, row, self.key_owner, self.base_url)
             failure = attempts.failed(failure, sent_id)
             if place.is_refused(row):
                 self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
@@ -324,9 +329,10 @@ class Client(Services):
             from pulumi_hosting.client import raw_request
 
             return raw_request.read(request, answer, meta, self._wall())
-        return responses.read(
-            request.operation, answer, meta, request.redact, self._wall(), base_url=self.base_url
-        )
+        result = responses.read(request.operation, answer, meta, request.redact, self._wall())
+        if isinstance(result, Me):
+            self.key_owner.told(result)
+        return result
 
     def _log(
         self, request: HttpRequest, what: str, sent_at: float, attempt: int, request_id: str | None

@@ -60,6 +60,9 @@ from pulumi_hosting.client.call_errors import WaitTimeout as WaitTimeout
 from pulumi_hosting.client.call_errors import WebhookRejected as WebhookRejected
 from pulumi_hosting.client.call_errors import WriteRefused as WriteRefused
 
+NO_ENVELOPE = "http_404"
+"""The code of a 404 that proves nothing: one without the API's envelope, or at a base URL that may be wrong."""
+
 
 class ApiError(CallError):
     """The service refused a request (API document, section "Errors").
@@ -119,15 +122,6 @@ class ApiError(CallError):
             "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()),
         }
         return row.meaning if not self.message or self.message in known else f"{row.meaning} — {self.message}"
-
-
-def no_api_at(base_url: str, error: ApiError) -> None:
-    """Make ``error`` say that the address is wrong, not the object."""
-    error.args = (f"{error.operation}: no API answers at the base URL {base_url}",)
-    error._remedy = (
-        "correct the base URL, which ends in the version segment, such as /v1 (HOSTING_BASE_URL; "
-        "hosting:baseUrl in Pulumi; base_url in Ansible and Python)"
-    )
 
 
 def _fields(raw: object) -> dict[str, str]:
@@ -240,7 +234,8 @@ class SandboxRefused(Forbidden, codes=("sandbox_not_supported", "sandbox_disable
 
 
 class NotFound(ApiError, statuses=(404,)):
-    """404: absent on this account; objects of other accounts too."""
+    """404: absent on this account; objects of other accounts too. Raised only where this client has had an
+    answer to ``GET /me`` at its base URL; any other 404 is an ``ApiError`` with the code ``http_404``."""
 
 
 class MethodNotAllowed(ApiError, statuses=(405,)):

@@ -24,11 +24,11 @@ from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Redactor, clean_text
 from pulumi_hosting.client.exceptions import (
+    NO_ENVELOPE,
     ApiError,
     InvalidResponse,
     RedirectRefused,
     error_class,
-    no_api_at,
 )
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import Damaged, Document, Done, File, file_name
@@ -54,19 +54,14 @@ def read(
     meta: Meta,
     redact: Redactor,
     now: float,
-    *,
-    base_url: str = "",
 ) -> Any:
     """The typed result, with ``meta``, or its error, raised. ``now`` is unix time, for a ``Retry-After`` that
-    is a date; ``base_url`` is for the error of an address where no API answers.
+    is a date.
     """
     if 300 <= answer.status < 400:
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
-        error = refusal(operation, answer, meta.request_id, redact, now)
-        if base_url and _is_no_api(operation, error):
-            no_api_at(base_url, error)
-        raise error
+        raise refusal(operation, answer, meta.request_id, redact, now)
     result = with_meta(_result(operation, answer, meta, redact), meta)
     if isinstance(result, Response) and answer.body:
         _keep_original(result, OriginalBody(redact.without_own_key(answer.body)))
@@ -336,7 +331,7 @@ def refusal(
             f"the answer is {_kind(answer)} without the API's error envelope",
         )
     # Every 404 of the service has the envelope. One without it is no proof that an object is gone.
-    kind = ApiError if code == "http_404" else error_class(answer.status, code)
+    kind = ApiError if code == NO_ENVELOPE else error_class(answer.status, code)
     return kind(
         status=answer.status,
         code=printable(code, redact, 64),
@@ -346,13 +341,6 @@ def refusal(
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
     )
-
-
-def _is_no_api(operation: Operation, error: ApiError) -> bool:
-    """Whether the answer shows that the base URL is wrong: a 404 to a request that names no object, such as
-    ``GET /me``, or one without the envelope that every 404 of the service has.
-    """
-    return error.status == 404 and (error.code == "http_404" or "not_found" not in operation.error_codes)
 
 
 def _envelope(body: bytes) -> Mapping[str, Any]:

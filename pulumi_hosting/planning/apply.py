@@ -30,7 +30,6 @@ from pulumi_hosting.resources.powers import (
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed, name_in
 
@@ -155,9 +154,6 @@ def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
         return last
     found = resource.read(request, last.id, last)
     if found is None:
-        # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this
-        # raises
-        account(request.client)
         # A state that does not say which key made it: with a test key, absence says nothing where such
         # objects are never listed.
         return (
@@ -195,7 +191,6 @@ def delete(request: Request, resource: Resource[Any, Any], state: Any) -> None:
     if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
         request.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
         return
-    account(request.client)  # before "not found" is taken for done
     resource.delete(request, state)
 
 

@@ -114,7 +114,7 @@ class Play:
         transport = _Hooked(self)
         return Client(
             key,
-            BASE_URL,
+            self.defaults.get("base_url", BASE_URL),
             transport=transport,
             clock=self.emulated.clock.now,
             sleep=lambda seconds: self.emulated.advance(seconds),

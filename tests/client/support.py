@@ -5,10 +5,11 @@ that uses both.
 import json
 import random
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.rate_limit.state_file import Memory
 
@@ -62,14 +63,17 @@ class Script:
 
 
 def scripted(
-    *steps: Step, time: FakeTime | None = None, key: str = KEY, **options: Any
+    *steps: Step, time: FakeTime | None = None, key: str = KEY, knows_owner: bool = False, **options: Any
 ) -> tuple[Client, Script]:
-    """A client that gets these answers, and the record of what it sent."""
+    """A client that gets these answers, and the record of what it sent. ``knows_owner``: ``GET /me`` was
+    answered before, so that a 404 is believed."""
     script = Script(steps)
     time = time or FakeTime()
     given = {"clock": time.clock, "sleep": time.sleep, "rng": dice(), "base_url": BASE, **options}
     client = Client(key, transport=httpx.MockTransport(script), **given)
     client.rate_limiter.store = Memory()  # clients of one test are not about one another
+    if knows_owner:
+        client.key_owner.told(cast(m.Me, object()))
     return client, script
 
 

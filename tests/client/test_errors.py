@@ -98,7 +98,7 @@ def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response
 
 
 def test_a_404_of_an_object_is_about_the_object() -> None:
-    client, _ = scripted(refusal(404, "not_found"))
+    client, _ = scripted(refusal(404, "not_found"), knows_owner=True)
     with pytest.raises(exceptions.NotFound, match="not found on this account"):
         client.servers.get(20001)
     with pytest.raises(exceptions.NotFound, match="not found on this account"):

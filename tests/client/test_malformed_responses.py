@@ -199,7 +199,7 @@ def test_a_file_is_a_pdf_or_an_error(content: bytes, kind: str) -> None:
 
 
 def test_an_error_on_a_file_is_still_the_envelope() -> None:
-    client, _ = scripted(refusal(404, "not_found"))
+    client, _ = scripted(refusal(404, "not_found"), knows_owner=True)
     with pytest.raises(exceptions.NotFound):
         client.invoices.pdf(1)
 

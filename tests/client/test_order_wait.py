@@ -86,7 +86,7 @@ def test_an_order_that_is_not_paid_is_not_waited_for() -> None:
 
 
 def test_an_order_that_does_not_exist_is_not_found() -> None:
-    client, _ = scripted(refusal(404, "not_found"))
+    client, _ = scripted(refusal(404, "not_found"), knows_owner=True)
     with pytest.raises(NotFound):
         client.orders.wait(3)
 

@@ -55,7 +55,7 @@ def pointed(client: Any) -> Any:
 
 
 def failed(act: Callable[[Any], Any], steps: list[Any]) -> tuple[CallError, list[httpx.Request]]:
-    client, script = scripted(*steps, deadline=60, rate_limit_timeout=60)
+    client, script = scripted(*steps, deadline=60, rate_limit_timeout=60, knows_owner=True)
     with pytest.raises(CallError) as caught:
         act(client)
     return caught.value, script.requests

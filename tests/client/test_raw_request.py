@@ -138,7 +138,7 @@ def test_secrets_of_the_answer_are_not_printed() -> None:
 
 
 def test_an_absent_object_is_not_a_wrong_address() -> None:
-    client, _ = scripted(refusal(404, "not_found"))
+    client, _ = scripted(refusal(404, "not_found"), knows_owner=True)
     with pytest.raises(NotFound) as caught:
         client.request("GET", "/snapshots/5")
     assert "base URL" not in str(caught.value)

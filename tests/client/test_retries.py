@@ -187,7 +187,7 @@ def test_an_attempt_gets_no_more_time_than_is_left() -> None:
     [refusal(404, "not_found"), refusal(402, "insufficient_funds"), refusal(409, "operation_in_progress")],
 )
 def test_a_refusal_is_an_answer(final: httpx.Response) -> None:
-    client, script = scripted(final)
+    client, script = scripted(final, knows_owner=True)
     with pytest.raises(ApiError) as caught:
         client.servers.delete(1)
     assert len(script.requests) == 1

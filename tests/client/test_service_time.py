@@ -43,7 +43,7 @@ def test_a_response_older_than_a_minute_is_not_used() -> None:
 
 
 def test_the_date_of_a_refusal_counts_too() -> None:
-    client, script = scripted(refusal(404, "not_found", Date=DATE))
+    client, script = scripted(refusal(404, "not_found", Date=DATE), knows_owner=True)
     with pytest.raises(NotFound):
         client.servers.get(1)
     assert client.service_now() == DATED

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import (
     CallError,
     HostingError,
@@ -113,6 +114,7 @@ class Service:
         self.clock, self.locks, self.messages = StoppedClock(), Locks(), list[str]()
         self.balance = SimpleNamespace(get=self._funds, transactions=self._transactions)
         self.invoices = SimpleNamespace(get=lambda id: SimpleNamespace(id=id))
+        self.key_owner = KeyOwner(self.me)
 
     def me(self) -> Any:
         return SimpleNamespace(account_id=7, livemode=True)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.check import declared
@@ -77,11 +78,11 @@ class Client:
     """Of a client, the planner uses what names the key."""
 
     def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
-        self.is_test_key, self.scopes, self.asked = is_test_key, scopes, 0
+        self.is_test_key, self.scopes = is_test_key, scopes
         self.transport = SimpleNamespace(observer=None)
+        self.key_owner = KeyOwner(self.me)
 
     def me(self) -> Any:
-        self.asked += 1
         return SimpleNamespace(scopes=self.scopes)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, cast
 
 import pytest
 
+from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, TransportError
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
@@ -44,6 +45,7 @@ class Client:
 
     def __init__(self, *scopes: str) -> None:
         self.scopes = scopes
+        self.key_owner = KeyOwner(self.me)
 
     def me(self) -> Any:
         return SimpleNamespace(scopes=self.scopes)

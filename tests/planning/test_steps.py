@@ -171,12 +171,6 @@ def test_an_object_is_read_as_it_is_and_keeps_its_mode() -> None:
     assert apply.read(testing, gadget, state("7", "test")) == state("7", "test", notes="now")
 
 
-def test_gone_is_concluded_only_from_an_account_that_answers() -> None:
-    client = Client()
-    assert apply.read(request(client), Gadget(), state()) is None
-    assert client.asked == 1
-
-
 def test_a_live_key_does_not_read_what_was_simulated() -> None:
     with pytest.raises(WrongMode, match="was only simulated"):
         apply.read(request(), Gadget(), state("7", "test"))
@@ -239,10 +233,10 @@ def test_what_was_simulated_and_cannot_be_read_back_changes_in_the_record() -> N
     assert (by_id.notes, gadget.log) == ("mine", [])
 
 
-def test_a_deletion_is_sent_to_an_account_that_answers() -> None:
-    gadget, client = Gadget(state()), Client()
-    apply.delete(request(client), gadget, state())
-    assert (gadget.log, gadget.there, client.asked) == (["delete 7"], {}, 1)
+def test_a_deletion_is_sent() -> None:
+    gadget = Gadget(state())
+    apply.delete(request(), gadget, state())
+    assert (gadget.log, gadget.there) == (["delete 7"], {})
 
 
 def test_what_was_only_recorded_is_deleted_without_a_request() -> None:

@@ -9,7 +9,14 @@ import pytest
 from pulumi_hosting.actions import ACTIONS, Failed, act, check
 from pulumi_hosting.actions.action import Result, resolve
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import Forbidden, InvalidInput, Unauthorized, WriteRefused
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    Unauthorized,
+    WriteRefused,
+)
 from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.resources.server_powers import SERVER
@@ -138,8 +145,9 @@ def test_a_deleted_server_is_not_found_by_its_name(harness: ResourceHarness) -> 
 def test_not_found_by_something_else_proves_nothing(harness: ResourceHarness) -> None:
     harness.fault({"status": 404, "code": "not_found"}, path="^/servers/", method="GET")
     harness.fault({"status": 401, "code": "invalid_token"}, path="^/me$", method="GET")
-    with pytest.raises(Unauthorized):
+    with pytest.raises(ApiError, match="does not prove that the object is gone") as caught:
         resolve(harness.context(), SERVER, id="7")
+    assert not isinstance(caught.value, NotFound)
 
 
 # --- a key of the other mode -------------------------------------------------------------------------------

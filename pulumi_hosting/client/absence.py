@@ -1,0 +1,103 @@
+"""What a 404 proves.
+
+The service answers 404, in its envelope, for an object that is not on the account and for a path that it does
+not have. At a wrong base URL, such as that of another version, every object would seem to be gone. So a 404
+is believed only by a client that has had an answer to ``GET /me`` at its base URL.
+"""
+
+import threading
+from collections.abc import Callable
+
+from pulumi_hosting.api.models import Me
+from pulumi_hosting.api.operations import BY_ID, Operation
+from pulumi_hosting.client.exceptions import (
+    NO_ENVELOPE,
+    ApiError,
+    HostingError,
+    InvalidResponse,
+    RedirectRefused,
+)
+
+_ME = "get_me"
+
+
+class KeyOwner:
+    """Whose key a client has: what ``GET /me`` answered. Thread-safe.
+
+    ``ask``: how to find out. May be replaced where others know it already.
+    """
+
+    def __init__(self, ask: Callable[[], Me]) -> None:
+        self.ask = ask
+        self._lock = threading.Lock()
+        self._me: Me | None = None
+
+    @property
+    def is_known(self) -> bool:
+        return self._me is not None
+
+    def get(self, ask: Callable[[], Me] | None = None) -> Me:
+        """Asked once; those who come meanwhile wait for the answer. ``ask``: instead of the usual way. Raises
+        what asking raises."""
+        with self._lock:
+            if self._me is None:
+                self._me = (ask or self.ask)()
+            return self._me
+
+    def told(self, me: Me) -> None:
+        """``GET /me`` was answered."""
+        self._me = me
+
+
+def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str) -> ApiError:
+    """The error that a 404 is: ``error`` itself, a ``NotFound``, only where this service is known to be the
+    API. Asks for the owner of the key where that decides."""
+    is_foreign = error.code == NO_ENVELOPE
+    if operation.id == _ME or (not owner.is_known and (is_foreign or not _names_object(operation))):
+        return _no_api(error, base_url)
+    if is_foreign:
+        error._remedy = "check the proxies on the way to the base URL, then run again"
+        return error
+    try:
+        owner.get()
+        return error
+    except HostingError as failure:
+        reason = failure
+    if isinstance(reason, InvalidResponse | RedirectRefused) or getattr(reason, "code", "") == NO_ENVELOPE:
+        return _no_api(error, base_url)
+    why = getattr(reason, "summary", None) or str(reason)
+    return _unproven(
+        error,
+        f"{error.operation}: 404, which does not prove that the object is gone: the base URL {base_url} may "
+        f"be wrong ({why})",
+        getattr(reason, "_remedy", None) or "run again later",
+    )
+
+
+def _names_object(operation: Operation) -> bool:
+    """Whether a 404 may be about an object. So may that of an operation which the table does not have."""
+    row = BY_ID.get(operation.id)
+    return row is None or "not_found" in row.error_codes
+
+
+def _no_api(error: ApiError, base_url: str) -> ApiError:
+    return _unproven(
+        error,
+        f"{error.operation}: no API answers at the base URL {base_url}",
+        "correct the base URL, which ends in the version segment, such as /v1 (HOSTING_BASE_URL; "
+        "hosting:baseUrl in Pulumi; base_url in Ansible and Python)",
+    )
+
+
+def _unproven(error: ApiError, text: str, remedy: str) -> ApiError:
+    """An error that nobody takes for "the object is gone"."""
+    found = ApiError(
+        status=error.status,
+        code=NO_ENVELOPE,
+        message=error.message,
+        request_id=error.request_id,
+        details=error.details,
+        operation=error.operation,
+    )
+    found.args, found._remedy = (text,), remedy
+    return found

@@ -256,14 +256,13 @@ def nightly() -> int:
 
 
 def audit(managed: list[Managed], environ: Mapping[str, str]) -> Run:
-    """What nothing manages. Not made where it is not known what is managed: it would name commands that
-    delete that.
-    """
+    """What nothing manages. Not made where it is not known what is managed: that would be listed too."""
     if gaps := [gap for known in managed for gap in known.gaps]:
         return Run(FAILED, f"not made, as it is not known what is managed: {'; '.join(gaps)}\n")
     command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
     arguments = [argument for known in managed for argument in known.arguments]
-    return run([*command, "audit", *arguments], Path(), environ)
+    form = [] if "--stack" in arguments else ["--form", "ansible"]  # a playbook is all there is
+    return run([*command, "audit", *arguments, *form], Path(), environ)
 
 
 def result_of_check(done: Run) -> str:

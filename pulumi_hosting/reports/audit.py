@@ -18,8 +18,8 @@ Form = Literal["native", "dynamic", "ansible"]
 class Unmanaged:
     """One object that nothing manages.
 
-    - ``adopt``: what declares it without buying or changing it; ``remove``: what deletes it. Each one command
-      or edit.
+    - ``adopt``: what declares it without buying or changing it; ``remove``: what deletes it; empty if it was
+      not asked for.
     """
 
     object: AccountObject
@@ -28,13 +28,13 @@ class Unmanaged:
 
     def facts(self) -> dict[str, Any]:
         """The same for machines."""
-        return {
+        facts = {
             **self.object.facts(),
             "ownership_tag": self.object.tag,
             "note": self.object.note,
             "adopt": self.adopt,
-            "remove": self.remove,
         }
+        return facts | ({"remove": self.remove} if self.remove else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,22 @@ class Audit:
         }
 
 
-def audit(account: AccountObjects, managed: ManagedObjects, form: Form = "native") -> Audit:
+def audit(
+    account: AccountObjects, managed: ManagedObjects, form: Form = "native", *, commands: bool = False
+) -> Audit:
     """Compares the account with what is ``managed``. A primary address goes with its server, so only bought
-    addresses and reverse DNS are objects of their own. ``form``: what adopts the rest.
+    addresses and reverse DNS are objects of their own. ``form``: what adopts the rest; ``commands``: say what
+    removes it too, for a ``managed`` that is complete.
     """
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
     unmanaged_servers = {found.id for found in extra if found.kind == "server"}
     rows = [found for found in extra if not _goes_with(found, unmanaged_servers) and not found.is_ending]
     return Audit(
-        tuple(Unmanaged(found, adopt_command(found, form), remove_command(found)) for found in rows),
+        tuple(
+            Unmanaged(found, adopt_command(found, form), remove_command(found, form) if commands else "")
+            for found in rows
+        ),
         tuple(_missing(account, managed)),
         account.unread,
         tuple(found for found in extra if found.is_ending),
@@ -92,10 +98,18 @@ def adopt_command(found: AccountObject, form: Form) -> str:
     return f'declare hosting.{class_of(found.kind)}("NAME", {", ".join((*by, "..."))})'
 
 
-def remove_command(found: AccountObject) -> str:
-    """A task of the Ansible collection that deletes the object; nothing deletes a domain."""
+def remove_command(found: AccountObject, form: Form) -> str:
+    """What deletes the object; of a domain, what ends its renewal, since nothing deletes one."""
     if found.id.startswith("order:"):
         return "wait until the order is delivered"
+    if form != "ansible" and found.kind == "ssh_key":
+        return "delete it in the control panel"  # a stack keeps the keys that it did not add
+    if form == "native":
+        type = token(class_of(found.kind))
+        take = f"pulumi import --protect=false --generate-code=false {type} NAME {found.id}"
+        return f"{take} && pulumi destroy --target '**{type}::NAME'"
+    if form == "dynamic":
+        return "declare it, pulumi up, delete the declaration, pulumi up"
     if found.kind == "domain":
         return f"ansible localhost -m hosting.cloud.domain -a 'name={found.name} auto_renew=false'"
     if found.kind in ("server_ip", "ptr"):

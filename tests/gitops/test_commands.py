@@ -173,3 +173,7 @@ def test_the_issue_names_the_command_that_repairs_drift(
     audits = [arguments for arguments, _ in calls() if arguments.startswith("audit ")]
     assert len(audits) == 2
     assert all("/1.json" in arguments for arguments in audits)  # beside a playbook too
+    monkeypatch.setenv("OTHER_STACKS", "")
+    assert pipeline.nightly() == 0
+    *_, (last, _) = calls()
+    assert last.endswith(" --form ansible") is (setting == "PLAYBOOK")  # no stack has to be given

@@ -1,13 +1,17 @@
 """``pulumi-hosting audit``: what the account holds and nothing manages."""
 
 import json
+import shlex
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pulumi_hosting.emulator import Running
+from pulumi_hosting.rehearsal.engines import Engine
 from tests.reports.conftest import Command, Owner
+from tests.support.programs import install_plugin
 
 
 def export(path: Path, **servers: str) -> Path:
@@ -109,6 +113,101 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
         assert f"\nTo adopt in another form: {others}. " in shown
 
 
+NO_STACK = (
+    "no stack was given, so what stacks manage is listed too. Next: pulumi stack export > prod.json, then "
+    "--stack prod.json"
+)
+DELETES = ("destroy", "state=absent", "delete")
+"""What commands that remove something have."""
+
+
+@pytest.mark.parametrize("given", ["nothing", "results"])
+def test_no_command_that_deletes_is_printed_without_the_stacks(
+    given: str, command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    owner.control("PATCH", f"/servers/{owner.order('web')}", {"notes": "front end [iac2:aaaaaaaa.1]"})
+    (tmp_path / "drift.json").write_text(json.dumps({"objects": []}))
+    arguments = ["--results", str(tmp_path / "drift.json")] if given == "results" else []
+    for extra in ([], ["--json"], ["--form", "dynamic"]):
+        answer = command("audit", *arguments, *extra)
+        assert answer.exit_code == 7
+        assert answer.stderr == f"warning: {NO_STACK}\n"
+        assert not [word for word in DELETES if word in answer.output]
+        assert "remove:" not in answer.output
+    assert "remove" not in found(command("audit", *arguments, "--json"))["unmanaged"][0]
+    asked = len(owner.requested("GET"))
+    refused = command("audit", *arguments, "--commands")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: --commands names what deletes objects, but {NO_STACK}\n"
+    assert len(owner.requested("GET")) == asked
+
+
+def test_a_playbook_is_all_that_its_user_has_to_give(command: Command, owner: Owner, tmp_path: Path) -> None:
+    web, db = owner.order("web"), owner.order("db")
+    refused = command("audit", "--form", "ansible", "--commands")
+    assert refused.exit_code == 2
+    assert "no playbook run was given" in refused.stderr
+    drift = tmp_path / "drift.json"
+    drift.write_text(json.dumps({"objects": [{"kind": "server", "id": web, "name": "web", "mode": "live"}]}))
+    given = command("audit", "--form", "ansible", "--results", drift, "--commands")
+    assert (given.exit_code, given.stderr) == (7, "")
+    assert f"remove: ansible localhost -m hosting.cloud.server -a 'id={db} state=absent'" in given.stdout
+    assert f"id={web}" not in given.stdout
+
+
+def test_commands_are_printed_if_asked_for(command: Command, owner: Owner, tmp_path: Path) -> None:
+    owner.order("web"), owner.add_key()
+    stack = export(tmp_path / "prod.json")
+    plain = command("audit", "--stack", stack)
+    assert "remove:" not in plain.stdout
+    assert plain.stdout.endswith("To see what removes them: --commands\n")
+    assert plain.stderr == ""
+    assert not any(
+        "remove" in row for row in found(command("audit", "--stack", stack, "--json"))["unmanaged"]
+    )
+    asked = ("audit", "--stack", stack, "--form", "dynamic", "--commands")
+    assert {row["kind"]: row["remove"] for row in found(command(*asked, "--json"))["unmanaged"]} == {
+        "server": "declare it, pulumi up, delete the declaration, pulumi up",
+        "ssh_key": "delete it in the control panel",
+    }
+    assert "To see what removes them" not in command(*asked).stdout
+
+
+def test_the_commands_of_pulumi_remove_what_they_name(
+    command: Command, owner: Owner, emulator: Running, engine: Engine, tmp_path: Path
+) -> None:
+    web = owner.order("web")
+    owner.client.servers.ips.add(int(owner.order("db")), idempotency_key="by-hand-0000000000000001")
+    owner.client.domains.register(
+        name="shop.com", years=1, auto_renew=True, idempotency_key="by-hand-0000000000000002"
+    )
+    owner.client.webhooks.create(url="https://hooks.example.com/", events=["*"])
+    kept = owner.order("kept")
+    (address, *_) = owner.client.servers.ips.list(int(kept))
+    owner.client.servers.ips.set_ptr(int(kept), address.id, domain="old.example.com")
+    stack = export(tmp_path / "prod.json", kept=kept)
+    rows = found(command("audit", "--stack", stack, "--commands", "--json"))["unmanaged"]
+    assert len(rows) == 6
+    assert web in {row["id"] for row in rows}
+
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text("")
+    environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+    environ |= install_plugin(tmp_path / "home")
+    pulumi = engine.stack(tmp_path, tmp_path / "home", environ)
+    for number, row in enumerate(sorted(rows, key=lambda row: row["kind"] == "server")):  # addresses first
+        for line in row["remove"].replace("NAME", f"old-{number}").split(" && "):
+            program, *arguments = shlex.split(line)
+            assert program == "pulumi"
+            done = pulumi.run(*arguments, "--yes", "--skip-preview")
+            assert done.exit_code == 0, done.output
+    assert owner.living_ids == [kept]
+    assert [row["server_id"] for row in owner.objects("addresses") if row["bought"]] == []
+    assert [row["ptr"] for row in owner.objects("addresses") if row["ptr"] == "old.example.com"] == []
+    assert owner.objects("subscriptions") == []
+    assert [row["auto_renew"] for row in owner.objects("domains")] == [False]
+
+
 def test_subscriptions_are_listed_once(command: Command, owner: Owner) -> None:
     owner.client.webhooks.create(
         url="https://hooks.example.com/", events=["*"], description="News [iac2:aaaaaaaa.1]"
@@ -160,7 +259,7 @@ def test_a_run_with_a_gap_is_refused(
     owner.order("web")
     report = tmp_path / "drift.json"
     report.write_text(json.dumps({"objects": [], "failures": [FAILED | failure], "totals": totals}))
-    answer = command("audit", "--results", report)
+    answer = command("audit", "--results", report, "--form", "ansible", "--commands")
     assert ("state=absent" in answer.output) is not is_refused
     assert answer.exit_code == (1 if is_refused else 7)
     if is_refused:
@@ -195,7 +294,7 @@ def test_a_run_with_a_gap_is_refused_in_json_of_ansible(
     stats = {} if recap is None else {"stats": {"h": recap}}
     play = tmp_path / "play.json"
     play.write_text(json.dumps({"plays": [{"tasks": [task]}], **stats}))
-    answer = command("audit", "--results", play)
+    answer = command("audit", "--results", play, "--form", "ansible", "--commands")
     assert ("state=absent" in answer.output) is not is_refused
     assert ("task 'db' failed on h: no. Next: " in answer.stderr) is is_refused
 

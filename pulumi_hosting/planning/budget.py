@@ -4,11 +4,14 @@ import re
 import threading
 from dataclasses import replace
 from decimal import Decimal
+from typing import Literal
 
 from pulumi_hosting.session.cost import Cost
 
 NOT_A_LIMIT = "must be an amount of money, such as 25.00"
 NO_LIMIT = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
+
+Moved = Literal["charged", "credited"]
 
 _AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
@@ -34,6 +37,8 @@ class Budget:
         self._opening: dict[str, Decimal] = {}
         self._found: set[str] = set()
         self._exceeded: str | None = None
+        self._moved: dict[str, dict[Moved, Decimal]] = {}
+        self._later: dict[str, str] = {}
         self.limit: Decimal | None = None
 
     def total(self, currency: str) -> Decimal:
@@ -49,6 +54,53 @@ class Budget:
                 if cost.balance is None
                 else self._opening.setdefault(cost.currency, cost.balance)
             )
+
+    def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
+        """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
+        with self._lock:
+            currency = currency or self._currency() or ""  # an account has one
+            sums = self._moved.setdefault(currency, {"charged": Decimal("0.00"), "credited": Decimal("0.00")})
+            sums[what] += amount
+
+    def summary(self) -> str:
+        """What this process has charged and credited, in a line; empty if nothing.
+
+        >>> budget = Budget()
+        >>> budget.moved("charged", Decimal("5.00"), "EUR"); budget.summary()
+        'charged 5.00 EUR, credited 0.00'
+        """
+        with self._lock:
+            return "; ".join(
+                f"charged {sums['charged']} {currency}, credited {sums['credited']}"
+                for currency, sums in self._moved.items()
+            )
+
+    def priced_later(self, identity: str, what: str) -> None:
+        """``what`` is bought, too, at a price that only a later question can tell."""
+        with self._lock:
+            if identity not in self._planned:
+                self._later[identity] = what
+
+    @property
+    def currency(self) -> str | None:
+        """The currency in which this run pays; the first of several, None before the first price."""
+        with self._lock:
+            return self._currency()
+
+    def later(self) -> str:
+        """What the total leaves out, since its price is known later; empty if nothing.
+
+        >>> budget = Budget()
+        >>> budget.priced_later("a", "server address"); budget.later()
+        ' + a server address whose price is known later'
+        >>> budget.priced_later("b", "server address"); budget.later()
+        ' + 2 purchases whose prices are known later'
+        """
+        with self._lock:
+            found = [*self._later.values()]
+        if len(found) > 1:
+            return f" + {len(found)} purchases whose prices are known later"
+        return f" + a {found[0]} whose price is known later" if found else ""
 
     def planned(self, identity: str) -> Cost | None:
         with self._lock:
@@ -123,6 +175,9 @@ class Budget:
         cost = self._planned.get(identity)
         return None if cost is None or identity in self._found or amount <= cost.amount else cost
 
+    def _currency(self) -> str | None:
+        return next(iter({**self._moved, **self._own_totals()}), None)
+
     def _total(self, currency: str) -> Decimal:
         return self._own_totals().get(currency, Decimal(0))
 
@@ -137,6 +192,7 @@ class Budget:
     def _book(self, identity: str, cost: Cost) -> None:
         before = self._planned.get(identity)
         self._planned[identity] = cost
+        self._later.pop(identity, None)
         if before is None and self._sums is not None:
             self._add(self._sums, cost)
         elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):

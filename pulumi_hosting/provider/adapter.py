@@ -157,7 +157,7 @@ class Adapter:
             refusal = self._not_checked(props, planned.unchecked)
             return {"": refusal} if refusal else {}
         for remark in planned.remarks:
-            request.info(remark)
+            spending.show_unpriced(self.session.budget, request, self.resource, remark)
         if planned.refusals:
             return dict(planned.refusals)
         refusal = None
@@ -280,13 +280,13 @@ class Adapter:
         budget = self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
-        made: list[Any] = []
+        bought = spending.Purchase(budget, request)
         try:
-            state = apply.create(request, self.resource, inputs, made.append)
+            state = apply.create(request, self.resource, inputs, bought.save)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
-            if not made:
+            if (made := bought.made) is None:
                 raise
-            failure = self._failure(made[-1], self._created(made[-1], props, inputs.given()), error)
+            failure = self._failure(made, self._created(made, props, inputs.given()), error)
             if not failure.refresh:
                 next_step = "pulumi up, which sets the rest"
                 what = (
@@ -294,13 +294,14 @@ class Adapter:
                     if isinstance(error, CallError)
                     else f"{failure.reasons[0]}; then {next_step}"
                 )
-                failure.reasons = [f"{spending.exists(request, self.resource, made[-1])}, but: {what}"]
-            if exceeded := spending.charged_more(budget, request, made[-1]):
-                failure.reasons.append(exceeded)
+                failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
+            if bought.exceeded:
+                failure.reasons.append(bought.exceeded)
             raise failure from None
+        bought.save(state)
         outputs = self._created(state, props, inputs.given())
-        if exceeded := spending.charged_more(budget, request, state):
-            reason = f"{spending.exists(request, self.resource, state)}, but: {exceeded}"
+        if bought.exceeded:
+            reason = f"{spending.exists(request, self.resource, state)}, but: {bought.exceeded}"
             raise PartialFailure(state.id, outputs, [reason], refresh=False)
         return state.id, outputs
 

@@ -1,8 +1,8 @@
-"""The first Ctrl-C in the dynamic form.
+"""The first Ctrl-C in the dynamic form, and the end of a run.
 
 Pulumi's CLI then asks every provider to cancel. The SDK's server for dynamic providers (``pulumi.dynamic``)
-does nothing about it, so a wait for an order would go on until ``wait_timeout``. gRPC holds the bound method
-since the server started, so its code is replaced.
+does nothing about it, so a wait for an order would go on until ``wait_timeout``, and nothing could be said at
+the end. gRPC holds the bound method since the server started, so its code is replaced.
 
 The SDK serves everything on four threads. Four steps that wait take them all, so the request to cancel gets a
 thread of its own: gRPC runs a method on its ``experimental_thread_pool`` where it has one, and looks at each
@@ -21,10 +21,23 @@ def _cancel(self: Any, request: Any, context: Any) -> Any:
     # Runs with the names of the SDK's module: everything else is imported here.
     from google.protobuf import empty_pb2
 
+    from pulumi_hosting.provider.interruption import cancel
+
+    cancel()
+    return empty_pb2.Empty()
+
+
+def cancel() -> None:
+    """End every wait, and show what this process has charged and credited."""
+    from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
     from pulumi_hosting.provider.provider_session import SESSION
 
     SESSION.cancel()
-    return empty_pb2.Empty()
+    if line := SESSION.money_line():
+        engine = EngineConnection()  # what is printed now may come too late to be shown
+        engine.connect(engine_address(sys.argv[1:]))
+        engine.info("", line)
+        engine.close()
 
 
 def end_waits_on_cancel() -> bool:

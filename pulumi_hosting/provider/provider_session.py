@@ -5,7 +5,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +32,7 @@ NO_ORGANIZATION = "organization"
 
 
 REACH_WITHIN = 5.0  # seconds for the first request of a process, retries included
+_BALANCE_WITHIN = 3.0  # seconds for its last; engines wait five before they end it
 
 
 class Interrupted(ResourceError):
@@ -74,6 +77,7 @@ class ProviderSession(Session):
         self._probed = False
         self._unreachable: HostingError | None = None
         self._warned = False
+        self._told_money = ""
         self.entries = Entries()
         self.budget = RunBudget(lambda: account_scope(self.client))
 
@@ -193,6 +197,25 @@ class ProviderSession(Session):
         self.forbid_writes("the run was cancelled")
         self.clock.cancelled.set()
 
+    def _credited(self, amount: Decimal, currency: str | None) -> None:
+        if not self.client.is_test_key:
+            self.budget.moved("credited", amount, currency)
+
+    def money_line(self) -> str | None:
+        """What this process has charged and credited, and the balance after it; None if there is nothing new
+        to say. The balance costs a request, and is left out if it cannot be read at once."""
+        line = self.budget.summary()
+        with self._lock:
+            is_new, self._told_money = line != self._told_money, line
+        if not is_new:
+            return None
+        with (
+            suppress(HostingError),
+            self._connect(self.settings.api_key, self.settings.base_url, deadline=_BALANCE_WITHIN) as client,
+        ):
+            line += f", balance {client.balance.get().balance}"
+        return line
+
     def request(
         self,
         kind: str,
@@ -211,6 +234,7 @@ class ProviderSession(Session):
             wait_timeout=wait_timeout or 600.0,
             info=info,
             warn=warn or (lambda line: info(f"warning: {line}")),
+            credited=self._credited,
             label=label,
         )
 

@@ -1,5 +1,6 @@
 """What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -29,20 +30,28 @@ def show_price(budget: Budget, request: Request, cost: Cost) -> str | None:
     """Show what making it charges; a refusal where that is more than the run may charge."""
     if refusal := budget.refusal(request.identity, cost):
         return refusal
-    total = budget.total(cost.currency)
+    total, later = budget.total(cost.currency), budget.later()
     charge = "would charge" if request.client.is_test_key else "will charge"
-    line = f"{charge} {cost.amount} {cost.currency} ({cost.what}); run total {total} {cost.currency}"
+    line = f"{charge} {cost.amount} {cost.currency} ({cost.what}); run total {total} {cost.currency}{later}"
     balance = budget.opening(cost)
     if balance is None:
         request.info(line)
     elif total <= balance:
-        request.info(f"{line}, balance {balance} {cost.currency} (sufficient)")
+        request.info(f"{line}, balance {balance} {cost.currency} (sufficient{' so far' if later else ''})")
     else:
         request.warn(
             f"{line}, balance {balance} {cost.currency} (insufficient). "
             f"Next: top up {total - balance} {cost.currency}"
         )
     return None
+
+
+def show_unpriced(budget: Budget, request: Request, resource: Resource[Any, Any], why: str) -> None:
+    """Show ``why`` the price is not known yet, and the total of the run, which leaves it out."""
+    budget.priced_later(request.identity, resource.title)
+    currency = budget.currency
+    total = f"; run total {budget.total(currency)} {currency}{budget.later()}" if currency else ""
+    request.info(f"{why}{total}")
 
 
 def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
@@ -76,12 +85,35 @@ def approve_after_all(budget: Budget, request: Request, resource: Resource[Any, 
         raise _beyond_the_limit(request, resource, refusal)
 
 
-def charged_more(budget: Budget, request: Request, state: Any) -> str | None:
-    """Book what the order cost; a message where that is more than was announced."""
-    charged = getattr(state, "charged", None)
-    if charged is None or not (exceeded := budget.charged(request.identity, Decimal(charged))):
-        return None
-    return f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
+@dataclass
+class Purchase:
+    """What one creation makes and pays. ``made``: the object as it is known, once there is one; ``exceeded``:
+    a sentence if its order cost more than was announced.
+    """
+
+    budget: Budget
+    request: Request
+    made: Any = None
+    exceeded: str | None = None
+    _told: bool = False
+
+    def save(self, state: Any) -> None:
+        """Keep the object, and book and show what was charged for it, once."""
+        self.made, charged = state, getattr(state, "charged", None)
+        if charged is None or self._told:
+            return
+        self._told, request = True, self.request
+        if not request.client.is_test_key and state.id not in request.taken_over:
+            self._show(Decimal(charged), getattr(state, "currency", None), getattr(state, "invoice_id", None))
+        if exceeded := self.budget.charged(request.identity, Decimal(charged)):
+            self.exceeded = f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
+
+    def _show(self, amount: Decimal, currency: str | None, invoice: str | None) -> None:
+        self.budget.moved("charged", amount, currency)
+        cost = self.budget.planned(self.request.identity)
+        what = f" ({cost.what})" if cost else ""
+        paid = f"charged {amount} {currency or ''}".rstrip()
+        self.request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
 
 
 def exists(request: Request, resource: Resource[Any, Any], state: Any) -> str:

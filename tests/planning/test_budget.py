@@ -129,3 +129,14 @@ def test_what_was_not_planned_or_was_found_exceeds_nothing() -> None:
     assert budget.charged("b", Decimal("50.00")) is None
     assert (budget.stopped, str(budget.total("EUR"))) == (None, "0.00")
     assert "more than maxCharge 1.00" in str(budget.found("c", cost("2.00")))
+
+
+def test_what_moved_is_summed_up_by_currency() -> None:
+    budget = Budget()
+    assert budget.summary() == ""
+    budget.moved("charged", Decimal("5.00"), "EUR")
+    budget.moved("charged", Decimal("7.50"), "EUR")
+    budget.moved("credited", Decimal("4.98"), None)  # the answer did not name the currency
+    assert budget.summary() == "charged 12.50 EUR, credited 4.98"
+    budget.moved("credited", Decimal("1.00"), "USD")
+    assert budget.summary() == "charged 12.50 EUR, credited 4.98; charged 0.00 USD, credited 1.00"

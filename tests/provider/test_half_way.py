@@ -92,7 +92,7 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
         monkeypatch.setattr("pulumi_hosting.provider.provider_session.SESSION", process.session)
         made = ServerProvider().create(desired)
         id, left = made.id, made.outs or {}
-        line = capsys.readouterr().out
+        line = capsys.readouterr().out.strip().splitlines()[-1]
     assert (
         line.strip()
         .removeprefix("warning: ")

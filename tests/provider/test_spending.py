@@ -68,6 +68,25 @@ def test_a_price_is_shown_with_the_total_of_the_run_and_the_balance(balance: str
     assert budget.planned(ME) == cost("5.00", balance=balance)
 
 
+def test_the_total_says_what_it_leaves_out() -> None:
+    budget, step = Budget(), request()
+    why = "price of gadget: not known before its server exists"
+    first, last = request(), request()
+    first.identity, last.identity = "address", "another"
+    spending.show_unpriced(budget, first, Gadget(), why)
+    spending.show_price(budget, step, cost("5.00", balance="5.00"))
+    spending.show_unpriced(budget, last, Gadget(), why)
+    assert [*first.messages, *step.messages, *last.messages] == [
+        why,
+        "will charge 5.00 EUR (one gadget); run total 5.00 EUR + a gadget whose price is known later, "
+        "balance 5.00 EUR (sufficient so far)",
+        f"{why}; run total 5.00 EUR + 2 purchases whose prices are known later",
+    ]
+    budget.refusal("address", cost("2.00"))
+    budget.refusal("another", cost("2.00"))
+    assert budget.later() == ""
+
+
 def test_a_test_key_would_charge() -> None:
     step = request(Client(is_test_key=True))
     spending.show_price(Budget(), step, cost("5.00"))
@@ -173,13 +192,34 @@ def made(charged: str | None, currency: str | None = "EUR") -> Any:
 def test_what_an_order_cost_beyond_its_price_is_told() -> None:
     budget, step = limited(None), request()
     budget.refusal(ME, cost("5.00"))
-    assert spending.charged_more(budget, step, made("5.00")) is None
-    assert spending.charged_more(budget, step, made(None)) is None
-    assert spending.charged_more(budget, step, state()) is None  # a kind that is not paid for
-    assert spending.charged_more(budget, step, made("5.01")) == (
+    for kept in (made("5.00"), made(None), state()):  # the last is of a kind that is not paid for
+        bought = spending.Purchase(budget, step)
+        bought.save(kept)
+        assert (bought.made, bought.exceeded) == (kept, None)
+    bought = spending.Purchase(budget, step)
+    bought.save(made("5.01"))
+    assert bought.exceeded == (
         "5.01 EUR were charged for one gadget, announced were 5.00; this run has charged 5.01 EUR; nothing "
         "more is ordered in this run. Next: look at the invoice, then run again"
     )
+
+
+def test_a_charge_is_shown_and_counted_once_and_what_was_taken_over_is_none() -> None:
+    budget, step = limited(None), request()
+    budget.refusal(ME, cost("5.00"))
+    bought = spending.Purchase(budget, step)
+    bought.save(made(None))  # the order is not answered yet
+    bought.save(SimpleNamespace(id="7", charged="5.00", currency="EUR", invoice_id="4711"))
+    bought.save(made("5.00"))
+    assert step.messages == ["charged 5.00 EUR (one gadget), invoice 4711"]
+    assert budget.summary() == "charged 5.00 EUR, credited 0.00"
+    for other in (request(taken_over={"7"}), request(Client(is_test_key=True))):
+        spending.Purchase(budget, other).save(made("5.00"))
+        assert other.messages == []
+    unpriced = request()
+    spending.Purchase(Budget(), unpriced).save(made("5.00", None))
+    assert unpriced.messages == ["charged 5.00"]
+    assert budget.summary() == "charged 5.00 EUR, credited 0.00"
 
 
 def test_what_exists_is_told_with_what_it_cost() -> None:

@@ -19,6 +19,8 @@ _DIFFERS = (
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
     (re.compile(r"\*{4,}$", re.MULTILINE), "****"),
     (re.compile(r"run total \d+\.\d+"), "run total <amount>"),
+    (re.compile(r"(run total <amount> [A-Z]+) \+ [^,\n]* known later"), r"\1"),
+    (re.compile(r"\(sufficient so far\)"), "(sufficient)"),
     (re.compile(r"\n{3,}"), "\n\n"),
 )
 # The steps of a Pulumi run: resources that do not depend on each other come in any order.

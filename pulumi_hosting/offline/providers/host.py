@@ -87,7 +87,9 @@ class PluginHost:
             provider.cancel()
 
     def close(self) -> None:
-        """Stop every plugin: all are asked at once, then waited for."""
+        """Stop every plugin: all are asked to cancel, as Pulumi's engine does, then ended at once and waited
+        for."""
+        self.cancel()
         processes = [provider._process for provider in self._providers]
         for early in self._early.values():
             process = early.get()

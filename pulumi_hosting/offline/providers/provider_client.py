@@ -22,7 +22,7 @@ from ..model.property_values import (
 )
 from ..model.protobuf import WireFormat, from_struct, to_struct
 from ..model.urns import package_of, urn_name, urn_type
-from .plugin_process import START_TIMEOUT, PluginProcess
+from .plugin_process import START_TIMEOUT, STOP_TIMEOUT, PluginProcess
 from .provider_results import Changes, CheckFailure, CheckResult, Diff, ProviderResult
 
 _log = logging.getLogger(__name__)
@@ -340,8 +340,8 @@ class Provider:
         return CheckResult(from_struct(getattr(answer, "return")), failures)
 
     def cancel(self) -> None:
-        with contextlib.suppress(grpc.RpcError):
-            self._stub.Cancel(empty_pb2.Empty(), timeout=1)
+        with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed already
+            self._stub.Cancel(empty_pb2.Empty(), timeout=STOP_TIMEOUT)
 
     def _call_marking(self, method: str, request: Any, like: Properties) -> Any:
         try:

@@ -91,7 +91,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     @reports_errors
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
+        # Asked after Ctrl-C, and at the end of each run, before the engine ends its providers.
         self.session.cancel()
+        if line := self.session.money_line():
+            self.engine.info("", line)
         return empty_pb2.Empty()
 
     # --- its configuration

@@ -201,8 +201,8 @@ class InvalidResponse(CallError):
     """An answer that is not what the API document describes: not JSON, a required field absent, or a wrong
     type.
 
-    For a write the outcome is what ``status`` says, but its result could not be read completely. ``partial``
-    holds what could be: ids, sums of money (``Decimal``) and secrets by their field names, for example
+    A write may have been processed, so its ``outcome_unknown`` is true. ``partial`` holds what could be read:
+    ids, sums of money (``Decimal``) and secrets by their field names, for example
     ``server_id``, ``invoice_id``, ``charged``.
     """
 
@@ -252,18 +252,12 @@ class InvalidResponse(CallError):
         known = ", ".join(
             f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal)
         )
-        return (f"What could be read: {known}. " if known else "") + self._next()
+        return (f"What could be read: {known}. " if known else "") + super().advice
 
     @property
     def summary(self) -> str:
         """What is wrong, with the key of an order or payment, which may have been made."""
         return f"{self.args[0]}{self._facts(with_key=True)}"
-
-    def _next(self) -> str:
-        if self.idempotency_key and not self.outcome_unknown:
-            # Calls with a key spend money; the same call again has the result and spends nothing more.
-            return f"The order or payment may have been made. {self._repetition()}"
-        return super().advice
 
 
 class WebhookRejected(HostingError):

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.exceptions import (
+    CODES,
     ApiError,
     CallError,
     HostingError,
@@ -142,7 +143,7 @@ def is_passing(error: HostingError) -> bool:
 class Outcome(Enum):
     """What one failed attempt reveals about the writes of its call."""
 
-    DECIDED = "a response from after the key check: no attempt was processed, or the response names what was"
+    DECIDED = "a refusal from after the key check: no attempt was processed"
     UNTOUCHED = "this attempt was not processed; earlier ones may have been"
     UNKNOWN = "this attempt may have been processed"
 
@@ -151,7 +152,8 @@ def outcome(operation: Operation, error: HostingError) -> Outcome:
     """What the ``error`` of one attempt reveals. A request with a key is answered from the stored outcome, so
     a refusal from after its key check (400, 402, 409) shows that no earlier attempt succeeded;
     401, 403, 404, 429 and 503 may come from before it. Without a key nothing shows how far a request came
-    that was answered with 5xx."""
+    that was answered with 5xx. A success that cannot be read, and a failure without a code of the API, may be
+    a gateway's: they show nothing."""
     if not operation.is_write:
         return Outcome.DECIDED
     if isinstance(error, TransportError):
@@ -160,17 +162,16 @@ def outcome(operation: Operation, error: HostingError) -> Outcome:
     code = error.code if isinstance(error, ApiError) else ""
     if status is None:
         return Outcome.UNTOUCHED
-    if 200 <= status < 300:
-        return Outcome.DECIDED
-    if code == "idempotency_in_progress":
+    if status < 300 or code == "idempotency_in_progress":
         return Outcome.UNKNOWN
-    if status in (400, 402, 409):
+    if status in (400, 402, 409) and code in CODES:
         return Outcome.DECIDED
-    if status < 500 or code == "api_disabled" or (status == 503 and operation.is_keyed):
+    if status < 500 or code == "api_disabled":
         return Outcome.UNTOUCHED
     # "For money operations nothing is charged unless the response says otherwise": a promise of the API, not
     # of a gateway.
-    return Outcome.UNTOUCHED if operation.is_keyed and code == "upstream_error" else Outcome.UNKNOWN
+    is_promised = code in CODES and (status == 503 or code == "upstream_error")
+    return Outcome.UNTOUCHED if operation.is_keyed and is_promised else Outcome.UNKNOWN
 
 
 def _is_queue(error: HostingError) -> bool:

@@ -1,12 +1,16 @@
 """The client as a user's program uses it, against an account; at the end the account is asked."""
 
 import asyncio
+import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
-from pulumi_hosting import Client, NotFound, OrderFailed, WaitTimeout, models
+from pulumi_hosting import CallError, Client, NotFound, OrderFailed, WaitTimeout, models
 from tests.support.account import Account
 
 pytestmark = pytest.mark.usefixtures("dialect")
@@ -93,3 +97,81 @@ def test_power_invoices_and_threads(account: Account, tmp_path: Path) -> None:
 
     assert asyncio.run(names()) == ["web"]
     assert account.charges == 1
+
+
+# --- purchases whose answer was damaged on the way
+
+PAGE = Path(__file__).parents[2] / "docs" / "client.md"
+DAMAGE: dict[str, Callable[[httpx.Response], httpx.Response]] = {
+    "html": lambda found: httpx.Response(found.status_code, html="<h1>Welcome</h1>"),
+    "cut": lambda found: httpx.Response(
+        found.status_code, content=found.read()[:-9], headers={"Content-Type": "application/json"}
+    ),
+    "another envelope": lambda found: httpx.Response(200, json={"ok": True, "result": found.json()}),
+    "an error": lambda found: httpx.Response(200, json={"error": {"code": "no_capacity", "message": "no"}}),
+    "503": lambda found: httpx.Response(503, html="<h1>overloaded</h1>"),
+}
+PURCHASES: dict[str, tuple[dict[str, Any], Callable[[Client], Callable[..., Any]]]] = {
+    "server": ({"tariff_id": 1, "os": "debian-12", "name": "new"}, lambda client: client.servers.create),
+    "renewal": ({"server_id": 20001, "months": 1}, lambda client: client.servers.renew),
+    "address": ({"server_id": 20001}, lambda client: client.servers.ips.add),
+    "domain": ({"name": "example-1.com"}, lambda client: client.domains.register),
+}
+
+
+class DamagingTransport(httpx.BaseTransport):
+    """Damages the answers to the attempts of the first write."""
+
+    def __init__(self, account: Account, damage: Callable[[httpx.Response], httpx.Response]) -> None:
+        self.inner, self.damage, self.key = account.transport(), damage, ""
+        self.sent: list[str] = []
+        self.on = True
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        found = self.inner.handle_request(request)
+        if request.method == "GET" or not self.on:
+            return found
+        self.sent.append(request.headers["Idempotency-Key"])
+        return self.damage(found)
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("what", PURCHASES)
+def test_a_purchase_is_repeated_with_the_key_of_its_error(
+    account: Account, what: str, damage: Callable[[httpx.Response], httpx.Response]
+) -> None:
+    account.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "old"})
+    before = account.charges
+    transport = DamagingTransport(account, damage)
+    arguments, of = PURCHASES[what]
+    with Client(account.live_key, account.base_url, transport=transport, sleep=account.advance) as client:
+        buy = of(client)
+        with pytest.raises(CallError) as caught:
+            buy(**arguments)
+        assert caught.value.outcome_unknown
+        assert {caught.value.idempotency_key} == {*transport.sent}
+        transport.on = False
+        assert buy(**arguments, idempotency_key=caught.value.idempotency_key).charged
+    assert account.charges == before + 1
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_the_program_of_the_documentation_buys_once(
+    account: Account, damage: Callable[[httpx.Response], httpx.Response]
+) -> None:
+    (program,) = re.findall(
+        r"```python\n(from pulumi_hosting import CallError\n.*?)```", PAGE.read_text(), re.S
+    )
+    transport = DamagingTransport(account, damage)
+    client = Client(account.live_key, account.base_url, transport=transport, sleep=account.advance)
+    real = client.servers.create
+
+    def create(**fields: Any) -> Any:
+        transport.on = "idempotency_key" not in fields
+        return real(**fields)
+
+    client.servers.create = create  # type: ignore[method-assign]
+    known: dict[str, Any] = {"client": client}
+    exec(program, known)  # noqa: S102  # what the page tells users to write
+    assert known["created"].server.name == "web"
+    assert ([row["name"] for row in account.living], account.charges) == (["web"], 1)

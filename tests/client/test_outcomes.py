@@ -45,6 +45,15 @@ UNDECIDING = {
     "html": httpx.Response(502, text="<html>"),
 }
 
+# Successes that are none of the API.
+ODD = {
+    "html": httpx.Response(201, html="<h1>Welcome</h1>"),
+    "cut": httpx.Response(201, content=b'{"server": {"id": 1', headers={"Content-Type": "application/json"}),
+    "error": answer(200, {"error": {"code": "validation_error", "message": "no"}}),
+    "other envelope": answer(200, {"status": "ok", "result": {"id": 1}, "id": "x"}),
+    "list": answer(200, [1]),
+}
+
 
 def ordered(client: Any) -> Any:
     return client.servers.create(tariff_id=1, os="debian-12", name="a")
@@ -128,10 +137,23 @@ def test_a_failure_that_the_service_itself_reports_has_charged_nothing_under_a_k
     assert error.outcome_unknown
 
 
-def test_an_answer_that_cannot_be_read_is_a_known_outcome_with_a_key() -> None:
-    error, requests = failed(ordered, [EVENTS["lost"][0], answer(201, {"server": 1})])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("act", [ordered, pointed])
+def test_a_success_that_cannot_be_read_may_be_one(act: Callable[[Any], Any], odd: httpx.Response) -> None:
+    error, requests = failed(act, [odd])
     assert isinstance(error, InvalidResponse)
-    assert not error.outcome_unknown
+    assert len(requests) == 1
+    assert error.outcome_unknown
+    check_facts(error, requests)
+
+
+def test_a_gateway_does_not_say_what_became_of_a_request() -> None:
+    error, requests = failed(ordered, [httpx.Response(503, html="<h1>overloaded</h1>")])
+    assert len(requests) == 6  # all with one key
+    assert error.outcome_unknown
+    check_facts(error, requests)
+    error, requests = failed(ordered, [EVENTS["lost"][0], httpx.Response(409, html="<h1>no</h1>")])
+    assert error.outcome_unknown
     check_facts(error, requests)
 
 
@@ -202,6 +224,6 @@ def test_a_payment_whose_answer_was_cut_says_that_it_may_have_been_made(operatio
     assert f", key {error.idempotency_key})" in error.summary
     assert f"request {error.request_id}" in str(error)
     assert (
-        "The order or payment may have been made. Next: repeat the same call with "
+        "The request may have been processed. Next: repeat the same call with "
         f'idempotency_key="{error.idempotency_key}"; the service carries it out once only'
     ) in str(error)

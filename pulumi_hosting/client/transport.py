@@ -40,6 +40,13 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
 LOCATION = "hosting_location"
+_LATE = {
+    "ConnectTimeout": "no connection to",
+    "PoolTimeout": "no free connection to",
+    "WriteTimeout": "the request could not be sent to",
+    "ReadTimeout": "no whole answer from",
+}
+"""What did not come in time, by the class of the failure."""
 OUR_HEADERS = frozenset(
     ["accept", "accept-encoding", "authorization", "content-length", "content-type", "cookie", "host"]
 ).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
@@ -219,7 +226,7 @@ class Transport:
 
     def _too_late(self, operation: Operation) -> TimedOut:
         return TimedOut(
-            f"{operation.id}: no whole answer in time",
+            f"{operation.id}: {_LATE['ReadTimeout']} {self._settings.host} in time",
             outcome_unknown=operation.is_write,
             operation=operation.id,
         )
@@ -241,14 +248,19 @@ class Transport:
             | httpx.UnsupportedProtocol,
         )
         unknown = operation.is_write and not unsent
-        kind = TimedOut if isinstance(error, httpx.TimeoutException) else TransportError
+        host = self._settings.host
+        if isinstance(error, httpx.TimeoutException):
+            late = _LATE.get(type(error).__name__, "no usable answer from")
+            return TimedOut(
+                f"{operation.id}: {late} {host} in time", outcome_unknown=unknown, operation=operation.id
+            )
         # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
         why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
         what = (
-            f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {self._settings.host} "
+            f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {host} "
             f"({type(error).__name__}{': ' if why else ''}{why})"
         )
-        failure = kind(what, outcome_unknown=unknown, operation=operation.id)
+        failure = TransportError(what, outcome_unknown=unknown, operation=operation.id)
         failure.is_final = not isinstance(
             error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError
         )

@@ -224,7 +224,7 @@ def test_a_server_that_does_not_answer_is_a_timeout() -> None:
 
     with serving(hang) as url, client_for(url, timeout=0.05, deadline=0.1) as client:
         try:
-            with pytest.raises(TimedOut, match="ReadTimeout"):
+            with pytest.raises(TimedOut, match="no whole answer from 127"):
                 client.health()
             with pytest.raises(TimedOut, match="may have been processed") as caught:
                 client.servers.ips.set_ptr(1, 2, domain="host.example.com")
@@ -249,9 +249,29 @@ def test_an_answer_that_trickles_is_cut_off_at_the_deadline() -> None:
     client = Client(
         KEY, "https://api.example.com/v1", transport=Slow(), clock=time.clock, sleep=time.sleep, deadline=10
     )
-    with pytest.raises(TimedOut, match="no whole answer in time"):
+    with pytest.raises(TimedOut, match=r"no whole answer from api\.example\.com in time"):
         client.health()
     assert time.now < 1012
+
+
+@pytest.mark.parametrize(
+    ("late", "what"),
+    [
+        (httpx.ConnectTimeout, "no connection to api.example.com in time. Nothing was changed"),
+        (httpx.PoolTimeout, "no free connection to api.example.com in time. Nothing was changed"),
+        (
+            httpx.WriteTimeout,
+            "the request could not be sent to api.example.com in time. The request may have",
+        ),
+        (httpx.ReadTimeout, "no whole answer from api.example.com in time. The request may have"),
+    ],
+)
+def test_what_was_late_is_said_in_words(late: type[httpx.TimeoutException], what: str) -> None:
+    client, _ = scripted(late("too late"))
+    with pytest.raises(TimedOut) as caught:
+        client.servers.update(1, name="a")
+    assert str(caught.value).startswith(f"update_server: {what}")
+    assert "Timeout" not in str(caught.value)
 
 
 # --- where a request may go

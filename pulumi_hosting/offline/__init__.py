@@ -6,12 +6,13 @@ stacks.
 The same as in Pulumi, and tested against recordings of its engine: the calls of providers, their order and
 arguments; the operations and their names; dependencies, unknowns, secrets and outputs; both orders of
 replacement; refresh and drift; failures, resources that are not ready, interruptions; protect, targets,
-aliases and the other resource options; exit codes, engine events, the state file and its secrets.
+aliases and the other resource options; transforms of resources; exit codes, engine events, the state file and
+its secrets.
 
 Not supported: languages other than Python; backends other than files; secrets other than by passphrase;
-transforms, hooks, policies, plans, stack references, components in plugins, parameterized packages, automatic
-names, downloads of plugins, hashes of assets. A program that uses one of these fails with an error that names
-it.
+hooks, transforms of invokes, policies, plans, stack references, components in plugins, parameterized packages,
+automatic names, downloads of plugins, hashes of assets. A program that uses one of these fails with an error
+that names it.
 """
 
 import os

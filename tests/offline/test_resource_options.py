@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pulumi_hosting.offline.model.property_values import Secret
 from tests.offline.conftest import MakeProject, called, methods, names, up, write
 from tests.offline.replay import ToyProject
 
@@ -306,3 +307,93 @@ def test_deleted_with_a_resource_whose_deletion_fails(together: ToyProject) -> N
     assert together.stack().up().changes["create"] == 2
     assert together.stack().destroy().exit_code == 0
     assert called(together, "Delete") == ["a#1"]
+
+
+# Transforms.
+
+TRANSFORMS = """
+class Box(pulumi.ComponentResource):
+    def __init__(self, name, opts=None):
+        super().__init__("toy:index:Box", name, {}, opts)
+
+def noted(text):
+    def change(args):
+        if args.type_.endswith(":Thing"):
+            props = {**args.props, "note": args.props.get("note", "") + text}
+            return pulumi.ResourceTransformResult(props, args.opts)
+    return change
+
+pulumi.runtime.register_resource_transform(noted("s"))
+outer = Box("outer", pulumi.ResourceOptions(transforms=[noted("o")]))
+inner = Box("inner", pulumi.ResourceOptions(parent=outer, transforms=[noted("i")]))
+Thing("a", {"name": "a"}, pulumi.ResourceOptions(parent=inner, transforms=[noted("1"), noted("2")]))
+pulumi.runtime.register_resource_transform(noted("t"))
+Thing("b", {"name": "b"})
+"""
+
+
+@pytest.mark.parametrize("form", ["native", pytest.param("dynamic", marks=[pytest.mark.slow])])
+def test_transforms_run_in_the_order_of_pulumi(make_project: MakeProject, form: str) -> None:
+    project = make_project(TRANSFORMS, form=form)
+    assert up(project).changes == {"create": 5}
+    notes = {thing["name"]: thing["note"] for thing in project.things().values()}
+    assert notes == {"a": "12ios", "b": "st"}
+    assert up(project).changes == {"same": 5}
+
+
+def test_a_transform_changes_options(make_project: MakeProject) -> None:
+    project = make_project("""
+def kept(args):
+    more = pulumi.ResourceOptions(
+        protect=True, retain_on_delete=True, ignore_changes=["note"], delete_before_replace=True,
+        additional_secret_outputs=["status"], aliases=[pulumi.Alias(name="old")], depends_on=[a],
+        custom_timeouts=pulumi.CustomTimeouts(create="7m"), deleted_with=a, replace_on_changes=["size"],
+    )
+    return pulumi.ResourceTransformResult(args.props, pulumi.ResourceOptions.merge(args.opts, more))
+
+a = Thing("a", {"name": "a"})
+Thing("b", {"name": "b"}, pulumi.ResourceOptions(transforms=[kept], depends_on=[a]))
+""")
+    assert up(project).exit_code == 0
+    (state,) = [state for state in project.stack().snapshot().resources if state.name == "b"]
+    (first,) = [state.urn for state in project.stack().snapshot().resources if state.name == "a"]
+    assert (state.protect, state.retain_on_delete, state.deleted_with) == (True, True, first)
+    assert state.dependencies == [first]
+    assert state.custom_timeouts == {"create": 420.0}
+    assert "status" in state.additional_secret_outputs
+
+
+def test_a_transform_sees_what_is_unknown_and_what_is_secret(make_project: MakeProject) -> None:
+    project = make_project("""
+import pathlib
+
+def seen(args):
+    if args.name == "b":
+        outputs = [name for name, value in sorted(args.props.items()) if isinstance(value, pulumi.Output)]
+        pathlib.Path("seen").write_text(str(outputs))
+    return pulumi.ResourceTransformResult(args.props, args.opts)
+
+pulumi.runtime.register_resource_transform(seen)
+a = Thing("a", {"name": "a"})
+Thing("b", {"name": "b", "note": a.id, "size": pulumi.Output.secret("s")})
+""")
+    result = project.stack().preview()
+    assert (result.exit_code, result.changes) == (0, {"create": 3})
+    assert (project.directory / "seen").read_text() == "['note', 'size']"
+    assert up(project).exit_code == 0
+    (b,) = [state for state in project.stack().snapshot().resources if state.name == "b"]
+    assert (b.inputs["note"], b.inputs["size"]) == ("a#1", Secret("s"))
+    assert up(project).changes == {"same": 3}
+
+
+def test_a_transform_that_raises_fails_the_run(make_project: MakeProject) -> None:
+    project = make_project("""
+def wrong(args):
+    raise ValueError("no such name")
+
+Thing("a", {"name": "a"}, pulumi.ResourceOptions(transforms=[wrong]))
+""")
+    result = up(project)
+    assert result.exit_code == 1
+    assert any("no such name" in error for error in result.errors), result.errors
+    assert project.things() == {}

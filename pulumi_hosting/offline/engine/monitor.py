@@ -4,7 +4,7 @@ it.
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..model.urns import is_provider, package_of, provider_id, provider_referenc
 from .deployment import Deployment
 from .durations import timeouts
 from .step_runner import DeploymentClosed
+from .transforms import Transforms
 
 _FEATURES = {
     "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
@@ -29,6 +30,7 @@ _FEATURES = {
     "replacementTrigger": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
     "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
     "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
 }
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
 
@@ -65,6 +67,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
         self._packages: dict[str, tuple[str, str]] = {}
+        self._transforms = Transforms()
 
     def release(self) -> None:
         """Let the program end."""
@@ -94,6 +97,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         ref = f"{request.name}@{request.version}"
         self._packages[ref] = (request.name, request.version)
         return resource_pb2.RegisterPackageResponse(ref=ref)
+
+    def RegisterStackTransform(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._transforms.add(request)
+        return empty_pb2.Empty()
 
     def SignalAndWaitForShutdown(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.finished.set()
@@ -135,13 +142,17 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def _register(self, request: Any) -> Any:
         if request.remote:
             raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
-        if request.transforms or any(names for _, names in request.hooks.ListFields()):
-            raise _Unsupported(_NOT_OFFLINE.format("transforms and resource hooks"))
+        _inherit(request, self._goals.get(request.parent))
+        request.aliases.extend(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs)
+        self._transforms.apply(request, self._ancestors(request.parent))
+        if any(names for _, names in request.hooks.ListFields()):
+            raise _Unsupported(_NOT_OFFLINE.format("resource hooks"))
         goal = self._goal(request)
         registered = self._deployment.register(goal)
         state = registered.state
         self._goals[state.urn] = goal
         self._parents[state.urn] = goal.parent
+        self._transforms.registered(state.urn, request)
         if not goal.custom:
             self._component_providers[state.urn] = dict(request.providers)
         outputs = state.outputs if goal.custom else {}
@@ -157,8 +168,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             unknown=registered.unknown,
         )
 
+    def _ancestors(self, urn: str) -> Iterator[str]:
+        while urn:
+            yield urn
+            urn = self._parents.get(urn, "")
+
     def _goal(self, request: Any) -> Goal:
-        parent = self._goals.get(request.parent)
         dependencies = sorted(set(request.dependencies))
         properties = without_outputs(from_struct(request.object, keep_null=False))
         if request.propertyDependencies:
@@ -178,7 +193,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             custom=request.custom,
             properties=properties,
             parent=request.parent,
-            protect=_option(request, "protect", parent.protect if parent else None),
+            protect=request.protect if request.HasField("protect") else None,
             dependencies=dependencies,
             provider=provider,
             property_dependencies=property_dependencies,
@@ -187,16 +202,15 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             else None,
             ignore_changes=list(request.ignoreChanges),
             additional_secret_outputs=list(request.additionalSecretOutputs),
-            aliases=[Alias(urn=urn) for urn in request.aliasURNs]
-            + [_alias(item) for item in request.aliases],
+            aliases=[_alias(item) for item in request.aliases],
             import_id=request.importId,
             custom_timeouts=timeouts(request.customTimeouts),
             replace_on_changes=list(request.replaceOnChanges),
             replacement_trigger=from_value(request.replacement_trigger)
             if request.HasField("replacement_trigger")
             else None,
-            retain_on_delete=_option(request, "retainOnDelete", parent.retain_on_delete if parent else None),
-            deleted_with=request.deletedWith or (parent.deleted_with if parent else ""),
+            retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
+            deleted_with=request.deletedWith,
             replace_with=list(request.replace_with),
             hide_diff=list(request.hideDiffs),
         )
@@ -209,9 +223,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         inherited = self._goals[parent].provider if parent in self._goals else ""
         if not given and inherited and package_of(urn_type(provider_urn(inherited))) == package:
             return inherited
-        while not given and parent:
-            given = self._component_providers.get(parent, {}).get(package, "")
-            parent = self._parents.get(parent, "")
+        for ancestor in self._ancestors(request.parent):
+            given = given or self._component_providers.get(ancestor, {}).get(package, "")
         return given or self._default_provider(
             package, request.version or self._packages.get(request.packageRef, ("", ""))[1]
         )
@@ -273,8 +286,14 @@ class _Unsupported(Exception):
     pass
 
 
-def _option(request: Any, name: str, inherited: bool | None) -> bool | None:
-    return getattr(request, name) if request.HasField(name) else inherited
+def _inherit(request: Any, parent: Goal | None) -> None:
+    """What a resource does not say of itself, its parent says."""
+    if parent is None:
+        return
+    for field, inherited in (("protect", parent.protect), ("retainOnDelete", parent.retain_on_delete)):
+        if inherited is not None and not request.HasField(field):
+            setattr(request, field, inherited)
+    request.deletedWith = request.deletedWith or parent.deleted_with
 
 
 def _alias(item: alias_pb2.Alias) -> Alias:

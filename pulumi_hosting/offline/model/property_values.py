@@ -99,6 +99,18 @@ def without_outputs(value: Any) -> Any:
     return value
 
 
+def with_outputs(value: Any) -> Any:
+    """The same value with every unknown or secret part as an `Output`."""
+    if isinstance(value, dict):
+        return {key: with_outputs(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_outputs(item) for item in value]
+    if isinstance(value, Secret):
+        known = not contains_unknowns(value.value)
+        return Output(value.value if known else None, known, secret=True)
+    return Output(None, known=False) if value is UNKNOWN else value
+
+
 def without_secrets(value: Any) -> Any:
     """The same value with secrets in plain form: for comparisons, and for providers that do not know
     secrets.

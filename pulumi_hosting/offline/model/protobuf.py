@@ -86,6 +86,7 @@ class WireFormat:
     secrets: bool = False
     resources: bool = False
     unknowns: bool = True
+    outputs: bool = False
 
 
 def to_struct(
@@ -136,7 +137,12 @@ def _fill_special(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_n
         else:
             _fill_value(target, value.value, wire, keep_null)
     elif isinstance(value, Output):
-        _fill_value(target, plain_output(value), wire, keep_null)
+        if wire.outputs:
+            fields = {"value": value.value} if value.known else {}
+            more = {"secret": value.secret, "dependencies": list(value.dependencies)}
+            _fill_marked(target, OUTPUT_SIGNATURE, fields | more, wire, keep_null)
+        else:
+            _fill_value(target, plain_output(value), wire, keep_null)
     elif isinstance(value, ResourceReference):
         if wire.resources:
             fields = {"urn": value.urn} | ({"id": value.id} if value.id is not None else {})

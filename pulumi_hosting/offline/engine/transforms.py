@@ -1,0 +1,123 @@
+"""Transforms: functions of the program that change what it registers. The program serves them, and the engine
+asks them in Pulumi's order: the resource's own, those of its parents, those of the stack.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2
+
+from ..errors import OfflineError
+from ..model.property_values import with_outputs
+from ..model.protobuf import WireFormat, from_struct, to_struct
+from ..providers.provider_client import CHANNEL_OPTIONS
+
+_OPTIONS = {
+    "additional_secret_outputs": "additionalSecretOutputs",
+    "aliases": "aliases",
+    "custom_timeouts": "customTimeouts",
+    "deleted_with": "deletedWith",
+    "depends_on": "dependencies",
+    "hide_diff": "hideDiffs",
+    "hooks": "hooks",
+    "ignore_changes": "ignoreChanges",
+    "import": "importId",
+    "plugin_download_url": "pluginDownloadURL",
+    "protect": "protect",
+    "provider": "provider",
+    "providers": "providers",
+    "replace_on_changes": "replaceOnChanges",
+    "replace_with": "replace_with",
+    "replacement_trigger": "replacement_trigger",
+    "retain_on_delete": "retainOnDelete",
+    "version": "version",
+}
+"""An option of a transform → the same one of a registration."""
+
+
+class Transforms:
+    """Those of one program. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of_the_stack: list[Any] = []
+        self._of_resources: dict[str, list[Any]] = {}
+        self._stubs: dict[str, Any] = {}
+
+    def add(self, callback: Any) -> None:
+        """One of the stack: for what is registered from now on."""
+        with self._lock:
+            self._of_the_stack.append(callback)
+
+    def registered(self, urn: str, request: Any) -> None:
+        """The resource has its URN now: its transforms change its children too."""
+        with self._lock:
+            self._of_resources[urn] = list(request.transforms)
+
+    def apply(self, request: Any, parents: Iterable[str]) -> None:
+        """Change the registration as they say. Raises ``OfflineError`` where one raised."""
+        with self._lock:
+            inherited = [callback for urn in parents for callback in self._of_resources.get(urn, ())]
+            callbacks = [*request.transforms, *inherited, *self._of_the_stack]
+            for target in {callback.target for callback in callbacks} - self._stubs.keys():
+                channel = grpc.insecure_channel(target, options=CHANNEL_OPTIONS)
+                self._stubs[target] = callback_pb2_grpc.CallbacksStub(channel)
+        if not callbacks:
+            return
+        asked = _question(request)
+        for callback in callbacks:
+            call = callback_pb2.CallbackInvokeRequest(token=callback.token, request=asked.SerializeToString())
+            try:
+                answer = self._stubs[callback.target].Invoke(call).response
+            except grpc.RpcError as error:
+                raise OfflineError(f"invoke transform: {error.details()}") from None
+            changed = resource_pb2.TransformResponse.FromString(answer)
+            for part in ("properties", "options"):
+                if changed.HasField(part):
+                    getattr(asked, part).CopyFrom(getattr(changed, part))
+        request.object.CopyFrom(asked.properties)
+        for option, field in _OPTIONS.items():
+            _copy(asked.options, option, request, field)
+        request.deleteBeforeReplaceDefined = asked.options.HasField("delete_before_replace")
+        request.deleteBeforeReplace = asked.options.delete_before_replace
+
+
+def _question(request: Any) -> Any:
+    asked = resource_pb2.TransformRequest(
+        type=request.type,
+        name=request.name,
+        custom=request.custom,
+        parent=request.parent,
+        properties=to_struct(
+            {key: with_outputs(value) for key, value in from_struct(request.object).items()},
+            WireFormat(secrets=True, resources=True, outputs=True),
+        ),
+        options=resource_pb2.TransformResourceOptions(),
+    )
+    for option, field in _OPTIONS.items():
+        _copy(request, field, asked.options, option)
+    if request.deleteBeforeReplaceDefined:
+        asked.options.delete_before_replace = request.deleteBeforeReplace
+    return asked
+
+
+def _copy(source: Message, name: str, target: Message, other: str) -> None:
+    """The field of one message as that of the other, and absent where it is absent."""
+    if name not in source.DESCRIPTOR.fields_by_name or other not in target.DESCRIPTOR.fields_by_name:
+        return  # an SDK that does not know it
+    target.ClearField(other)
+    for value in _given(source, name):
+        if isinstance(value, Message):
+            getattr(target, other).CopyFrom(value)
+        elif hasattr(value, "MergeFrom"):
+            getattr(target, other).MergeFrom(value)  # a list or a map
+        else:
+            setattr(target, other, value)
+
+
+def _given(source: Message, name: str) -> Iterator[Any]:
+    if not source.DESCRIPTOR.fields_by_name[name].has_presence or source.HasField(name):
+        yield getattr(source, name)

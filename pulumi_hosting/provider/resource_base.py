@@ -14,6 +14,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider import declaration_mistakes as mistakes
+from pulumi_hosting.provider import final_options
 from pulumi_hosting.provider.custom_timeouts import timeouts_of
 from pulumi_hosting.provider.dynamic import PROVIDERS
 from pulumi_hosting.provider.mocks import mocked
@@ -68,7 +69,8 @@ class Declaration:
     _early_deletion: ClassVar[str] = ""
     """What a person should know where it may be deleted before its server."""
     _stays: bool = False
-    """Whether the engine forgets it without deleting the object."""
+    """Whether its declaration says that the engine does not delete the object. If the engine shows the final
+    options, those decide: see ``final_options``."""
     _delete_before_replace: ClassVar[bool]
     """Whether its natural key is unique on the account, so that two cannot be there at once."""
     _outputs: ClassVar[Mapping[str, str]]
@@ -140,7 +142,10 @@ class Declaration:
             opts, warning = self._with_its_server(resource_name, given, opts)
         if is_known:
             self._check_arguments(resource_name, given)
-        self._stays = bool(opts and opts.retain_on_delete)
+        is_watched = final_options.watch()
+        if opts is not None:
+            stays = bool(opts.protect or opts.retain_on_delete) and not is_watched
+            self._stays = stays or opts.id is not None
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
         # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The
@@ -162,7 +167,7 @@ class Declaration:
         self, resource_name: str, given: dict[str, Any], opts: pulumi.ResourceOptions | None
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
-        there. A server that the engine forgets and does not delete takes nothing with it."""
+        there. A server that the engine does not delete takes nothing with it."""
         server = given.pop("server", None)
         if server is None:
             if "server_id" not in given:

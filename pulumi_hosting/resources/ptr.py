@@ -224,6 +224,7 @@ class PtrResource(
                 raise
             return
         _remember(request, server_id, int(wanted), None)
+        request.info(f"PTR record {state.domain} of {state.address} cleared")
 
 
 PTR = PtrResource()

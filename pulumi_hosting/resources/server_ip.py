@@ -292,6 +292,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             )
         self._release(request, server_id, ip)
         Owners(request, server_id).forget(str(ip.id))
+        request.info(
+            f"address {ip.address} (id {ip.id}) of server {server_id} released; nothing is refunded for it"
+        )
 
     @staticmethod
     def _release(request: Request, server_id: str, ip: m.Ip) -> None:

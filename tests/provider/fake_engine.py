@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 from pulumi._types import output_type_to_dict
 from pulumi.runtime import mocks, rpc
+from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import SETTINGS, _get_rpc_manager
 from pulumi.runtime.stack import wait_for_rpcs
 from pulumi.runtime.sync_await import _sync_await
@@ -48,7 +49,7 @@ class RecordedMocks(mocks.Mocks):
 
 class Monitor:
     """Remembers the registrations as they went over the wire. It is no ``MockMonitor``: programs behave as
-    with an engine, not as in a unit test.
+    with an engine, not as in a unit test. It runs no transforms, and says so.
     """
 
     def __init__(self, recorded: RecordedMocks) -> None:
@@ -57,6 +58,9 @@ class Monitor:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._monitor, name)
+
+    def SupportsFeature(self, request: Any) -> Any:
+        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id != "transforms")
 
     def RegisterResource(self, request: Any) -> Any:
         if request.custom:

@@ -228,23 +228,23 @@ def test_what_belongs_to_a_server_goes_with_it(
     assert caplog.messages == []
 
 
-def test_a_server_that_stays_takes_nothing_with_it(pretended: Engine, form: str) -> None:
+@pytest.mark.parametrize("kept", ["retain_on_delete", "protect", "id", "get"])
+def test_a_server_that_stays_takes_nothing_with_it(pretended: Engine, form: str, kept: str) -> None:
+    """On an engine without transforms, what the declaration says."""
+    given: dict[str, Any] = {"retain_on_delete": True, "protect": True, "id": "815"}
+
     def program() -> None:
         server, address = class_of(form, "server"), class_of(form, "server_ip")
-        address("one", server=server.get("old", "815"))
-        address(
-            "two",
-            server=server(
-                "web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(retain_on_delete=True)
-            ),
-        )
+        opts = pulumi.ResourceOptions(**{kept: given[kept]}) if kept in given else None
+        web = server("web", tariff_id=1, os="debian-12", opts=opts) if opts else server.get("web", "815")
+        address("one", server=web)
 
     pretended.run(program)
     assert [
         request.deletedWith
         for request in pretended.recorded.requests
         if "serverId" in dict(request.object.items())
-    ] == ["", ""]
+    ] == [""]
 
 
 @pytest.mark.parametrize("of_server", OF_A_SERVER)

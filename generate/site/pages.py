@@ -35,6 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *(
             "configuration",
             "pulumi",
+            "offline",
             "plugin",
             "collection",
             "commands",

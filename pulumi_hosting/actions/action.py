@@ -287,6 +287,7 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
         )
     if id is not None:
         field, value = "id", id
+        resource.must_be_id(id)
         found = resource.read(request, id)
     else:
         ((field, value),) = ((name, text) for name, text in key.items() if text is not None)

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, SCOPES, Operation
+from pulumi_hosting.api.values import INT64
 
 RETRY_AFTER_STATUSES = (409, 429, 503)
 

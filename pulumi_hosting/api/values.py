@@ -27,11 +27,13 @@ KEY_TYPES = (
     "ecdsa-sha2-nistp384",
     "ecdsa-sha2-nistp521",
 )
+INT64 = 2**63 - 1
 NOTES_BYTES = 60 * 1024
 """Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds
 the ownership tag.
 """
 
+_ID = re.compile("[1-9][0-9]{0,18}")
 _SERVER_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _SERVER_NAME = re.compile(rf"{_SERVER_LABEL}(?:\.{_SERVER_LABEL})*")
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
@@ -40,6 +42,22 @@ _CONTROLS_OF_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Characters that show nothing though Unicode counts them as letters, marks or symbols.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+
+
+# --- ids
+
+
+def id_number(value: object) -> int | None:
+    """The number that an id of the API is, given as number or as digits; None for anything else.
+
+    >>> id_number("20001"), id_number("0"), id_number("٢٠٠٠١"), id_number("order:1"), id_number(True)
+    (20001, None, None, None, None)
+    """
+    if isinstance(value, str):
+        value = int(value) if _ID.fullmatch(value) else None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= INT64:
+        return value
+    return None
 
 
 # --- text

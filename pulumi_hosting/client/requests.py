@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from pulumi_hosting.api.models.body import Request
-from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.reasons import reasons
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
@@ -141,7 +141,7 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
     wrong = {}
     path = operation.path
     for name, given in zip(names, ids, strict=True):
-        number = _id_number(given)
+        number = id_number(given)
         if number is None:
             wrong[name] = "must be a whole number from 1"
         else:
@@ -149,14 +149,6 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
     if wrong:
         raise InvalidInput(wrong, operation.id)
     return path
-
-
-def _id_number(given: object) -> int | None:
-    if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) <= 19:
-        given = int(given)
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= INT64:
-        return given
-    return None
 
 
 def check_body(operation: Operation, make: Callable[[], Request]) -> None:

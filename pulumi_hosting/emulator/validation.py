@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from pulumi_hosting.api.models.body import Request
-from pulumi_hosting.api.models.field_types import INT64
 from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.emulator.messages import ApiError, invalid
 
 # Pydantic's error types as the reasons in `details.fields`.
@@ -161,9 +161,8 @@ def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
     """Path parameters as positive 64-bit ids; ``not_found`` for anything else."""
     ids = {}
     for name, text in raw.items():
-        if not (
-            text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64
-        ):
+        number = id_number(text)
+        if number is None:
             raise ApiError("not_found")
-        ids[name] = int(text)
+        ids[name] = number
     return ids

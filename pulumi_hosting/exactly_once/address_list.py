@@ -5,12 +5,11 @@ The list and its quote are expensive questions on some deployments (20 a minute)
 """
 
 import ipaddress
-import re
 from collections.abc import Iterator
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 
 
@@ -72,19 +71,25 @@ def pick(found: list[m.Ip], wanted: str) -> m.Ip | None:
     return None
 
 
-def split_id(id: str, what: str) -> tuple[str, str]:
+SIMULATED = "sandbox"
+"""Stands for the address in the id of one that was only simulated."""
+ID_FORM = "<server id>/<address id>, or <server id>/<address>"
+
+
+def is_id(id: str) -> bool:
+    """Whether an address may have this id, one that was only simulated too."""
+    server_id, _, address = id.partition("/")
+    if id_number(server_id) is None:
+        return False
+    if id_number(address) is not None or address == SIMULATED:
+        return True
+    try:
+        return bool(plain_address(address))
+    except ValueError:
+        return False
+
+
+def split_id(id: str) -> tuple[str, str]:
     """Server and address of an id ``<server id>/<address id or address>``."""
-    server_id, slash, address = id.partition("/")
-    if not slash or not re.fullmatch(r"[1-9][0-9]{0,18}", server_id) or not address:
-        raise ResourceError(
-            f"{id!r} is not the id of {what}. Next: give <server id>/<address id>, or <server id>/<address>"
-        )
-    if not address.isdigit():
-        try:
-            address = plain_address(address)
-        except ValueError:
-            if not address.startswith("sandbox"):
-                raise ResourceError(
-                    f"{id!r}: what follows the slash is neither an address nor its id. Next: correct it"
-                ) from None
-    return server_id, address
+    server_id, _, address = id.partition("/")
+    return server_id, plain_address(address) if "." in address or ":" in address else address

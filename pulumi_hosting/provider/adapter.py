@@ -179,8 +179,7 @@ class Adapter:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
-        values = recorded_values(self.resource, id, olds)
-        state = self._state(values)
+        values, state = self._recorded(id, olds)
         self._must_be_of_this_key(state, olds)
         if (
             state.mode == "test"
@@ -251,8 +250,7 @@ class Adapter:
         """The outputs after an update, as far as they are known before it."""
         desired, unknown = from_pulumi(news)
         checked = check(self.resource, desired, unknown)
-        values = recorded_values(self.resource, id, olds)
-        state = self._state(values)
+        values, state = self._recorded(id, olds)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values)
         refuse_forbidden(self.resource, state, planned.changes)
         predicted = state.shown() if planned.predicted is None else planned.predicted
@@ -323,9 +321,9 @@ class Adapter:
         if self.session.unreachable() is None:
             self._must_be_its_account(id, olds)
         self._claim(olds, olds, id)
-        values = recorded_values(self.resource, id, olds)
+        values, last = self._recorded(id, olds)
         request = self._request(olds)
-        state = apply.read(request, self.resource, self._state(values))
+        state = apply.read(request, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
             return None
@@ -355,12 +353,11 @@ class Adapter:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
-        values = recorded_values(self.resource, id, olds)
+        values, state = self._recorded(id, olds)
         checked = check(self.resource, from_pulumi(news)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._name(news))
         inputs, given = checked.inputs, checked.values
-        state = self._state(values)
         if self.ids_may_change and is_provisional(self.resource, state):
             raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
         request = self._request(news)
@@ -390,6 +387,7 @@ class Adapter:
     def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where
         another entry of the stack has it, or where another resource took it over."""
+        refusals.must_be_id(self.resource, id, olds, self.urn)
         try:
             self._delete(id, olds)
         except HostingError as error:
@@ -408,7 +406,7 @@ class Adapter:
             return
         self._claim(olds, olds, id)
         try:
-            state = self._state(recorded_values(self.resource, id, olds))
+            _, state = self._recorded(id, olds)
             apply.delete(self._request(olds), self.resource, state)
         except TakenOver as taken:
             if not entries.is_recorded((kind, taken.id), taken.tag, olds.get(ENTRY)):
@@ -452,10 +450,14 @@ class Adapter:
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )
 
-    def _state(self, values: Mapping[str, Any]) -> Any:
+    def _recorded(self, id: str, olds: PropertyValues) -> tuple[dict[str, Any], Any]:
+        """What an entry of the stack's state records, and the state in it. Raises ``ResourceError`` where the
+        id is damaged."""
+        refusals.must_be_id(self.resource, id, olds, self.urn)
+        values = recorded_values(self.resource, id, olds)
         state = recorded_state(self.resource, values)
         self.session.record_mode(state.mode)
-        return state
+        return values, state
 
     def _outputs(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -24,6 +24,20 @@ def label_of(props: PropertyValues, urn: str | None = None) -> str:
     return str(urn or props.get(DECLARED) or props.get(IDENTITY) or "")
 
 
+def must_be_id(resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None) -> None:
+    """Raise ``ResourceError`` for a damaged id. Without ``olds`` it is that of an import."""
+    if not olds:
+        return resource.must_be_id(id)
+    try:
+        resource.must_be_id(
+            id,
+            "export the state (pulumi stack export --file s.json), correct the id, and import the state "
+            "(pulumi stack import --file s.json)",
+        )
+    except ResourceError as error:
+        raise ResourceError(f"{name_of(resource, olds, urn)}: {error}") from None
+
+
 def other_account(resource: Resource[Any, Any], id: str, olds: PropertyValues, own: str) -> ResourceError:
     return ResourceError(
         f"{resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {own}; nothing "

@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once import catalog_reads
@@ -52,7 +53,7 @@ class AccountPrices:
 
     def server(self, id: str) -> Mapping[str, Any] | None:
         """A server as it is, with what its deletion would credit now; None where it cannot be read."""
-        if not id.isdigit():
+        if id_number(id) is None:
             return None
         return self._ask(lambda: from_api(self._request.client.servers.get(int(id))).values())
 
@@ -83,7 +84,7 @@ class AccountPrices:
         if kind == "domain":
             amount, currency = domain_price.monthly(self._request, declared)
             return None if amount is None else (amount, currency)
-        if kind == "server_ip" and str(declared.get("server_id")).isdigit():
+        if kind == "server_ip" and id_number(declared.get("server_id")) is not None:
             quote = quote_of(self._request, str(declared["server_id"]))
             return None if quote is None else (quote.price_monthly, quote.currency)
         return None

@@ -12,7 +12,6 @@ What only some resources can do (find by a natural key, price, adopt, wait, …)
 previews, check mode or frontends.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret, clean_text
-from pulumi_hosting.client.call_errors import HostingError
+from pulumi_hosting.api.values import id_number
+from pulumi_hosting.client.call_errors import HostingError, ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -86,10 +86,10 @@ def _id_text(value: object) -> object:
         raise ValueError("must be an id")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
-    text = str(value) if isinstance(value, int | str) else ""
-    if not re.fullmatch(r"[1-9][0-9]{0,18}", text):
+    number = id_number(value)
+    if number is None:
         raise ValueError("must be an id: a positive integer, as text or number")
-    return text
+    return str(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +350,22 @@ class Resource(ABC, Generic[I, S]):
     """What a person should know where it may be deleted before its ``parent``."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
+
+    id_form: ClassVar[str] = "a positive integer"
+    """What an id of it is, in words."""
+
+    def is_id(self, id: str) -> bool:
+        """Whether an object of the kind, a simulated one or an order of one may have this id."""
+        return id_number(id) is not None
+
+    def must_be_id(self, id: str, next_step: str = "correct the id") -> None:
+        """Raise ``ResourceError`` where it is none. Asked before an id that a person or a state gives is
+        used: the methods below take ids for what ``is_id`` says."""
+        if not self.is_id(id):
+            raise ResourceError(
+                f"{self.title}: {clean_text(id, 100)!r} is not an id: an id is {self.id_form}; nothing was "
+                f"done. Next: {next_step}"
+            )
 
     def called(self, values: Mapping[str, Any]) -> str:
         """What a message calls the declared object: ``server 'web'``."""

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.api.values import check_line
+from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
@@ -191,7 +191,7 @@ def _is_unlisted_order(state: DomainState) -> bool:
     """
     return (
         bool(state.name)
-        and not state.id.isdigit()
+        and id_number(state.id) is None
         and state.status in ("pending", "transfer_pending")
         and state.mode != "test"
     )
@@ -208,6 +208,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     Inputs = DomainInputs
     State = DomainState
     replacement = "once"
+    id_form: ClassVar[str] = "a positive integer, or the domain's name"
     scopes: ClassVar = {
         "read": ("domains:read",),
         "create": ("domains:read", "domains:order", "domains:manage"),
@@ -216,6 +217,15 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     }
 
     # --- looking
+
+    def is_id(self, id: str) -> bool:
+        """Its name is the id of an order whose domain has no number yet."""
+        if id_number(id) is not None:
+            return True
+        try:
+            return bool(check_host_name(domain_name(id)))
+        except ValueError:
+            return False
 
     def read(self, request: Request, id: str, last: DomainState | None = None) -> DomainState | None:
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
@@ -251,13 +261,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         return found
 
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
-        if not id.isdigit():
-            try:
-                return self._named(request, domain_name(id))
-            except ValueError:
-                raise ResourceError(
-                    f"{id!r} is neither the id of a domain nor its name. Next: correct it"
-                ) from None
+        if id_number(id) is None:
+            return self._named(request, domain_name(id))
         walk = request.reads.walks["list_domains"]
         found: m.Domain | None
         if request.name_is_identity:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.resources import base
@@ -21,7 +22,6 @@ from pulumi_hosting.session.account_snapshot import Change
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 
-SIMULATED = "sandbox"
 # seconds until an address that was just bought, or just came with its server, must be listed
 _LISTED_SECONDS = 30.0
 
@@ -99,11 +99,15 @@ class PtrResource(
     control_path = "/servers/{}/ips/{}"
     control_removal: ClassVar = {"ptr": None}
     replacement = "free"
+    id_form: ClassVar[str] = address_list.ID_FORM
     scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {
         "read": ("servers:read",)
     }
 
     # --- looking
+
+    def is_id(self, id: str) -> bool:
+        return address_list.is_id(id)
 
     def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
         """By server and address."""
@@ -118,7 +122,7 @@ class PtrResource(
         return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
 
     def read(self, request: Request, id: str, last: PtrState | None = None) -> PtrState | None:
-        server_id, wanted = address_list.split_id(id, "a PTR record")
+        server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
         ip = address_list.pick(found, wanted) if found is not None else None
         return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
@@ -132,7 +136,7 @@ class PtrResource(
         )
 
     def is_simulated(self, id: str) -> bool:
-        return id.endswith(f"/{SIMULATED}")
+        return id.endswith(f"/{address_list.SIMULATED}")
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
@@ -167,7 +171,7 @@ class PtrResource(
             if request.client.is_test_key:
                 request.info("the address is only simulated, and so is its reverse DNS")
                 return PtrState(
-                    id=f"{inputs.server_id}/{SIMULATED}",
+                    id=f"{inputs.server_id}/{address_list.SIMULATED}",
                     server_id=inputs.server_id,
                     address=inputs.address,
                     domain=inputs.domain,
@@ -197,8 +201,8 @@ class PtrResource(
     def update(
         self, request: Request, state: PtrState, inputs: PtrInputs, fields: frozenset[str]
     ) -> PtrState:
-        server_id, wanted = address_list.split_id(state.id, "a PTR record")
-        if not wanted.isdigit():
+        server_id, wanted = address_list.split_id(state.id)
+        if id_number(wanted) is None:
             return self.create(request, inputs)
         request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
         _remember(request, server_id, int(wanted), inputs.domain)
@@ -207,8 +211,8 @@ class PtrResource(
     # --- removing
 
     def delete(self, request: Request, state: PtrState) -> None:
-        server_id, wanted = address_list.split_id(state.id, "a PTR record")
-        if not wanted.isdigit():
+        server_id, wanted = address_list.split_id(state.id)
+        if id_number(wanted) is None:
             found = address_list.of_server(request, server_id, fresh=True)
             ip = address_list.pick(found, wanted) if found is not None else None
             if ip is None:

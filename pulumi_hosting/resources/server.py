@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import (
@@ -70,6 +71,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         "update": ("servers:read", "servers:manage"),
         "delete": ("servers:read", "servers:delete"),
     }
+
+    def is_id(self, id: str) -> bool:
+        return id_number(id.removeprefix(ORDER_PREFIX)) is not None
 
     def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
         """The tag that is there is recorded where it is this identity's; that of a later run is not, so

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
@@ -365,7 +366,7 @@ def _refund(quote: m.RefundQuote) -> RefundQuote:
 
 def is_simulated(id: str) -> bool:
     """Whether the id is one of the sandbox's."""
-    return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
+    return (id_number(id) or 0) >= m.SANDBOX_SERVER_IDS
 
 
 def as_written(request: Request, state: ServerState, last: ServerState | None) -> ServerState:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, NotFound, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
@@ -23,7 +24,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 PENDING = "pending:"
-SIMULATED = "sandbox"
 
 
 class ServerIpInputs(base.Inputs):
@@ -126,6 +126,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     Inputs = ServerIpInputs
     State = ServerIpState
     parent = "server"
+    id_form: ClassVar[str] = address_list.ID_FORM
     early_deletion = (
         "destroy releases the address before its server, and only an address that goes "
         "with its server is refunded"
@@ -140,6 +141,12 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     # --- looking
 
+    def is_id(self, id: str) -> bool:
+        server, slash, number = id.removeprefix(PENDING).partition("/")
+        if id.startswith(PENDING):
+            return id_number(server) is not None and (not slash or id_number(number) is not None)
+        return address_list.is_id(id)
+
     def read(self, request: Request, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
@@ -151,7 +158,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 if self._server_is_gone(request, last.server_id)
                 else self._arrived(request, last) or last
             )
-        server_id, wanted = address_list.split_id(id, "an address")
+        server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
         ip = address_list.pick(found, wanted) if found is not None else None
         return _from_api(server_id, ip, last) if ip is not None else None
@@ -217,7 +224,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         address = f"192.0.2.{1 + int.from_bytes(request.identity.encode()[-4:], 'big') % 254}"
         request.info(f"simulated: a test key buys no address; {address} stands for it")
         return ServerIpState(
-            id=f"{inputs.server_id}/{SIMULATED}",
+            id=f"{inputs.server_id}/{address_list.SIMULATED}",
             server_id=inputs.server_id,
             address=address,
             currency=added.currency,
@@ -258,7 +265,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             return None
         number = state.id.rpartition("/")[2]
         purchase = AddressPurchase(request, state.server_id)
-        arrived = purchase.assigned(state.purchase_key, before, int(number) if number.isdigit() else None)
+        arrived = purchase.assigned(state.purchase_key, before, id_number(number))
         return None if arrived is None else _from_purchase(state.server_id, arrived, state)
 
     @staticmethod
@@ -280,7 +287,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if self._server_is_gone(request, state.server_id):
                 return
             state = self.wait(request, state)
-        server_id, wanted = address_list.split_id(state.id, "an address")
+        server_id, wanted = address_list.split_id(state.id)
         found = address_list.of_server(request, server_id, fresh=True)
         ip = address_list.pick(found, wanted) if found is not None else None
         if ip is None:

@@ -12,7 +12,6 @@ from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.resources.server_ip import (
     PENDING,
-    SIMULATED,
     ServerIpBase,
     ServerIpInputs,
     ServerIpState,
@@ -48,7 +47,7 @@ class ServerIpResource(
         return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
     def is_simulated(self, id: str) -> bool:
-        return id.endswith(f"/{SIMULATED}")
+        return id.endswith(f"/{address_list.SIMULATED}")
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]

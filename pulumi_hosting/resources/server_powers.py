@@ -343,7 +343,7 @@ class ServerResource(
         return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
 
     def remarks(self, request: Request, state: ServerState) -> list[str]:
-        if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
+        if request.client.is_test_key or state.id.startswith(ORDER_PREFIX) or self.is_simulated(state.id):
             return []
         try:
             server = server_at_first(request, state.id)

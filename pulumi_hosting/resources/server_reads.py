@@ -2,7 +2,6 @@
 
 from __future__ import annotations  # models that only a hint names are not loaded
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -11,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import (
     CallError,
     HostingError,
@@ -204,8 +204,6 @@ def living_server(request: Request, id: str) -> m.Server | None:
 
 def server_by_id(request: Request, id: str) -> m.Server | None:
     """The server; None where nothing shows it any more."""
-    if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
-        raise ResourceError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
     try:
         return request.client.servers.get(int(id))
     except NotFound:
@@ -243,7 +241,7 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
     # a list of its addresses shows that it is there
     may_be_gone = isinstance(error, CallError) and error.outcome_unknown
     # without a connection the list would be waited for once more
-    if id.isdigit() and not isinstance(error, TransportError):
+    if id_number(id) is not None and not isinstance(error, TransportError):
         with suppress(HostingError):
             request.clock.raise_if_cancelled()  # then nothing more is asked
             found = address_list.of_server(request, id, fresh=True)

@@ -183,6 +183,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
 
     # --- looking
 
+    def is_id(self, id: str) -> bool:
+        return super().is_id(id.removeprefix(SIMULATED))
+
     def read(
         self, request: Request, id: str, last: WebhookSubscriptionState | None = None
     ) -> WebhookSubscriptionState | None:

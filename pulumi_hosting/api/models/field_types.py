@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import (
+    INT64,
     SERVER_NAME_PATTERN,
     check_host_name,
     check_line,
@@ -30,7 +31,6 @@ from pulumi_hosting.api.values import (
     check_server_name,
 )
 
-INT64 = 2**63 - 1
 MONTHS = (1, 3, 6, 12)
 SANDBOX_SERVER_IDS = 9_000_000_000
 SYNTHETIC_SERVER_IDS = range(2_000_000_000, SANDBOX_SERVER_IDS)

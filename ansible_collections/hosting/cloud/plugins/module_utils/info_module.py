@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from pulumi_hosting.session.request import Request
 
 
+NO_ID = "must be an id: a positive integer"
+
+
 class ResourceInfoModule(HostingModule):
     """Lists the objects of ``kind`` under ``result``. The option ``id`` names one; the others filter."""
 
@@ -27,6 +29,7 @@ class ResourceInfoModule(HostingModule):
         self.kind, self.result = kind, result
 
     def work(self, task: Task) -> dict[str, Any]:
+        from pulumi_hosting.api.values import id_number
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning import apply
         from pulumi_hosting.resources import RESOURCES
@@ -35,8 +38,8 @@ class ResourceInfoModule(HostingModule):
         resource = RESOURCES[self.kind]
         request = task.request(self.kind, read_only=True)
         if (id := task.params.get("id")) is not None:
-            if not re.fullmatch(r"[1-9][0-9]{0,18}", str(id), re.ASCII):
-                raise InvalidInput({"id": "must be an id: a positive integer"}, resource.title)
+            if id_number(id) is None:
+                raise InvalidInput({"id": NO_ID}, resource.title)
             found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
@@ -157,11 +160,13 @@ class ServerIpInfoModule(LookupInfoModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, task: Task, request: Request) -> list[Any]:
+        from pulumi_hosting.api.values import id_number
         from pulumi_hosting.client.exceptions import InvalidInput
 
-        id = task.params["server_id"] or server_named(task, task.params["server_name"])
-        if not str(id).isdigit():
-            raise InvalidInput({"server_id": "must be an id: a positive integer"})
+        id, name = task.params["server_id"], task.params["server_name"]
+        id = server_named(task, name) if name and not id else id
+        if id_number(id) is None:
+            raise InvalidInput({"server_id": NO_ID})
         return [id]
 
 
@@ -188,12 +193,13 @@ class DeliveryInfoModule(LookupInfoModule):
 
 def ask(request: Request, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
     """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
+    from pulumi_hosting.api.values import id_number
     from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.schema import lookups
     from pulumi_hosting.schema.fields import shown
 
     lookup = lookups.LOOKUPS[name]
     for id in ids:
-        if not str(id).isdigit():
-            raise InvalidInput({"id": "must be an id: a positive integer"})
+        if id_number(id) is None:
+            raise InvalidInput({"id": NO_ID})
     return shown(lookups.ask(request.client, lookup, ids, query), lookup.value)

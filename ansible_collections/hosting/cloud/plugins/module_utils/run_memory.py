@@ -60,7 +60,7 @@ def is_planned(id: object) -> bool:
     (True, False)
     """
     text = str(id)
-    return text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
+    return text.isascii() and text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
 
 
 class Storage(Protocol):

@@ -1,0 +1,54 @@
+"""What is no id is refused in one line by every module that takes one."""
+
+from typing import Any
+
+import pytest
+
+from tests.ansible.in_process import Play
+from tests.ansible.test_specs import MODULES, module
+from tests.support.account import Account
+
+IDS = ["", "abc", "order:abc", "٢٠٠٠١", "²", "0", "-1", "20001.0", "1/2/3"]
+# What the modules need beside the id.
+MORE: dict[str, dict[str, Any]] = {
+    "domain_renew": {"until": "2035-01-01"},
+    "server_password": {"password_file": "/nowhere/password"},
+    "server_renew": {"until": "2035-01-01"},
+}
+STATES = ("present", "absent")
+OF_SERVERS = ("ptr", "server_ip")
+CASES = [
+    (name, option, state)
+    for name in MODULES
+    for option in ("id", "server_id", "key_id", "delivery_id")
+    if option in module(name).MODULE.argument_spec
+    and (name, option) not in (("webhook_redeliver", "delivery_id"), ("tariff_info", "id"))
+    for state in (STATES if "state" in module(name).MODULE.argument_spec else (None,))
+]
+
+
+@pytest.fixture(scope="module")
+def account() -> Account:
+    return Account()
+
+
+@pytest.mark.parametrize("check_mode", [False, True], ids=["run", "check"])
+@pytest.mark.parametrize(("name", "option", "state"), CASES)
+def test_what_is_no_id_is_one_line(
+    account: Account, name: str, option: str, state: str | None, check_mode: bool
+) -> None:
+    options = {**MORE.get(name, {}), **({"state": state} if state else {})}
+    if name == "ptr" and state == "present":
+        options["domain"] = "a.example.com"
+    if option == "server_id" and state == "absent":
+        options["address"] = "198.18.1.2"
+    # In check mode an empty text stands for the id of an object that is not there yet.
+    for id in IDS[check_mode and name in OF_SERVERS :]:
+        result = Play(account, check_mode=check_mode)(name, **options, **{option: id})
+        text = result["msg"]
+        assert result["failed"], (id, result)
+        assert "id" in text, (id, text)
+        assert result["failure"]["code"] in ("invalid_input", "refused"), (id, result)
+        assert text.count("Next: ") == 1, (id, text)
+        assert len(text.splitlines()) == 1
+    assert account.requested("POST") == account.requested("DELETE") == []

@@ -406,8 +406,7 @@ class Adapter:
             return
         self._claim(olds, olds, id)
         try:
-            _, state = self._recorded(id, olds)
-            apply.delete(self._request(olds), self.resource, state)
+            apply.delete(self._request(olds), self.resource, self._recorded(id, olds)[1])
         except TakenOver as taken:
             if not entries.is_recorded((kind, taken.id), taken.tag, olds.get(ENTRY)):
                 raise refusals.taken_over(self.resource, taken, olds, self.urn) from None
@@ -451,8 +450,7 @@ class Adapter:
         )
 
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[dict[str, Any], Any]:
-        """What an entry of the stack's state records, and the state in it. Raises ``ResourceError`` where the
-        id is damaged."""
+        """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
         values = recorded_values(self.resource, id, olds)
         state = recorded_state(self.resource, values)

@@ -54,7 +54,7 @@ def test_ambiguous_and_missing_names_change_nothing(ansible: Ansible) -> None:
             played[task]["msg"].replace(",", " ").replace(".", " ").split()
         )
     assert "there is no server with id 4000000" in played["missing"]["msg"]
-    assert "'web' is not a server id" in played["no id"]["msg"]
+    assert "'web' is not an id" in played["no id"]["msg"]
     assert played["missing absent"]["changed"] is False
     assert ansible.writes() == before
     # As the message advises: an id selects one of them.

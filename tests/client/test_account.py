@@ -170,7 +170,7 @@ def test_the_program_of_the_documentation_buys_once(
         transport.on = "idempotency_key" not in fields
         return real(**fields)
 
-    client.servers.create = create  # type: ignore[method-assign]
+    client.servers.create = create  # type: ignore[method-assign]  # seen from outside
     known: dict[str, Any] = {"client": client}
     exec(program, known)  # noqa: S102  # what the page tells users to write
     assert known["created"].server.name == "web"

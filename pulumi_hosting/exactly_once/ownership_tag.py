@@ -78,6 +78,20 @@ def next_tag(tag: str | None, identity: str) -> str:
     )
 
 
+def carried_on(tag: str | None, before: str, after: str) -> str:
+    """The tag behind the text of an object that ``before`` names until a change, and ``after`` from then on.
+    Another identity's tag stays, and so does the number of takeovers.
+
+    >>> carried_on("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1", "pulumi:demo/dev/server/web-1")
+    '[iac2:wns2mcxo.2]'
+    >>> carried_on("[iac2:abcdefgh]", "ansible:/server/web", "ansible:/server/www")
+    '[iac2:abcdefgh]'
+    """
+    if tag is None:
+        return ownership_tag(after)
+    return ownership_tag(after, takeovers(tag)) if is_tag_of(tag, before) else tag
+
+
 def takeovers(tag: str) -> int:
     """How many takeovers a tag counts."""
     return int(tag.rstrip("]").partition(".")[2] or 0)

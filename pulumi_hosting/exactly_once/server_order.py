@@ -58,6 +58,7 @@ from pulumi_hosting.exactly_once.server_search import (
     name_conflict,
     orders_and_servers,
     pending_orders,
+    refuse_renamed_order,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
@@ -79,7 +80,7 @@ class Ordered:
     """What an order came to: a server, or an order still under way. The password only where this answer
     showed it.
 
-    ``found``: it was there before and is taken over, for this ``reason``.
+    ``found``: it was there and is taken over, for this ``reason``. ``by_name``: its name alone is the reason.
     """
 
     server: m.Server | None
@@ -88,6 +89,7 @@ class Ordered:
     charged: Decimal | None = None
     invoice_id: int | None = None
     found: bool = False
+    by_name: bool = False
     reason: str = ""
     attempts: int = 1
     """How often the request was sent that brought the answer: a replay after several attempts may be of
@@ -231,7 +233,8 @@ class ServerOrder:
         if self.request.name_is_identity:
             if len(same_name) > 1:
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
-            return Ordered(same_name[0], found=True, reason="it has the name") if same_name else None
+            reason = "it has the name"
+            return Ordered(same_name[0], found=True, by_name=True, reason=reason) if same_name else None
         own = find_tagged(self.request, self.name, attempt=self.attempt, lenient=after_sending)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
@@ -422,6 +425,7 @@ class ServerOrder:
             return None
         if ordered_as and server.name != ordered_as:
             if self.request.name_is_identity:
+                refuse_renamed_order(self.request, self.name, server, self.attempt)
                 return None  # under its new name it is another declaration's
             # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that
             # was renamed with it.

@@ -3,12 +3,12 @@ still being ordered.
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
@@ -59,6 +59,62 @@ def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceC
 def _sibling(identity: str, name: str) -> str:
     """The identity of a resource of the same stack and kind with another name."""
     return f"{identity.rpartition('/')[0]}/{name}"
+
+
+def tag_identity(request: Request, name: str | None) -> str:
+    """The identity that the tag of a server of this name is made of. If the name is the identity, it moves
+    with the name, whatever names the server in a task."""
+    return _sibling(request.identity, name) if request.name_is_identity and name else request.identity
+
+
+Undone = Literal["ordered", "deleted", "done"]
+"""What a declaration of a server does not do, or one of what belongs to a server (``done``)."""
+
+
+def refuse_renamed(request: Request, name: str, undone: Undone, attempt: int = 0) -> None:
+    """For frontends that know a server by its name alone: raise ``ResourceConflict`` if the tag of a living
+    server shows that it was ordered under ``name`` and it has another name by now. Passed over is one that
+    another declaration of the run has, and one that was ordered with a lower ``attempt``.
+    """
+    wait = request.poller(_SAID_WITHIN)
+    while renamed := [
+        server
+        for server in candidates(request)
+        if server.name != name
+        and is_tag_of(tag := split_tag(server.notes)[1], tag_identity(request, name))
+        and tag is not None
+        and takeovers(tag) >= attempt
+        and not request.is_declared(str(server.id), server.name)
+    ]:
+        if wait.over:
+            tags = [split_tag(server.notes)[1] or "" for server in renamed]
+            another = max(map(takeovers, tags)) + 1
+            raise _renamed_conflict(renamed[0], name, "its ownership tag", undone, another)
+        wait.pause()
+
+
+def refuse_renamed_order(request: Request, name: str, server: m.Server, attempt: int) -> None:
+    """The same for the ``server`` that an idempotency key of ``name`` names, which shows who ordered it if no
+    tag does."""
+    if not is_tag(split_tag(server.notes)[1]) and not request.is_declared(str(server.id), server.name):
+        raise _renamed_conflict(server, name, "the idempotency key of its order", "ordered", attempt + 1)
+
+
+def _renamed_conflict(
+    server: m.Server, name: str, evidence: str, undone: Undone, another: int
+) -> ResourceConflict:
+    declare = f"let a task before this one declare server {server.name!r}"
+    advice = {
+        "ordered": f"set id: {server.id} in this task, which names it {name!r} again; or, to order another "
+        f"one beside it, set order_attempt: {another}, or {declare}",
+        "deleted": f"set id: {server.id} in place of the name to delete it; if it is to stay, {declare}",
+        "done": f"set server_id: {server.id} in place of server_name",
+    }
+    return ResourceConflict(
+        f"server {server.id} was ordered as {name!r}, as {evidence} shows, and is named {server.name!r} now; "
+        f"nothing was {undone}. Next: {advice[undone]}",
+        id=str(server.id),
+    )
 
 
 def unproven(request: Request, name: str) -> m.Server | None:

@@ -21,6 +21,7 @@ from pulumi_hosting.resources.powers import (
     Priced,
     Provisioned,
     Registered,
+    Renamable,
     Settled,
     is_provisional,
     mode_of,
@@ -237,6 +238,8 @@ def ensure(
         inputs = with_resolved_names(request, resource, inputs, current)
     if current is not None:
         return _ensure_existing(request, resource, inputs, current, id, options)
+    if isinstance(resource, Renamable) and id is None:
+        resource.refuse_renamed(request, inputs, "ordered")
     if type(inputs) is not resource.Inputs:
         inputs = _whole(resource, inputs)
     plan_options = PlanOptions(
@@ -385,6 +388,8 @@ def ensure_absent(
     """
     current = _lookup(replace(request, fresh=True), resource, inputs, id, must_exist=False)
     if current is None:
+        if isinstance(resource, Renamable) and id is None:
+            resource.refuse_renamed(request, inputs, "deleted")
         return Outcome("unchanged", None, None, None)
     if id is not None:
         _refuse_another(resource, inputs, current)

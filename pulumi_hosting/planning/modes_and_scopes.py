@@ -1,5 +1,6 @@
 """Which key may touch what: live and test keys, and the scopes of a key."""
 
+from collections.abc import Collection
 from typing import Any
 
 from pulumi_hosting.client.client import Client
@@ -45,12 +46,14 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
         )
 
 
-def missing_scopes(request: Request, resource: Resource[Any, Any], verb: str) -> str | None:
+def missing_scopes(
+    request: Request, resource: Resource[Any, Any], verb: str, spared: Collection[str] = ()
+) -> str | None:
     """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks
-    nothing.
+    nothing. ``spared``: scopes that are not looked for.
     """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
         return None
-    missing = sorted({*resource.scopes[verb]} - {*account(request.client).scopes})
+    missing = sorted({*resource.scopes[verb]} - {*account(request.client).scopes, *spared})
     lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
     return f"{lacks}. Next: give it that scope, or use another key" if missing else None

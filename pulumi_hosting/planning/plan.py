@@ -146,9 +146,12 @@ def _ask(
     """
     action: Action = "created" if new else "updated"
     unknown, warnings = desired.unknown, []
-    if lacks := missing_scopes(request, resource, "create" if new else "update"):
-        if options.scopes == "refuse":
+    verb = "create" if new else "update"
+    if options.scopes == "refuse":
+        spared = resource.spared_scopes(request, desired.values) if new else frozenset()
+        if lacks := missing_scopes(request, resource, verb, spared):
             raise KeyLacksScope(lacks)
+    elif lacks := missing_scopes(request, resource, verb):
         warnings.append(lacks)  # whoever only looks for drift needs no more than to read
     is_decided = not unknown & resource.Inputs.deciding("order")
     if isinstance(resource, Validated) and is_decided:

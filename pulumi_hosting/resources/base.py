@@ -372,6 +372,11 @@ class Resource(ABC, Generic[I, S]):
         name = values.get("name")
         return f"{self.title} {clean_text(name, 100)!r}" if isinstance(name, str) and name else self.title
 
+    def spared_scopes(self, request: Request, desired: Mapping[str, Any]) -> frozenset[str]:
+        """Scopes of ``scopes`` without which ``create`` makes what is ``desired`` all the same, with a
+        warning."""
+        return frozenset()
+
     @abstractmethod
     def read(self, request: Request, id: str, last: S | None = None) -> S | None:
         """The object by id, or None if it is gone. ``last``: what was known, for what the API never shows."""

@@ -2,6 +2,7 @@
 ``isinstance(resource, Priced)``.
 
     Findable      natural_key, find, all                        an object is found by what is declared, and listed
+    Renamable     refuse_renamed                                another tool may have given it another natural key
     Adoptable     takeover                                      ``create`` may take over what exists
     Priced        cost                                          making one is paid from the balance
     Validated     validate                                      the account knows what is wrong with the inputs
@@ -45,6 +46,14 @@ class Findable(ABC, Generic[I, S]):
     @abstractmethod
     def all(self, request: Request, **filters: Any) -> Iterable[S]:
         """Every object of the kind, or those that match; each resource says by which filters."""
+
+
+class Renamable(ABC, Generic[I]):
+    @abstractmethod
+    def refuse_renamed(self, request: Request, inputs: I, undone: Literal["ordered", "deleted"]) -> None:
+        """Raise ``ResourceConflict`` if the object that the natural key of ``inputs`` named is there under
+        another one. ``undone``: what is not done then. Asked by frontends that know objects by that key
+        alone, once ``find`` has found none."""
 
 
 class Adoptable(ABC, Generic[I]):

@@ -5,7 +5,7 @@ Ordered once (see ``exactly_once.server_order``), waited for through a 202, chan
 known. Inputs and state are in ``server_fields``; its optional powers are in ``server_powers``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
@@ -13,6 +13,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import (
+    carried_on,
     is_tag_of,
     next_tag,
     ownership_tag,
@@ -21,7 +22,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     with_tag,
 )
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, tag_identity
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,
@@ -75,6 +76,12 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def is_id(self, id: str) -> bool:
         return id_number(id.removeprefix(ORDER_PREFIX)) is not None
 
+    def spared_scopes(self, request: Request, desired: Mapping[str, Any]) -> frozenset[str]:
+        """A tag alone is not worth a refusal where no state depends on it."""
+        late = ("notes", "auto_renew", "power", "adopt_id")
+        is_tagged_only = not any(desired.get(name) is not None for name in late)
+        return frozenset({"servers:manage"} if request.name_is_identity and is_tagged_only else ())
+
     def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
         """The tag that is there is recorded where it is this identity's; that of a later run is not, so
         that no deletion fits it.
@@ -102,7 +109,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 f"server {id}: a later run took it over, from another backend perhaps; from here it is not "
                 "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
-        tag = tag if is_tag_of(tag, request.identity) and not was_taken_over(recorded, tag) else recorded
+        is_own = request.name_is_identity or is_tag_of(tag, request.identity)
+        tag = tag if is_own and not was_taken_over(recorded, tag) else recorded
         return state.model_copy(update={"ownership_tag": tag})
 
     def create(self, request: Request, inputs: ServerInputs) -> ServerState:
@@ -131,10 +139,12 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
             Takeover(state, ordered.reason, since, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
+            if ordered.by_name:  # whose it is nothing shows, so the tag that it has stays
+                return self._kept(state, inputs, fingerprints)
             return self._taken(request, ordered.server, state, inputs, fingerprints)
         request.ownership.add(request.identity, state.id)
         request.made.add(state.id)
-        own = None if request.name_is_identity else ownership_tag(request.identity)
+        own = ownership_tag(request.identity, inputs.order_attempt or 0)
         return self._kept(
             state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints
         )
@@ -161,11 +171,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         earlier state's deletion fits.
         """
         request.taken_over.add(state.id)
-        tag = (
-            None
-            if request.name_is_identity
-            else next_tag(split_tag(server.notes)[1] if server else None, request.identity)
-        )
+        tag = next_tag(split_tag(server.notes)[1] if server else None, request.identity)
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     @staticmethod
@@ -189,8 +195,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             for name, value in inputs.given().items()
             if name in fields & {"name", "notes", "auto_renew"}
         }
-        if state.ownership_tag is not None:
+        if state.ownership_tag is not None and not request.name_is_identity:
             must_be_ours(request, state.id, state.ownership_tag)
+        elif desired:
+            state = self._as_it_is(request, state)
         if desired:
             state = self.patch(request, state, desired)
             request.save(state)
@@ -207,19 +215,26 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return self._kept(from_api(wait_for_order(request, state.id, state.name), state), inputs)
 
     @staticmethod
+    def _as_it_is(request: Request, state: ServerState) -> ServerState:
+        """The state before a change that may write a tag: with the notes that stand there now. If nothing but
+        its name says which server is meant, the tag that stands there now is carried on."""
+        server = living_server(request, state.id)
+        if server is None:
+            return state
+        now = as_written(request, from_api(server, state), state)
+        there = split_tag(server.notes)[1] if request.name_is_identity else state.ownership_tag
+        return now.model_copy(update={"ownership_tag": there})
+
+    @staticmethod
     def patch(request: Request, state: ServerState, desired: dict[str, Any]) -> ServerState:
-        """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the
-        identity, it becomes ours.
-        """
+        """PATCH what is declared. If the server has no tag, or one that a new name makes another, the tag is
+        written with it; another's stays."""
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
-        if "notes" in body:
-            tag: str | None = state.ownership_tag or ownership_tag(request.identity)
-            if request.name_is_identity:
-                server = None if state.id in request.made else living_server(request, state.id)
-                tag = split_tag(server.notes)[1] if server else None
-            else:
-                state = state.model_copy(update={"ownership_tag": tag})
-            body["notes"] = with_tag(body["notes"] or "", tag) if tag else body["notes"]
+        renamed = tag_identity(request, body.get("name", state.name))
+        tag = carried_on(state.ownership_tag, tag_identity(request, state.name), renamed)
+        if "notes" in body or tag != state.ownership_tag:
+            body["notes"] = with_tag(body.get("notes", state.notes) or "", tag)
+            state = state.model_copy(update={"ownership_tag": tag})
         after = as_written(
             request, from_api(request.client.servers.update(int(state.id), **body), state), state
         )

@@ -124,7 +124,7 @@ def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
     """Whether another resource took the server over, so that it is not deleted. Raises ``TakenOver`` if a
     later run did.
     """
-    if recorded_tag is None:
+    if recorded_tag is None or request.name_is_identity:  # the server of the name is meant, whose ever it is
         return False
     tag = split_tag(server.notes)[1]
     taken = was_taken_over(recorded_tag, tag)

@@ -351,7 +351,11 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
         blocked=server.flags.blocked if server.flags else None,
         created_at=as_text(server.created_at),
-        **({name: getattr(last, name) for name in KEPT} if last else {}),
+        **(
+            {name: getattr(last, name) for name in KEPT}
+            if last
+            else {"ownership_tag": split_tag(server.notes)[1]}
+        ),
     )
 
 

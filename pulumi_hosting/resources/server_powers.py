@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.client.exceptions import ApiError, HostingError
+from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
@@ -18,6 +18,7 @@ from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
     find_tagged,
     orders_and_servers,
+    refuse_renamed,
     unproven,
 )
 from pulumi_hosting.resources.base import OnChange, Takeover
@@ -30,6 +31,7 @@ from pulumi_hosting.resources.powers import (
     Provisioned,
     Rebuildable,
     Remarked,
+    Renamable,
     Sandboxed,
     Validated,
 )
@@ -53,7 +55,8 @@ from pulumi_hosting.resources.server_reads import (
     server_at_first,
 )
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import AmbiguousMatch
+from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 _CLOSE = 0.85
@@ -63,6 +66,7 @@ _CLOSE = 0.85
 class ServerResource(
     ServerBase,
     Findable[ServerInputs, ServerState],
+    Renamable[ServerInputs],
     Adoptable[ServerInputs],
     Named,
     Validated,
@@ -102,6 +106,13 @@ class ServerResource(
                 request.skip_damaged(server.error())
             elif name is None or server.name == name:
                 yield from_api(server)
+
+    def refuse_renamed(
+        self, request: Request, inputs: ServerInputs, undone: Literal["ordered", "deleted"]
+    ) -> None:
+        """By its tag. ``adopt_id`` says which server is meant."""
+        if inputs.name and inputs.adopt_id is None:
+            refuse_renamed(request, inputs.name, undone, inputs.order_attempt or 0)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
         """By ``adopt_id`` or by its tag, or one of the name, which is found again or stops the order: nothing
@@ -258,9 +269,11 @@ class ServerResource(
 
     def settle(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
-        if state.id.startswith(ORDER_PREFIX):
+        is_new = state.id.startswith(ORDER_PREFIX)
+        if is_new:
             state = self.ordered(request, state, inputs)
             request.ownership.add(request.identity, state.id)
+        is_new = is_new or state.id in request.made | request.taken_over
         unkept = state.root_password is None or not (request.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             request.warn(
@@ -275,29 +288,39 @@ class ServerResource(
                     "servers.reset_password)"
                 )
             )
-        return self.set_power(request, self._set_late(request, state, inputs), inputs)
+        return self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
 
-    def _set_late(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def _set_late(
+        self, request: Request, state: ServerState, inputs: ServerInputs, is_new: bool
+    ) -> ServerState:
+        """``is_new``: it was ordered or taken over by this declaration, whose tag is to be written."""
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
         desired = {
             name: value
             for name, value in inputs.given().items()
             if name in late and getattr(state, name) != value
         }
-        if request.name_is_identity:
+        if not is_new:
             return self.patch(request, state, desired) if desired else state
         # What reads back without the tag is what was written with it, so the tag is written even where
         # nothing else is.
         notes = desired.get("notes", state.notes) or ""
         try:
+            if not desired and "servers:manage" not in account(request.client).scopes:
+                raise KeyLacksScope("the API key lacks servers:manage. Next: give it that scope")
             return self.patch(request, state, {**desired, "notes": notes})
-        except ApiError as error:
+        except (CallError, KeyLacksScope) as error:
             if desired:
                 raise
             # Without the tag a lost answer is still found by its key, for seven days.
-            request.warn(f"server {state.id}: the ownership tag could not be written: {error}")
-            # What another resource's tag stays behind, no recorded tag must keep from being deleted.
-            return state if inputs.adopt_id is None else state.model_copy(update={"ownership_tag": None})
+            request.warn(
+                f"server {state.id}: the ownership tag could not be written, so nothing shows who ordered it "
+                f"once seven days have passed or it has another name: {error}"
+            )
+            # What another resource's tag stays behind, no recorded tag must keep from being deleted. Where no
+            # state is kept, what is shown is what stands there.
+            is_recorded = inputs.adopt_id is None and not request.name_is_identity
+            return state if is_recorded else state.model_copy(update={"ownership_tag": None})
 
     def is_simulated(self, id: str) -> bool:
         return is_simulated(id)
@@ -357,6 +380,7 @@ class ServerResource(
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
         if state and predicted["name"] != state.name:
             predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows
+            predicted.pop("ownership_tag", None)  # it may be made of the name
         if state and predicted["power"] != state.power:
             # a stopped server's status is stopped, and active once it runs again
             predicted.pop("status", None)

@@ -42,6 +42,8 @@ class Request:
     - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
     - ``gone``: ids that ``delete`` found gone already, filled by it: what showed them was old.
     - ``save``: called with the state so far between several changes, should a later one fail.
+    - ``is_declared``: whether another declaration of this run has the object with this id and this name, as
+      far as the frontend knows beyond ``ownership``.
     - ``approve``: called before something is paid that may have been announced as found; raises to refuse
       it.
     - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
@@ -63,6 +65,7 @@ class Request:
     made: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
+    is_declared: Callable[[str, str | None], bool] = lambda id, name: False
     approve: Callable[[], None] = lambda: None
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info

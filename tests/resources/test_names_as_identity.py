@@ -26,11 +26,11 @@ from tests.resources.orders import exchanges_of_an_order
 def test_orders_are_found_by_their_key_after_stops_that_probed_keys(
     harness: ResourceHarness, stops: int
 ) -> None:
-    other = harness.order(identity="another", name_is_identity=True)
+    other = harness.control("POST", "/servers", {"name": GOOD["name"]})
     for _ in range(stops):
         with pytest.raises(ResourceConflict):
             harness.order()
-    SERVER.delete(harness.context(), other)
+    harness.control("DELETE", f"/servers/{other['id']}")
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(kill_after=("POST /v1/servers", stops + 1)))
     assert len(harness.living) == 1

@@ -56,6 +56,7 @@ class HostingModule(ABC):
         """The task's result, with ``failure`` where it failed. Raises nothing."""
         if task.refusal is not None:
             return invalid_arguments(task.refusal)
+        task.memory.declare(*self.declared_servers(task))
         try:
             result = unusable() or self.work(task)
         except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
@@ -68,6 +69,10 @@ class HostingModule(ABC):
             return with_amounts(settle_charge(task, result))
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
+
+    def declared_servers(self, task: Task) -> list[list[str | None]]:
+        """Id and name of each server that the task declares; None where it does not say it."""
+        return []
 
     @abstractmethod
     def work(self, task: Task) -> dict[str, Any]:

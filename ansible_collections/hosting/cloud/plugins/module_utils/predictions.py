@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.session.request import Request
 
 _SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_renew", "os": "os"}
+_PATCHED = {"name", "notes", "billing.auto_renew"}
+"""The fields of a server whose change carries the ownership tag."""
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
@@ -60,12 +62,12 @@ def of_outcome(
         item = make(request, given) if make else _declared(resource, request, given)
         memory.predict_new(resource.kind, name, item)
     elif outcome.action in ("created", "updated"):
-        fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
-        memory.predict_change(
-            resource.kind,
-            before["id"],
-            _fields(resource, {name: given[name] for name in fields if name in given}),
-        )
+        names = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
+        fields = _fields(resource, {name: given[name] for name in names if name in given})
+        if resource.kind == "server" and fields.keys() & _PATCHED:
+            there = before.get("ownership_tag") if outcome.action == "updated" else None
+            fields = {**fields, "notes": _tagged_notes(request, before, there, fields)}
+        memory.predict_change(resource.kind, before["id"], fields)
 
 
 def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
@@ -126,6 +128,18 @@ def _fields(resource: Resource[Any, Any], given: Mapping[str, Any]) -> dict[str,
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
+def _tagged_notes(
+    request: Request, before: Mapping[str, Any], tag: str | None, fields: Mapping[str, Any]
+) -> str:
+    """The notes of a server after a change of ``fields``. ``tag``: the one that is carried on."""
+    from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
+    from pulumi_hosting.exactly_once.server_search import tag_identity
+
+    name = before.get("name")
+    identities = tag_identity(request, name), tag_identity(request, fields.get("name", name))
+    return with_tag(fields.get("notes", before.get("notes")), carried_on(tag, *identities))
+
+
 def _ptr(
     memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
@@ -164,7 +178,7 @@ def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
         "os": given["os"],
         "ips": [],
         "flags": {"is_test": request.mode == "test"},
-        "notes": given.get("notes"),
+        "notes": _tagged_notes(request, {}, None, given),
         "created_at": _text(now),
         "billing": {
             "cycle": "hourly" if hourly else "monthly",

@@ -31,8 +31,9 @@ UNKNOWN_ACCOUNT = "?"
 """The account of a key that the controller does not know. Its charges count for every account, and those of
 every account for it."""
 CHARGED, PREDICTED, PLANNED, SHOWN = "charged", "predicted", "planned", "shown"
-"""The parts that are stored: charges, charges predicted by check mode, changes predicted by check mode, and
-which lines were shown that a run shows once."""
+DECLARED = "declared"
+"""The parts that are stored: charges, charges predicted by check mode, changes predicted by check mode, which
+lines were shown that a run shows once, and which servers its tasks declare."""
 
 RUN_SECONDS = 86400.0
 """Longer than a run takes."""
@@ -143,6 +144,7 @@ class RunMemory:
         parts = {
             PREDICTED if check_mode else CHARGED: charges,
             PLANNED: {"": list(given.get("planned") or ())},
+            DECLARED: {"": list(given.get("declared") or ())},
         }
         booked = given.get("booked")
         allowance = None if booked is None else Decimal(str(booked["amount"]))
@@ -151,7 +153,7 @@ class RunMemory:
     def for_module(self, *, charges: bool) -> dict[str, Any]:
         """What a module's process must know. ``charges``: whether the task has a limit, and so must know what
         was spent."""
-        known: dict[str, Any] = {"planned": self.effects}
+        known: dict[str, Any] = {"planned": self.effects, "declared": self._declared}
         return {**known, "spent": self.spent(), "stopped": self.stopped} if charges else known
 
     def without_planned(self) -> RunMemory:
@@ -248,6 +250,24 @@ class RunMemory:
             first = line not in content
             content[line] = True
         return first
+
+    # --- declared
+
+    def declare(self, *servers: list[str | None]) -> None:
+        """A task that begins declares these servers, each by its id, its name or both."""
+        if servers:
+            with self._storage.open(DECLARED) as content:
+                declared = content.setdefault(self._key, [])
+                declared.extend(server for server in servers if server not in declared)
+
+    def is_declared(self, id: str, name: str | None) -> bool:
+        """Whether a task of the run that has begun declares the server with this id and this name."""
+        return any(id == known or (name is not None and name == named) for known, named in self._declared)
+
+    @property
+    def _declared(self) -> list[list[str | None]]:
+        with self._storage.open(DECLARED) as content:
+            return list(content.get(self._key, ()))
 
     # --- planned
 

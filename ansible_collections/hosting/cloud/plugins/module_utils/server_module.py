@@ -41,6 +41,9 @@ class ServerModule(ResourceModule):
         "state": {**STATE_OPTION, "choices": ["present", "absent", *POWER_OF_STATES, *ACTIONS_OF_STATES]},
     }
 
+    def declared_servers(self, task: Task) -> list[list[str | None]]:
+        return [] if self.is_absent(task) else [[task.params.get("id"), task.params.get("name")]]
+
     def implied(self, task: Task) -> dict[str, Any]:
         power = POWER_OF_STATES.get(task.params["state"])
         return super().implied(task) | ({"power": power} if power else {})
@@ -307,16 +310,18 @@ class ServerIpModule(OfServerModule):
 
 def server_named(task: Task, name: str) -> str:
     """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
-    one."""
+    one, and ``ResourceConflict`` if it has another name by now."""
     from pulumi_hosting.actions import resolve
+    from pulumi_hosting.exactly_once.server_search import refuse_renamed
     from pulumi_hosting.planning.check import declared
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.server_powers import SERVER
 
     # Seen by another task of the run, perhaps.
-    found = SERVER.find(
-        task.request("server", read_only=True, shared=True), declared(SERVER, {"name": name}).inputs
-    )
-    if found is not None and not SERVER.is_provisional(found):
+    request = task.request(f"server/{name}", read_only=True, shared=True)
+    found = SERVER.find(request, declared(SERVER, {"name": name}).inputs)
+    if found is None:
+        refuse_renamed(request, name, "done")
+    elif not SERVER.is_provisional(found):
         return str(found.id)
     return str(resolve(task.request("server", read_only=True), RESOURCES["server"], name=name).id)

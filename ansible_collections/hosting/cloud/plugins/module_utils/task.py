@@ -189,6 +189,7 @@ class Task:
             name_is_identity=True,
             keeps_secrets=bool(params.get("root_password_file")),
             wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
+            is_declared=self.memory.is_declared,
             warn=self.warn,
         )
 

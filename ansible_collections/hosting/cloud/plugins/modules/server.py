@@ -14,6 +14,12 @@ description:
   - A server is recognised by O(id), else by its O(name). If several living servers have the name, the task fails
     and lists their ids. O(id) together with another O(name) renames it, unless a living server has that name
     already.
+  - Behind the notes of a new server stands a tag made of its name, such as C([iac2:k3v9q2ab]); results show the
+    notes without it. A server that has another name by now, given in the control panel for example, is recognised
+    by its tag. The task then fails and names the O(id); it does not order another one, and does not report that
+    the server is absent. It goes on if an earlier task of the run declares that server, or with a higher O(order_attempt).
+  - Without the scope C(servers:manage) the tag cannot be written, which is a warning. A server without a tag
+    gets it when a task changes its name, notes or auto-renew.
   - Ordering is paid from the balance of the account, at once. A task that was interrupted is run again without
     danger. It finds what was ordered, waits for it if need be, and does not order a second time.
   - O(name), O(notes), O(auto_renew) and the power can be changed. What a server was ordered with cannot. If it
@@ -104,7 +110,8 @@ options:
     type: str
   order_attempt:
     description:
-      - Raise this number to order again where the module stopped rather than buy a second server for one declaration.
+      - Raise this number to order another server where the module stopped rather than buy a second one for one
+        declaration, such as beside a server that was renamed.
     type: int
   root_password_file:
     description:
@@ -362,7 +369,7 @@ server:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: iac2-5f0c2a9b41d7
+      sample: '[iac2:k3v9q2ab]'
 charge:
   description: What the request of this task charges to the balance, or would charge in check mode. Null where
     it charges nothing. A failed task shows what it charged before it failed.

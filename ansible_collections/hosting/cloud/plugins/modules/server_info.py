@@ -220,7 +220,7 @@ servers:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: iac2-5f0c2a9b41d7
+      sample: '[iac2:k3v9q2ab]'
     live:
       description: The present state, where O(live) asked for it.
       type: dict

@@ -209,7 +209,7 @@ server:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: iac2-5f0c2a9b41d7
+      sample: '[iac2:k3v9q2ab]'
     months:
       description: Months that the renewal buys; empty for an hourly server, or when nothing is done.
       type: int

@@ -127,7 +127,7 @@ webhook_subscription:
       description: 'Tag behind the description on the account, as last written: tells whether a later run took
         it over.'
       type: str
-      sample: iac2-5f0c2a9b41d7
+      sample: '[iac2:k3v9q2ab]'
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import WebhookSubscriptionModule

@@ -203,6 +203,7 @@ class ControllerAction(ActionBase):
         warnings = list(task.warnings)
         if task.refusal is not None:
             return self._with(warnings, self._run_module({}, task_vars))
+        task.memory.declare(*module.declared_servers(task))
         limit = task.params.get("max_charge")
         if limit is not None:
             try:

@@ -154,6 +154,18 @@ def up(lab: Lab, count: int) -> None:
     assert len(lab.account.living) == lab.servers + count
 
 
+def replace(lab: Lab) -> None:
+    """``pulumi up`` that replaces a server: the new one is ordered, then the old one deleted."""
+    ((kind, entry),), run = declared(lab, 1, 0), process(lab)
+    given = {"tariffId": 2.0, "os": "debian-12", "name": entry.inputs["name"]}
+    checked = run.check(kind, given["name"], given, entry.inputs)
+    assert run.of(kind).diff(entry.id, entry.outputs, checked).replaces
+    new = run.create(kind, given["name"], given)
+    run.delete(kind, entry)
+    assert new.id in lab.account.living_ids
+    assert len(lab.account.living) == lab.servers
+
+
 @dataclass(frozen=True)
 class Scenario:
     """``run`` does it on an account with ``servers`` and ``domains``. ``at_most``: the bar."""
@@ -212,6 +224,7 @@ SCENARIOS = [
     refreshed(100, 20, 100, 20),
     refreshed(1000, 200, 1000, 200),
     Scenario("`pulumi up` of 10 new servers, beside 37", lambda lab: up(lab, 10), 26, 37),
+    Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 11, 37),
 ]
 
 

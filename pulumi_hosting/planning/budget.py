@@ -46,14 +46,11 @@ class Budget:
         with self._lock:
             return self._total(currency)
 
-    def opening(self, cost: Cost) -> Decimal | None:
-        """The balance as this run first saw it: what it has paid since is among what it planned."""
+    def opening(self, currency: str) -> Decimal | None:
+        """The balance as this run first saw it: what it has paid since is among what it planned. None if no
+        price came with a balance."""
         with self._lock:
-            return (
-                cost.balance
-                if cost.balance is None
-                else self._opening.setdefault(cost.currency, cost.balance)
-            )
+            return self._opening.get(currency)
 
     def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
         """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
@@ -61,6 +58,14 @@ class Budget:
             currency = currency or self._currency() or ""  # an account has one
             sums = self._moved.setdefault(currency, {"charged": Decimal("0.00"), "credited": Decimal("0.00")})
             sums[what] += amount
+
+    def lacking(self, currency: str) -> Decimal | None:
+        """What the balance lacks for everything that this run orders: for its total, with what deletions have
+        credited so far. Zero or less: nothing; None: the balance is not known."""
+        with self._lock:
+            opening = self._opening.get(currency)
+            credited = self._moved.get(currency, {}).get("credited", Decimal(0))
+            return None if opening is None else self._total(currency) - opening - credited
 
     def summary(self) -> str:
         """What this process has charged and credited, in a line; empty if nothing.
@@ -113,13 +118,17 @@ class Budget:
             total = self._total(cost.currency)
             if self.limit is None or total <= self.limit:
                 return None
-            del self._planned[identity]
-            self._sums = None
+            self._unbook(identity)
         return (
             f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
             f"{cost.currency}, more than {self._setting} {self.limit}; it is not ordered. Next: raise "
             f"{self._setting}, or declare less"
         )
+
+    def refused(self, identity: str) -> None:
+        """It is not ordered for another reason than the limit, and is not counted."""
+        with self._lock:
+            self._unbook(identity)
 
     def unpriced(self) -> str | None:
         """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
@@ -193,10 +202,16 @@ class Budget:
         before = self._planned.get(identity)
         self._planned[identity] = cost
         self._later.pop(identity, None)
+        if cost.balance is not None:
+            self._opening.setdefault(cost.currency, cost.balance)
         if before is None and self._sums is not None:
             self._add(self._sums, cost)
         elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
             self._sums = None
+
+    def _unbook(self, identity: str) -> None:
+        self._planned.pop(identity, None)
+        self._sums = None
 
     @staticmethod
     def _add(sums: dict[str, Decimal], cost: Cost) -> None:

@@ -17,7 +17,7 @@ from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInp
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.plan import PlanOptions, cannot_answer, deletes_double, plan, predict, same_as
+from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
 from pulumi_hosting.provider import refusals, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
@@ -53,10 +53,8 @@ from pulumi_hosting.resources.powers import (
     Sandboxed,
     Validated,
     is_provisional,
-    recorded_mode,
 )
 from pulumi_hosting.session.errors import ResourceError, TakenOver, and_then
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -90,7 +88,7 @@ class Adapter:
 
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
-        beside = provider_fields(news)
+        beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
         checked = check(self.resource, raw, unknown)
         failures: dict[str, str] = dict(checked.failures)
@@ -106,10 +104,14 @@ class Adapter:
             if olds.get(IDENTITY) not in (None, beside[IDENTITY]):
                 # a renamed resource keeps the identity that its object's tag is made of
                 beside |= {IDENTITY: olds[IDENTITY], DECLARED: beside[IDENTITY]}
-        self.session.entries.checked(str(beside.get(IDENTITY) or ""))
+        identity = str(beside.get(IDENTITY) or "")
+        self.session.entries.checked(identity)
+        self.session.replacements.checked(
+            self._label({**news, **beside}), self.resource, identity, checked.values if is_new else None
+        )
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **beside}))
-        elif not olds:
+        elif is_new:
             failures = {**self._refused_beside(failures, raw, unknown, {**news, **beside}), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
         inputs = checked.known
@@ -164,7 +166,9 @@ class Adapter:
         if planned.takeover is not None:
             refusal = spending.show_takeover(self.session.budget, request, planned.takeover)
         elif planned.cost is not None:
-            refusal = spending.show_price(self.session.budget, request, planned.cost)
+            refusal = spending.show_price(
+                self.session.budget, request, planned.cost, self.session.replacements
+            )
         return {"": refusal} if refusal else {}
 
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
@@ -196,6 +200,10 @@ class Adapter:
         self.session.entries.compared(
             (self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces
         )
+        replacements, label = self.session.replacements, self._label(news)
+        replacements.found(label, self.resource, state)
+        if found.replaces and unknown:  # it may be deleted with what it depends on, before it is checked
+            replacements.checked(label, self.resource, identity, checked.values, known=False)
         for remark in planned.remarks:
             self.info(f"{self._name(news)}: {remark}")
         for double in planned.doubles:
@@ -278,7 +286,7 @@ class Adapter:
         budget = self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
-        bought = spending.Purchase(budget, request)
+        bought = spending.Purchase(budget, request, self.session.replacements)
         try:
             state = apply.create(request, self.resource, inputs, bought.save)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
@@ -341,10 +349,11 @@ class Adapter:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
                 raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
+        self.session.replacements.found(self._label(olds), self.resource, state)
         self.session.entries.read(
             (self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None)
         )
-        if on := olds.get(ACCOUNT) or (None if MANAGED in olds else self._account()):
+        if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
             kept[ACCOUNT] = on
         live = to_pulumi(live_inputs(self.resource, state, managed, declared))
         return state.id, {**outputs_of(self.resource, state, declared), **kept}, {**live, **beside}
@@ -398,7 +407,7 @@ class Adapter:
     def _delete(self, id: str, olds: PropertyValues) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
-        entries, kind = self.session.entries, self.resource.kind
+        entries, replacements, kind = self.session.entries, self.session.replacements, self.resource.kind
         if other := entries.other((kind, id), olds.get(ENTRY)):
             if other.replaces(olds.get(IDENTITY), self._label(olds)):
                 raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
@@ -406,7 +415,12 @@ class Adapter:
             return
         self._claim(olds, olds, id)
         try:
-            apply.delete(self._request(olds), self.resource, self._recorded(id, olds)[1])
+            state, request = self._recorded(id, olds)[1], self._request(olds)
+            if awaited := replacements.awaited(self.resource, id, self._label(olds)):
+                deleted = replacements.deleted_of_server(id)
+                spending.must_be_payable(self.session.budget, request, awaited, self.resource, state, deleted)
+            apply.delete(request, self.resource, state)
+            replacements.deleted(self.resource, state)
         except TakenOver as taken:
             if not entries.is_recorded((kind, taken.id), taken.tag, olds.get(ENTRY)):
                 raise refusals.taken_over(self.resource, taken, olds, self.urn) from None
@@ -415,31 +429,15 @@ class Adapter:
     # --- parts
 
     def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
-        """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is
-        simulated, or on another account. Raises ``ApiError`` where the service refuses the key.
+        """Raise ``ResourceError`` where the key cannot be the one that the object was made with. Raises
+        ``ApiError`` where the service refuses the key.
         """
-        if recorded_mode(self.resource, state) == "test" and not self.session.client.is_test_key:
-            raise refusals.made_with_a_test_key(self.resource, state.id)
-        unreachable = self.session.unreachable()
-        if unreachable is None:
-            try:
-                self._must_be_its_account(state.id, olds)
-            except CallError as error:
-                if not cannot_answer(error):
-                    raise
-                unreachable = error
+        unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
         if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
             raise ResourceError(refusal)
 
     def _must_be_its_account(self, id: str, olds: PropertyValues) -> None:
-        """Raise ``ResourceError`` where the key is another account's than the object is on: what is not
-        found there may well live.
-        """
-        if olds.get(ACCOUNT) not in (None, self._account()):
-            raise refusals.other_account(self.resource, id, olds, self._account())
-
-    def _account(self) -> str:
-        return str(account(self.session.client).account_id)
+        refusals.must_be_its_account(self.session, self.resource, id, olds)
 
     def _failure(
         self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
@@ -462,7 +460,7 @@ class Adapter:
             **outputs_of(self.resource, state, given),
             **provider_fields(props),
             MANAGED: sorted(given),
-            ACCOUNT: self._account(),
+            ACCOUNT: refusals.account_of(self.session),
         }
 
     def _request(self, props: PropertyValues) -> Request:

@@ -17,6 +17,7 @@ from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.entries import Entries
+from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
 from pulumi_hosting.session.clock import Clock
@@ -79,6 +80,7 @@ class ProviderSession(Session):
         self._warned = False
         self._told_money = ""
         self.entries = Entries()
+        self.replacements = Replacements()
         self.budget = RunBudget(lambda: account_scope(self.client))
 
     # --- settings

@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pulumi_hosting.client.exceptions import CallError, HostingError
+from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings
 from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.powers import recorded_mode
 from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
 
 PropertyValues = Mapping[str, Any]
@@ -38,11 +43,41 @@ def must_be_id(resource: Resource[Any, Any], id: str, olds: PropertyValues, urn:
         raise ResourceError(f"{name_of(resource, olds, urn)}: {error}") from None
 
 
-def other_account(resource: Resource[Any, Any], id: str, olds: PropertyValues, own: str) -> ResourceError:
-    return ResourceError(
-        f"{resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {own}; nothing "
-        "was done. Next: use a key of its account"
-    )
+def account_of(session: ProviderSession) -> str:
+    """The account of the key; asked once per process."""
+    return str(account(session.client).account_id)
+
+
+def must_be_its_account(
+    session: ProviderSession, resource: Resource[Any, Any], id: str, olds: PropertyValues
+) -> None:
+    """Raise ``ResourceError`` where the key is another account's than the object is on: what is not found
+    there may well live.
+    """
+    if olds.get(ACCOUNT) not in (None, own := account_of(session)):
+        raise ResourceError(
+            f"{resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {own}; "
+            "nothing was done. Next: use a key of its account"
+        )
+
+
+def must_be_of_this_key(
+    session: ProviderSession, resource: Resource[Any, Any], state: Any, olds: PropertyValues
+) -> HostingError | None:
+    """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated,
+    or on another account. Raises ``ApiError`` where the service refuses the key. Why the account cannot be
+    asked, if so.
+    """
+    if recorded_mode(resource, state) == "test" and not session.client.is_test_key:
+        raise made_with_a_test_key(resource, state.id)
+    if (unreachable := session.unreachable()) is None:
+        try:
+            must_be_its_account(session, resource, state.id, olds)
+        except CallError as error:
+            if not cannot_answer(error):
+                raise
+            unreachable = error
+    return unreachable
 
 
 def made_with_a_test_key(resource: Resource[Any, Any], id: str) -> ResourceError:

@@ -20,8 +20,8 @@ from pulumi_hosting.session.cost import Cost
 _PURPOSE = "charges of the runs"
 _TIMEOUT = 30.0  # seconds to wait for another process, which holds the file for milliseconds
 
-Bookings = dict[str, str]
-"""Currency → what a process plans to charge in it."""
+Bookings = dict[str, list[str]]
+"""Currency → what a process plans to charge in it, and the balance as the run first saw it, if it did."""
 
 
 class RunBudget(Budget):
@@ -36,6 +36,9 @@ class RunBudget(Budget):
 
     def refusal(self, identity: str, cost: Cost) -> str | None:
         return self._shared(lambda: super(RunBudget, self).refusal(identity, cost))
+
+    def refused(self, identity: str) -> None:
+        self._shared(lambda: super(RunBudget, self).refused(identity))
 
     def charged(self, identity: str, amount: Decimal) -> str | None:
         with self._lock:
@@ -58,10 +61,11 @@ class RunBudget(Budget):
                 booked = members.pop(self._member, None)
                 self._elsewhere = {}
                 for bookings in members.values():
-                    for currency, amount in bookings.items():
-                        self._elsewhere[currency] = self._elsewhere.get(currency, Decimal(0)) + Decimal(
-                            amount
-                        )
+                    for currency, (amount, *opening) in bookings.items():
+                        planned = self._elsewhere.get(currency, Decimal(0))
+                        self._elsewhere[currency] = planned + Decimal(amount)
+                        for balance in opening:
+                            self._opening[currency] = Decimal(balance)
                 decision = decide()
                 members[self._member] = self._bookings()
                 if members[self._member] != booked:
@@ -74,7 +78,11 @@ class RunBudget(Budget):
 
     def _bookings(self) -> Bookings:
         with self._lock:
-            return {currency: str(amount) for currency, amount in self._own_totals().items()}
+            opening = {currency: [str(balance)] for currency, balance in self._opening.items()}
+            return {
+                currency: [str(amount), *opening.get(currency, [])]
+                for currency, amount in self._own_totals().items()
+            }
 
 
 def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:

@@ -1,16 +1,19 @@
 """What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
+from pulumi_hosting.provider.replacements import Declared, Replacements
 from pulumi_hosting.resources.base import Resource, Takeover
-from pulumi_hosting.resources.powers import Priced
+from pulumi_hosting.resources.powers import Priced, Refunded
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
@@ -26,24 +29,116 @@ def show_takeover(budget: Budget, request: Request, taken: Takeover) -> str | No
     return budget.found(request.identity, _nothing(taken))
 
 
-def show_price(budget: Budget, request: Request, cost: Cost) -> str | None:
-    """Show what making it charges; a refusal where that is more than the run may charge."""
+def show_price(
+    budget: Budget, request: Request, cost: Cost, replacements: Replacements | None = None
+) -> str | None:
+    """Show what making it charges; a refusal where that is more than the run may charge, or, in a run with
+    ``replacements``, more than it can pay."""
     if refusal := budget.refusal(request.identity, cost):
         return refusal
-    total, later = budget.total(cost.currency), budget.later()
-    charge = "would charge" if request.client.is_test_key else "will charge"
-    line = f"{charge} {cost.amount} {cost.currency} ({cost.what}); run total {total} {cost.currency}{later}"
-    balance = budget.opening(cost)
-    if balance is None:
-        request.info(line)
-    elif total <= balance:
-        request.info(f"{line}, balance {balance} {cost.currency} (sufficient{' so far' if later else ''})")
-    else:
+    currency, later = cost.currency, budget.later()
+    total, lacking = budget.total(currency), budget.lacking(currency)
+    is_test = request.client.is_test_key
+    line = (
+        f"{'would' if is_test else 'will'} charge {cost.amount} {currency} ({cost.what}); run total {total} "
+        f"{currency}{later}"
+    )
+    replaced = [] if replacements is None or is_test else replacements.under_way()
+    declared = replacements.of(request.label) if replacements and replaced else None
+    if lacking is None:
+        if declared in replaced:
+            request.warn(f"{line}. Whether the balance covers it is not known: the key may not read it")
+        else:
+            request.info(line)
+        return None
+    line += f", balance {budget.opening(currency)} {currency}"
+    if lacking <= 0:
+        request.info(f"{line} ({'sufficient so far' if later else 'sufficient'})")
+        return None
+    if not replaced:
+        request.warn(f"{line} (insufficient). Next: top up {lacking} {currency}")
+        return None
+    resource, wanted = (declared.resource, declared.wanted) if declared else (None, None)
+    if isinstance(resource, Priced) and resource.may_be_paid(request, wanted or {}):
         request.warn(
-            f"{line}, balance {balance} {cost.currency} (insufficient). "
-            f"Next: top up {total - balance} {cost.currency}"
+            f"{line} (insufficient, unless the order under way is that of an interrupted run). Next: if it "
+            f"is not, top up {lacking} {currency}"
         )
-    return None
+        return None
+    credit = sum((_credit(request, found.resource, found.state) for found in replaced), Decimal("0.00"))
+    names = " and ".join(map(str, replaced))
+    if lacking <= credit:
+        request.warn(
+            f"{line} (insufficient before about {credit} {currency} are credited for {names}, which must be "
+            f"deleted first for that: delete_before_replace). Next: top up {lacking} {currency}"
+        )
+        return None
+    budget.refused(request.identity)
+    return (
+        f"with {cost.amount} {currency} for {cost.what} this run would charge {total} {currency}, and it "
+        f"replaces {names}: the balance of {budget.opening(currency)} {currency} and the {credit} {currency} "
+        "credited for that do not cover it; it is not ordered, and nothing is deleted for it. Next: top up "
+        f"{lacking - credit} {currency}"
+    )
+
+
+def _credit(request: Request, resource: Resource[Any, Any], state: Any) -> Decimal:
+    """What deleting the object credits, as far as it is known."""
+    known = resource.refund(request, state) if isinstance(resource, Refunded) else None
+    return known or Decimal("0.00")
+
+
+def must_be_payable(
+    budget: Budget,
+    request: Request,
+    awaited: Declared,
+    resource: Resource[Any, Any],
+    state: Any,
+    deleted: Sequence[str] = (),
+) -> None:
+    """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
+    and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.
+    """
+    wanted = awaited.wanted or {}
+    if not isinstance(resource, Priced) or request.client.is_test_key:
+        return
+    if resource.Inputs.adopted_by(wanted) is not None:
+        return
+    # If it was never read nor compared, what its check as a new object would take over is the object itself.
+    planned = None if awaited.state is None else budget.planned(awaited.identity)
+    cost = planned or resource.cost(request, wanted)
+    if budget.stopped:
+        why: str | None = f"nothing more is ordered in this run: {budget.stopped}. {_LOOK_AT_INVOICE}"
+    elif cost is None:
+        why = budget.unpriced() if awaited.known else None
+    else:
+        why = budget.refusal(awaited.identity, cost) or _unpayable(budget, request, resource, state, cost)
+    if why:
+        reason, _, step = why.rpartition(" Next: ")
+        before = f" Deleted before it in this run: {', '.join(deleted)}." if deleted else ""
+        raise ResourceError(
+            f"{resource.title} {state.id} is not deleted, since what replaces it cannot be ordered: {reason}"
+            f"{before} Next: {step}"
+        )
+
+
+def _unpayable(
+    budget: Budget, request: Request, resource: Resource[Any, Any], state: Any, cost: Cost
+) -> str | None:
+    """Why the balance of now, and what this deletion credits, do not pay what is still to be ordered."""
+    found = catalog_reads.balance(request, fresh=True) if cost.amount else None
+    if found is None:
+        return None
+    currency = cost.currency
+    lacking = max(cost.amount - found.balance, budget.lacking(currency) or Decimal(0))
+    request.session.reads.forget("refund", state.id)  # an address of it may be gone, and its credit with it
+    if lacking <= 0 or lacking <= (credit := _credit(request, resource, state)):
+        return None
+    return (
+        f"it costs {cost.amount} {currency} ({cost.what}), the orders of this run cost "
+        f"{budget.total(currency)} {currency} in all, the balance is {found.balance} {currency}, and the "
+        f"deletion credits {credit} {currency}. Next: top up {lacking - credit} {currency}"
+    )
 
 
 def show_unpriced(budget: Budget, request: Request, resource: Resource[Any, Any], why: str) -> None:
@@ -93,6 +188,7 @@ class Purchase:
 
     budget: Budget
     request: Request
+    replacements: Replacements = field(default_factory=Replacements)
     made: Any = None
     exceeded: str | None = None
     _told: bool = False
@@ -100,6 +196,7 @@ class Purchase:
     def save(self, state: Any) -> None:
         """Keep the object, and book and show what was charged for it, once."""
         self.made, charged = state, getattr(state, "charged", None)
+        self.replacements.made(self.request.label)
         if charged is None or self._told:
             return
         self._told, request = True, self.request

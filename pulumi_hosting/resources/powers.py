@@ -4,7 +4,8 @@
     Findable      natural_key, find, all                        an object is found by what is declared, and listed
     Renamable     refuse_renamed                                another tool may have given it another natural key
     Adoptable     takeover                                      ``create`` may take over what exists
-    Priced        cost                                          making one is paid from the balance
+    Priced        cost, may_be_paid                             making one is paid from the balance
+    Refunded      refund                                        deleting one credits the balance
     Validated     validate                                      the account knows what is wrong with the inputs
     Named         resolve                                       an input may be given by the name of its value
     Settled       settle                                        what creation cannot carry is set afterwards
@@ -22,6 +23,7 @@ Every method that takes a ``Request`` only reads, but ``settle``.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pulumi_hosting.resources.base import Inputs, OnChange, Resource, State, Takeover
@@ -70,6 +72,16 @@ class Priced(ABC):
     @abstractmethod
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """What making it charges now; None where nothing is paid or too little is known."""
+
+    def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
+        """Whether an order that is under way may be that of an interrupted run, which is waited for then."""
+        return False
+
+
+class Refunded(ABC, Generic[S]):
+    @abstractmethod
+    def refund(self, request: Request, state: S) -> Decimal | None:
+        """What deleting it credits now, in the account's currency; None where that cannot be known."""
 
 
 class Validated(ABC):

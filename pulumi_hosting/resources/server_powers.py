@@ -1,7 +1,9 @@
 """What a server can do beside the four methods: see ``powers``."""
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +20,7 @@ from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
     find_tagged,
     orders_and_servers,
+    pending_order,
     refuse_renamed,
     unproven,
 )
@@ -30,6 +33,7 @@ from pulumi_hosting.resources.powers import (
     Priced,
     Provisioned,
     Rebuildable,
+    Refunded,
     Remarked,
     Renamable,
     Sandboxed,
@@ -38,6 +42,7 @@ from pulumi_hosting.resources.powers import (
 from pulumi_hosting.resources.server import ServerBase
 from pulumi_hosting.resources.server_calls import wait_for_order
 from pulumi_hosting.resources.server_fields import (
+    RefundQuote,
     ServerInputs,
     ServerState,
     from_api,
@@ -74,6 +79,7 @@ class ServerResource(
     Provisioned[ServerInputs, ServerState],
     Sandboxed[ServerState],
     Rebuildable[ServerState],
+    Refunded[ServerState],
     Remarked[ServerState],
     Predicted[ServerState],
 ):
@@ -255,9 +261,24 @@ class ServerResource(
                 "likely to be refused"
             )
         tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
-        return Cost(
-            quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance
-        )
+        balance = quote.balance
+        if balance is None and quote.shortfall:  # the API's document promises no more
+            balance = quote.total - quote.shortfall
+        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", balance)
+
+    def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
+        name = desired.get("name")
+        return name is not None and pending_order(request, name) is not None
+
+    def refund(self, request: Request, state: ServerState) -> Decimal | None:
+        """Asked for, since what was recorded grows less with each day; else what was recorded."""
+        quote: m.RefundQuote | RefundQuote | None = state.refund_quote
+        with suppress(HostingError, ValueError):  # ValueError: an order's id
+            ask = request.client.servers.refund_quote
+            quote = request.shared(("refund", state.id), lambda: ask(int(state.id)))
+        if quote is None:
+            return None
+        return Decimal(quote.amount) if quote.refundable else Decimal("0.00")
 
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):

@@ -90,11 +90,15 @@ def test_what_has_no_price_is_not_ordered_within_a_limit() -> None:
 
 def test_the_first_balance_that_is_seen_is_the_opening_one() -> None:
     budget = Budget()
-    assert budget.opening(cost("5.00")) is None
-    assert budget.opening(cost("5.00", balance="20.00")) == Decimal("20.00")
-    assert budget.opening(cost("5.00", balance="15.00")) == Decimal("20.00")
-    assert budget.opening(cost("5.00", "USD", "7.00")) == Decimal("7.00")
-    assert budget.opening(cost("5.00")) is None
+    for identity, price in {
+        "a": cost("5.00"),
+        "b": cost("5.00", balance="20.00"),
+        "c": cost("5.00", balance="15.00"),
+        "d": cost("5.00", "USD", "7.00"),
+    }.items():
+        assert (budget.opening("EUR") is None) is (identity in "ab")
+        budget.refusal(identity, price)
+    assert (budget.opening("EUR"), budget.opening("USD")) == (Decimal("20.00"), Decimal("7.00"))
 
 
 @pytest.mark.parametrize(("limit", "told"), [("20.00", ", and maxCharge is 20.00"), (None, "")])

@@ -310,7 +310,7 @@ def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str
     assert budget.refusal("0", cost("3.00")) is None
     assert budget.refusal("dollars", cost("2.00", "USD")) is None
     assert local_files.read(scope, "charges of the runs") == {
-        "127.0.0.1:1": {budget._member: {"EUR": "102.00", "USD": "2.00"}}
+        "127.0.0.1:1": {budget._member: {"EUR": ["102.00"], "USD": ["2.00"]}}
     }
 
 

@@ -1,0 +1,117 @@
+"""Which objects a run replaces, as far as this process knows.
+
+An engine never says that it replaces something, nor in which order: ``delete_before_replace`` reaches no
+provider. It asks for a check with the former inputs, a comparison, and a check without former inputs; then it
+creates the new object and deletes the old one, or deletes first. What depends on an object that is deleted
+first may be deleted, too, before the program declares it again: of that there is a comparison alone, with
+values that are not known.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulumi_hosting.resources.base import Resource
+
+
+@dataclass
+class Declared:
+    """A declaration of the program, and the object that the stack has of it.
+
+    - ``state``: the object as it was read or compared; None if there is none, or if it is deleted.
+    - ``wanted``: the values that another one is to be made of, until it is made; ``known``: all of them.
+    - ``made``: another one was made.
+    """
+
+    resource: Resource[Any, Any]
+    identity: str = ""
+    state: Any = None
+    wanted: Mapping[str, Any] | None = None
+    known: bool = True
+    made: bool = False
+
+    @property
+    def is_replaced(self) -> bool:
+        return self.state is not None and (self.made or self.wanted is not None)
+
+    def __str__(self) -> str:
+        return f"{self.resource.title} {self.state.id}"
+
+
+class Replacements:
+    """Thread-safe. ``label``: what tells a declaration from the others of the program (see ``Request``)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._declared: dict[str, Declared] = {}
+        self._deleted: list[tuple[str, Any]] = []
+
+    def found(self, label: str, resource: Resource[Any, Any], state: Any) -> None:
+        """The stack has this object of the declaration."""
+        with self._lock:
+            declared = self._declared.setdefault(label, Declared(resource))
+            declared.state, declared.made = state, False
+
+    def checked(
+        self,
+        label: str,
+        resource: Resource[Any, Any],
+        identity: str,
+        wanted: Mapping[str, Any] | None,
+        *,
+        known: bool = True,
+    ) -> None:
+        """The program declares it: as a new object, of the values ``wanted``, or (None) with former inputs.
+        ``known``: whether those are all its values.
+        """
+        with self._lock:
+            declared = self._declared.setdefault(label, Declared(resource))
+            declared.identity, declared.wanted, declared.known = identity, wanted, known
+
+    def made(self, label: str) -> None:
+        """The object that was ``wanted`` is there."""
+        with self._lock:
+            if declared := self._declared.get(label):
+                declared.wanted, declared.made = None, True
+
+    def deleted(self, resource: Resource[Any, Any], state: Any) -> None:
+        with self._lock:
+            self._deleted.append((resource.title, state))
+            for declared in self._declared.values():
+                if _is_of(declared, resource, state.id):
+                    declared.state = None
+
+    def under_way(self) -> list[Declared]:
+        """The declarations whose objects are replaced, and not deleted yet."""
+        with self._lock:
+            return [declared for declared in self._declared.values() if declared.is_replaced]
+
+    def of(self, label: str) -> Declared | None:
+        with self._lock:
+            return self._declared.get(label)
+
+    def awaited(self, resource: Resource[Any, Any], id: str, label: str) -> Declared | None:
+        """The declaration of the object, if another one is to be made in its place and is not there yet."""
+        with self._lock:
+            for declared in self._declared.values():
+                if declared.wanted is not None and _is_of(declared, resource, id):
+                    return declared
+            demanded = self._declared.get(label)  # replaced on demand, without a comparison
+            if demanded is None or demanded.wanted is None or demanded.state is not None:
+                return None
+            return demanded
+
+    def deleted_of_server(self, id: str) -> list[str]:
+        """What was on the server and this process has deleted."""
+        with self._lock:
+            return [
+                f"{title} {getattr(state, 'address', None) or state.id}"
+                for title, state in self._deleted
+                if getattr(state, "server_id", None) == id
+            ]
+
+
+def _is_of(declared: Declared, resource: Resource[Any, Any], id: str) -> bool:
+    state = declared.state
+    return state is not None and (declared.resource.kind, state.id) == (resource.kind, id)

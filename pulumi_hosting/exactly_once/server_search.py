@@ -94,9 +94,11 @@ def refuse_renamed(request: Request, name: str, undone: Undone, attempt: int = 0
 
 
 def refuse_renamed_order(request: Request, name: str, server: m.Server, attempt: int) -> None:
-    """The same for the ``server`` that an idempotency key of ``name`` names, which shows who ordered it if no
-    tag does."""
-    if not is_tag(split_tag(server.notes)[1]) and not request.is_declared(str(server.id), server.name):
+    """The same for the ``server`` that an idempotency key of ``name`` names, unless another identity's tag
+    shows that it is that one's by now."""
+    tag = split_tag(server.notes)[1]
+    is_ours = not is_tag(tag) or is_tag_of(tag, tag_identity(request, name))
+    if is_ours and not request.is_declared(str(server.id), server.name):
         raise _renamed_conflict(server, name, "the idempotency key of its order", "ordered", attempt + 1)
 
 

@@ -128,7 +128,7 @@ class ServerResource(
             tag = split_tag(server.notes)[1]
             others = is_tag(tag) and not is_tag_of(tag, request.identity)
             reason = "adopt_id names it" + (
-                "; it carries the tag of another resource, which can no longer delete it then"
+                "; it carries the tag of another resource: a stack that has it can no longer delete it then"
                 if others
                 else ""
             )
@@ -334,9 +334,15 @@ class ServerResource(
             if desired:
                 raise
             # Without the tag a lost answer is still found by its key, for seven days.
+            is_unknown = isinstance(error, CallError) and error.outcome_unknown
             request.warn(
-                f"server {state.id}: the ownership tag could not be written, so nothing shows who ordered it "
-                f"once seven days have passed or it has another name: {error}"
+                f"server {state.id}: "
+                + (
+                    "the ownership tag may be missing"
+                    if is_unknown
+                    else "the ownership tag could not be written"
+                )
+                + f", and without it nothing shows after seven days who ordered the server: {error}"
             )
             # What another resource's tag stays behind, no recorded tag must keep from being deleted. Where no
             # state is kept, what is shown is what stands there.

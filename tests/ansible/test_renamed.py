@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+import yaml
+from ansible.utils.display import Display
 
+from ansible_collections.hosting.cloud.plugins.plugin_utils.account_servers import Source
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
+from tests.ansible.conftest import Ansible
 from tests.ansible.in_process import Play, account_problems, charged
+from tests.ansible.test_money import CONNECTIONS
+from tests.ansible.test_playbooks import refused, server
 from tests.support.account import Account
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -228,13 +234,20 @@ def test_a_key_that_may_not_change_servers_orders_without_a_tag_and_says_so() ->
     assert charged(emulated) == ["5.00"]
 
 
-def test_a_tag_that_cannot_be_written_does_not_fail_the_task() -> None:
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        ({"status": 409, "code": "operation_in_progress"}, "the ownership tag could not be written"),
+        ({"drop": "after"}, "the ownership tag may be missing"),
+    ],
+)
+def test_a_tag_that_cannot_be_written_does_not_fail_the_task(action: dict[str, Any], says: str) -> None:
     emulated = Account()
-    emulated.fault({"status": 500, "code": "server_error"}, method="PATCH", path="^/servers/", times=9)
+    emulated.fault(action, method="PATCH", path="^/servers/", times=9)
     play = Play(emulated)
     result = play("server", **WEB)
     assert (result["failed"], result["changed"]) == (False, True)
-    assert "tag could not be written" in str(result["warnings"])
+    assert f"server 20001: {says}" in str(result["warnings"])
     assert account_problems(emulated, play) == []
 
 
@@ -262,3 +275,67 @@ def test_results_show_notes_without_the_tag() -> None:
     }
     outside(emulated, notes="edited")
     assert play("server_info", name="web")["servers"][0]["notes"] == "edited"
+
+
+HOSTS: dict[str, Any] = {
+    "hosts": "all",
+    "connection": "local",
+    "gather_facts": False,
+    "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+}
+
+
+@pytest.mark.emulator(own=True)
+def test_playbooks_after_a_rename_outside(ansible: Ansible) -> None:
+    """The whole story with ansible-playbook, in the controller and by the module's own process."""
+    away = {"vars": {"ansible_connection": "elsewhere"}}
+    environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)}
+    ordered = ansible.play(server("order", **WEB, notes="mine"))
+    id = int(ordered["order"]["server"]["id"])
+    assert [row["notes"] for row in ansible.living] == [f"mine {TAG}"]
+    ansible.client.servers.update(id, name="web-old")
+    found = Source(
+        api_key=ansible.emulator.live_key,
+        base_url=ansible.emulator.base_url,
+        plugin="hosting.cloud.servers",
+        timeout=10.0,
+        rate_limit_timeout=10.0,
+        strict=True,
+        display=Display(),
+    )
+    assert [(row["name"], row["notes"]) for row in found.servers({})] == [("web-old", "mine")]
+
+    before = ansible.writes()
+    stops = [
+        refused("here", **WEB),
+        {**refused("there", **WEB), **away},
+        refused("absent", name="web", state="absent"),
+    ]
+    for arguments in (("--check",), ()):
+        played = ansible.play(*stops, arguments=arguments, environ=environ)
+        assert [line["outcome"] for line in played.lines] == ["failed"] * 3
+        for result in played.results:
+            assert f"server {id} was ordered as 'web'" in result["msg"]
+            assert f"Next: set id: {id} in" in result["msg"]
+    assert ansible.writes() == before
+
+    # Two hosts at the same moment: one declares the old server, so the other one orders a new one.
+    playbook = ansible.home / "hosts.yml"
+    playbook.write_text(
+        yaml.safe_dump([{**HOSTS, "tasks": [server(**{**WEB, "name": "{{ inventory_hostname }}"})]}])
+    )
+    hosts = ("-i", "web,web-old,", "--forks", "2")
+    checked = ansible.finish(ansible.start_file(playbook, (*hosts, "--check")))
+    done = ansible.finish(ansible.start_file(playbook, hosts))
+    for played in (checked, done):
+        assert sorted(bool(result["changed"]) for result in played.results) == [False, True]
+    kept = ansible.play({**server("declare", name="web-old"), **away}, server("calm", **WEB), environ=environ)
+    assert kept.changed == [False, False]
+    assert sorted((row["name"], row["notes"]) for row in ansible.living) == [
+        ("web", TAG),
+        ("web-old", f"mine {TAG}"),
+    ]
+
+    gone = ansible.play(server("old", id=str(id), state="absent"), server("new", name="web", state="absent"))
+    assert gone.changed == [True, True]
+    assert (ansible.living, len(ansible.server_charges())) == ([], 2)

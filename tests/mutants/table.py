@@ -16,6 +16,7 @@ from pulumi_hosting.client import results, retry
 from pulumi_hosting.exactly_once import (
     domain_order,
     idempotency_keys,
+    server_order,
     server_search,
     webhook_search,
 )
@@ -30,6 +31,7 @@ from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.resources import server_reads, webhook_subscription
 from pulumi_hosting.resources.powers import is_provisional
+from pulumi_hosting.resources.server_powers import ServerResource
 from pulumi_hosting.resources.ssh_key import SshKeyResource
 from pulumi_hosting.resources.webhook_subscription_powers import WebhookSubscriptionResource
 from pulumi_hosting.webhooks import signature
@@ -216,6 +218,12 @@ MUTANTS = (
         ((domain_order, "key_is_used"),),
         always(False),
         "tests/resources/test_resources_killed.py::test_killed_anywhere_it_is_made_once",
+    ),
+    Mutant(
+        "look for the tag of a name before a playbook orders it",
+        ((ServerResource, "refuse_renamed"), (server_order, "refuse_renamed_order")),
+        always(None),
+        "tests/ansible/test_renamed.py::test_a_renamed_server_is_not_ordered_again[present-0]",
     ),
     Mutant(
         "the ownership tag shows whose server it is",

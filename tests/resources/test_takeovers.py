@@ -231,7 +231,10 @@ def test_a_preview_announces_an_order_that_is_under_way(harness: ResourceHarness
 def test_adopting_what_another_resource_has_is_announced(harness: ResourceHarness) -> None:
     other = harness.order(identity="pulumi:t/prod/server/web-1")
     taken = predicted(harness, {**GOOD, "adopt_id": other.id})
-    assert "carries the tag of another resource, which can no longer delete it then" in taken.reason
+    assert (
+        "carries the tag of another resource: a stack that has it can no longer delete it then"
+        in taken.reason
+    )
     adopted = harness.order({**GOOD, "adopt_id": other.id})
     assert harness.living[0]["notes"] == adopted.ownership_tag == ownership_tag(IDENTITY, 1)
     apply.delete(harness.context(identity="pulumi:t/prod/server/web-1"), SERVER, other)

@@ -151,7 +151,7 @@ from pulumi_hosting.session.errors import Failed as Failed
 from pulumi_hosting.session.errors import KeyLacksScope as KeyLacksScope
 from pulumi_hosting.session.errors import LimitExceeded as LimitExceeded
 from pulumi_hosting.session.errors import NoSuchObject as NoSuchObject
+from pulumi_hosting.session.errors import NotOurs as NotOurs
 from pulumi_hosting.session.errors import ResourceConflict as ResourceConflict
-from pulumi_hosting.session.errors import TakenOver as TakenOver
 from pulumi_hosting.session.errors import Unchangeable as Unchangeable
 from pulumi_hosting.session.errors import WrongMode as WrongMode

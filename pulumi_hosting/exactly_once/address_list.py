@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.session.request import Request
 
 
@@ -69,6 +70,15 @@ def pick(found: list[m.Ip], wanted: str) -> m.Ip | None:
         if wanted in (str(ip.id), plain_address(ip.address)):
             return ip
     return None
+
+
+def must_be_recorded(
+    request: Request, title: str, id: str, ip: m.Ip, recorded: str | None, outcome: str
+) -> None:
+    """Raise ``NotOurs`` if the number in an id is that of another address than the ``recorded`` one."""
+    if not request.name_is_identity:
+        shown = {"address": plain_address(ip.address)}
+        must_be_the_recorded_one(title, id, {"address": recorded or None}, shown, outcome)
 
 
 SIMULATED = "sandbox"

@@ -8,7 +8,6 @@ is not the one on the account concerns an object that a later run took over. Tag
 """
 
 import re
-from typing import Literal
 
 from pulumi_hosting.exactly_once.idempotency_keys import digest
 
@@ -78,9 +77,10 @@ def next_tag(tag: str | None, identity: str) -> str:
     )
 
 
-def carried_on(tag: str | None, before: str, after: str) -> str:
+def carried_on(tag: str | None, before: str, after: str, *, takes: bool = False) -> str:
     """The tag behind the text of an object that ``before`` names until a change, and ``after`` from then on.
-    Another identity's tag stays, and so does the number of takeovers.
+    The number of takeovers stays. So does another identity's tag, unless ``takes``: it was recorded when the
+    object was imported.
 
     >>> carried_on("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1", "pulumi:demo/dev/server/web-1")
     '[iac2:wns2mcxo.2]'
@@ -89,7 +89,9 @@ def carried_on(tag: str | None, before: str, after: str) -> str:
     """
     if tag is None:
         return ownership_tag(after)
-    return ownership_tag(after, takeovers(tag)) if is_tag_of(tag, before) else tag
+    if is_tag_of(tag, before):
+        return ownership_tag(after, takeovers(tag))
+    return next_tag(tag, after) if takes else tag
 
 
 def takeovers(tag: str) -> int:
@@ -99,26 +101,3 @@ def takeovers(tag: str) -> int:
 
 def _holder(tag: str) -> str:
     return tag.rstrip("]").partition(".")[0]
-
-
-def was_taken_over(
-    recorded: str | None, present: str | None
-) -> Literal["by a later run", "by another", None]:
-    """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the
-    account.
-
-    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None:
-    not taken over, as far as the tags tell; a lower count is a takeover by this state whose writing failed.
-
-    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]")
-    'by a later run'
-    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")
-    'by another'
-    >>> was_taken_over("[iac2:wns2mcxo.1]", "[iac2:wns2mcxo]"), was_taken_over("[iac2:wns2mcxo]", None)
-    (None, None)
-    """
-    if recorded is None or present is None or not is_tag(present):
-        return None
-    if not is_same_holder(recorded, present):
-        return "by another"
-    return "by a later run" if takeovers(present) > takeovers(recorded) else None

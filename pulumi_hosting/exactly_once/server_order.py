@@ -235,7 +235,7 @@ class ServerOrder:
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
             reason = "it has the name"
             return Ordered(same_name[0], found=True, by_name=True, reason=reason) if same_name else None
-        own = find_tagged(self.request, self.name, attempt=self.attempt, lenient=after_sending)
+        own = find_tagged(self.request, self.body, attempt=self.attempt, lenient=after_sending)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
         if not same_name or self.attempt > 0:

@@ -2,12 +2,12 @@
 still being ordered.
 """
 
-from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once.ownership_check import KEY_MEMORY as KEY_MEMORY
+from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
@@ -15,7 +15,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, alias_option, if_renamed
 
 ORDER_PREFIX = "order:"
-KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
 REPORT_AGE = 60.0  # the same for what is only reported
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
@@ -138,14 +137,38 @@ def unproven(request: Request, name: str) -> m.Server | None:
 TAGGED = "it carries this resource's ownership tag"
 
 
-def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
+class Wanted(Protocol):
+    """What is declared or ordered. In a preview what is not known yet is None."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def tariff_id(self) -> int: ...
+    @property
+    def os(self) -> str: ...
+
+
+def not_as_wanted(server: m.Server, wanted: Wanted) -> tuple[str, ...]:
+    """How the machine differs, in words: notes, and with them a tag, can be copied to another one."""
+    return differences(machine(server), {"tariff_id": wanted.tariff_id, "os": wanted.os})
+
+
+def machine(server: m.Server) -> dict[str, Any]:
+    """Its tariff and image; None where the account does not show them."""
+    return {"tariff_id": server.tariff.id if server.tariff else None, "os": server.os}
+
+
+def find_tagged(
+    request: Request, wanted: Wanted, *, attempt: int = 0, lenient: bool = False
+) -> m.Server | None:
     """The living server that carries this identity's tag and that no state in this run has: what an
     interrupted run, or another backend with the same names, has ordered.
 
     Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over
-    automatically: under another name by now (it may belong to a resource that was renamed with it), ordered
-    longer ago than keys are remembered, or any under ``strict`` without a scope. With ``attempt`` above 0,
-    where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
+    automatically: under another name by now (it may belong to a resource that was renamed with it), another
+    machine, ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
+    ``attempt`` above 0, where another one is wanted beside it, the former three are passed over. ``lenient``:
+    whatever its age.
     """
     own = [
         server for server in candidates(request) if is_tag_of(split_tag(server.notes)[1], request.identity)
@@ -155,7 +178,9 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
         own = [
             server
             for server in own
-            if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)
+            if server.name == wanted.name
+            and not not_as_wanted(server, wanted)
+            and (server.created_at is None or now - server.created_at <= KEY_MEMORY)
         ]
     if len(own) > 1:
         raise AmbiguousMatch(
@@ -165,11 +190,18 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
     if not own:
         return None
     (server,) = own
-    if server.name != name:
+    if server.name != wanted.name:
         raise ResourceConflict(
             f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not "
-            f"{name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} to take "
-            f"it over, or order_attempt={attempt + 1} to order another one",
+            f"{wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} "
+            f"to take it over, or order_attempt={attempt + 1} to order another one",
+            id=str(server.id),
+        )
+    if differing := not_as_wanted(server, wanted):
+        raise ResourceConflict(
+            f"server {server.id} ({server.name}) carries this resource's ownership tag and is another "
+            f"machine ({', '.join(differing)}); nothing was ordered. Next: set order_attempt={attempt + 1} "
+            f"to order another one, or declare what it is and set adopt_id={server.id} to take it over",
             id=str(server.id),
         )
     if not lenient:
@@ -182,11 +214,8 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
     must not be taken over automatically.
     """
     ordered = request.service_now() - server.created_at if server.created_at else None
-    if ordered is not None and ordered > KEY_MEMORY:
-        why = "that is longer than seven days, and it may be in use by another state"
-    elif request.strict and request.scope is None:
-        why = "strict is set and hosting:scope is not, and it may be another backend's"
-    else:
+    why = why_not_taken_over(request, ordered)
+    if why is None:
         return
     when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
     raise ResourceConflict(
@@ -195,6 +224,28 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
         "one; if this run was asked to replace it, run it again with --refresh",
         id=str(server.id),
     )
+
+
+def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
+    """The living server that carries this identity's tag and that no state in this run has, where the server
+    of a state is gone; the newest of several. ``max_age``: seconds for which a list is believed. What other
+    entries of the state turn out to have within a second is not meant."""
+    wait = request.poller(_SAID_WITHIN)
+    walk = request.reads.walks["list_servers"]
+    while True:
+        listed: list[m.Server] = walk.whole(
+            lambda: request.client.servers.list().pages(), request.clock.monotonic, max_age
+        )
+        known = request.ownership.of(request.identity) | request.ownership.of_others(request.identity)
+        found = [
+            server
+            for server in listed
+            if is_tag_of(split_tag(server.notes)[1], request.identity)
+            and not (server.is_gone or server.is_sandbox or str(server.id) in known)
+        ]
+        if not found or wait.over:
+            return max(found, key=lambda server: server.id, default=None)
+        wait.pause()
 
 
 def pending_order(request: Request, name: str) -> m.Order | None:

@@ -9,9 +9,9 @@ from datetime import timedelta
 from urllib.parse import urlsplit, urlunsplit
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.client.results import matching
+from pulumi_hosting.exactly_once.ownership_check import KEY_MEMORY, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
@@ -21,9 +21,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 )
 from pulumi_hosting.session.errors import ResourceConflict
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age
-
-_TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
+from pulumi_hosting.session.text import age, without_secrets
 
 
 def plain_url(url: str) -> str:
@@ -72,13 +70,10 @@ def find_tagged(request: Request, url: str) -> list[m.Subscription]:
     found.sort(key=lambda one: one.id)
     first = found[0]
     since = request.service_now() - first.created_at if first.created_at else None
+    why = why_not_taken_over(request, timedelta.max if since is None else since)
     if plain_url(first.url) != plain_url(url):
         why = f"it delivers to {first.url}, not to {url}"
-    elif since is None or since > _TAKEOVER_AGE:
-        why = "it is older than seven days, and another state may have it"
-    elif request.strict and request.scope is None:
-        why = "strict is set and hosting:scope is not, and it may be another backend's"
-    else:
+    if why is None:
         return found
     when = f", made {age(since)} ago" if since is not None else ""
     raise ResourceConflict(
@@ -86,6 +81,21 @@ def find_tagged(request: Request, url: str) -> list[m.Subscription]:
         f"changed. Next: set adopt_id={first.id} to take it over, or give this resource another name",
         id=str(first.id),
     )
+
+
+def one_in_its_place(request: Request, listed: Iterable[m.Subscription]) -> m.Subscription | None:
+    """The subscription that carries this resource's tag and that no state in this run has, where that of a
+    state is gone; None with a test key, which sees none."""
+    if request.name_is_identity or request.client.is_test_key:
+        return None
+    is_own, held = _is_own(request), request.ownership.of(request.identity)
+    return next((one for one in listed if is_own(one) and str(one.id) not in held), None)
+
+
+def described(found: m.Subscription) -> str:
+    """What is known of a subscription that carries this resource's tag and is in no state."""
+    url = without_secrets(found.url)
+    return f"webhook subscription {found.id} ({url}) carries this resource's ownership tag"
 
 
 def doubles(
@@ -141,7 +151,7 @@ def alike(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Sub
 def _came_later(found: m.Subscription, other: m.Subscription) -> bool:
     if found.created_at is None or other.created_at is None:
         return False
-    return other.id > found.id and timedelta() <= other.created_at - found.created_at <= _TAKEOVER_AGE
+    return other.id > found.id and timedelta() <= other.created_at - found.created_at <= KEY_MEMORY
 
 
 def _is_in_use(request: Request, other: m.Subscription) -> bool:

@@ -54,7 +54,7 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import ResourceError, TakenOver, and_then
+from pulumi_hosting.session.errors import NotOurs, ResourceError, and_then
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -331,7 +331,8 @@ class Adapter:
         self._claim(olds, olds, id)
         values, last = self._recorded(id, olds)
         request = self._request(olds)
-        state = apply.read(request, self.resource, last)
+        with refusals.advising(self.resource, olds, self.urn):
+            state = apply.read(request, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
             return None
@@ -377,8 +378,8 @@ class Adapter:
             request.save = done.append
             try:
                 state = apply.update(request, self.resource, state, inputs, found.fields)
-            except TakenOver as taken:
-                raise refusals.taken_over(self.resource, taken, olds, self.urn) from None
+            except NotOurs as error:
+                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
             except HostingError as error:
                 if (
                     isinstance(error, NotFound | ResourceError)
@@ -395,7 +396,7 @@ class Adapter:
 
     def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where
-        another entry of the stack has it, or where another resource took it over."""
+        another entry of the stack has it."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
         try:
             self._delete(id, olds)
@@ -421,9 +422,9 @@ class Adapter:
                 spending.must_be_payable(self.session.budget, request, awaited, self.resource, state, deleted)
             apply.delete(request, self.resource, state)
             replacements.deleted(self.resource, state)
-        except TakenOver as taken:
-            if not entries.is_recorded((kind, taken.id), taken.tag, olds.get(ENTRY)):
-                raise refusals.taken_over(self.resource, taken, olds, self.urn) from None
+        except NotOurs as error:
+            if not entries.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
+                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
             self._warn(olds, refusals.stays(self.resource, id, olds))
 
     # --- parts

@@ -1,6 +1,7 @@
 """Why the provider does not touch an object, or leaves it where it is, and what to do next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
@@ -11,7 +12,7 @@ from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.powers import recorded_mode
-from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.errors import NotOurs, ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
 
@@ -132,10 +133,8 @@ def not_replaced(
     )
 
 
-def taken_over(
-    resource: Resource[Any, Any], error: TakenOver, olds: PropertyValues, urn: str | None
-) -> ResourceError:
-    """With how to leave the object to the run that took it over, and how to take it back."""
+def not_ours(resource: Resource[Any, Any], error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
+    """With how to leave the object alone, and how to take it over, or back."""
     parts = label_of(olds).partition(":")[2].split("/")
     hint = ""
     if urn is None and len(parts) == 4:
@@ -143,10 +142,27 @@ def taken_over(
         urn = f"urn:pulumi:{parts[1]}::{project}::{dynamic_token(resource.kind)}::{parts[3]}"
     elif urn is None:
         urn, hint = "URN", " (pulumi stack --show-urns names it)"
-    return ResourceError(
-        f"{error}. Next: pulumi state delete '{urn}'{hint} leaves it to that run; to take it back, then set "
-        f"adopt_id={error.id} and run pulumi up"
-    )
+    forget = f"pulumi state delete '{urn}'{hint}"
+    if error.reason == "elsewhere":
+        step = (
+            "pulumi up --refresh with a program that declares this resource, which takes "
+            f"{resource.title} {error.id} over or names the setting that does; then it can be destroyed. Or "
+            f"{forget}, which leaves it as it is"
+        )
+    elif "adopt_id" in resource.Inputs.model_fields:
+        step = f"{forget} leaves it as it is; to take it over, then set adopt_id={error.id} and run pulumi up"
+    else:
+        step = f"{forget} leaves it as it is; then pulumi up makes what is declared"
+    return NotOurs(error.id, error.tag, error.reason, f"{error}. Next: {step}")
+
+
+@contextmanager
+def advising(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> Iterator[None]:
+    """Give ``NotOurs`` its next step."""
+    try:
+        yield
+    except NotOurs as error:
+        raise not_ours(resource, error, olds, urn) from None
 
 
 def stays(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> str:

@@ -7,18 +7,17 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
+from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     ADOPTS,
@@ -32,13 +31,12 @@ from pulumi_hosting.resources.base import (
 )
 from pulumi_hosting.resources.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.resources.drift_fields import Drift, inverted
-from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age, as_text
+from pulumi_hosting.session.text import as_text
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
-_TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
 
 
 def _one_line(secret: Secret) -> Secret:
@@ -233,7 +231,26 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if found is None and last is not None and _is_unlisted_order(last):
             request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
             return last
+        if found and last is not None:
+            self._must_be_the_recorded_one(request, last, found, "the state stays as it was")
         return _from_api(found, last) if found else None
+
+    def _must_be_the_recorded_one(
+        self, request: Request, state: DomainState, found: m.Domain, outcome: str
+    ) -> None:
+        """By its name, which never changes, and its order."""
+        if not request.name_is_identity:
+            recorded = {"name": state.name or None, "created_at": state.created_at}
+            shown = {"name": ascii_name(found.name), "created_at": as_text(found.created_at)}
+            must_be_the_recorded_one(self.title, state.id, recorded, shown, outcome)
+
+    def _must_stand_nowhere_else(self, request: Request, state: DomainState) -> None:
+        """Raise ``NotOurs`` if the domain of the state is gone, and its name was ordered again since."""
+        if request.name_is_identity or not state.name:
+            return
+        if (other := self._named(request, state.name)) is not None:
+            text = f"domain {state.id} ({state.name}) is gone, and domain {other.id} has its name"
+            raise NotOurs(str(other.id), None, "elsewhere", f"{text}; nothing was changed")
 
     @staticmethod
     def _listed(request: Request, max_age: float = _FRESH) -> Mapping[str, m.Domain]:
@@ -318,13 +335,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         without sending the order's key.
         """
         since = request.service_now() - existing.created_at if existing.created_at else None
-        if since is not None and since > _TAKEOVER_AGE:
-            why = f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource"
-        elif request.strict and request.scope is None:
-            why = "strict is set and hosting:scope is not, and it may be another backend's"
-        else:
-            return None
-        return _refusal(existing, why)
+        why = why_not_taken_over(request, since)
+        return _refusal(existing, why) if why else None
 
     def _order(self, request: Request, inputs: DomainInputs) -> DomainOrder:
         def find() -> m.Domain | None:
@@ -385,6 +397,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         found = self._resolved(request, state.id)
         if found is None and state.status == "active":
             raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
+        if found is not None:
+            self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             request.warn(
@@ -422,7 +436,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                     "its auto-renew cannot be turned off; nothing was changed. Next: run it again later",
                     id=state.id,
                 )
+            self._must_stand_nowhere_else(request, state)
             return
+        self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
                 raise WaitTimeout(

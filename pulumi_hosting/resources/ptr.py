@@ -14,6 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import address_list
+from pulumi_hosting.exactly_once.server_search import SNAPSHOT_AGE
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift_fields import Drift
@@ -125,6 +126,9 @@ class PtrResource(
         server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
         ip = address_list.pick(found, wanted) if found is not None else None
+        if ip is not None and last is not None:
+            kept = "the state stays as it was"
+            address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
         return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
@@ -204,9 +208,22 @@ class PtrResource(
         server_id, wanted = address_list.split_id(state.id)
         if id_number(wanted) is None:
             return self.create(request, inputs)
+        self._must_be_recorded(request, state, server_id, wanted, "nothing was changed")
         request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
         _remember(request, server_id, int(wanted), inputs.domain)
         return state.model_copy(update={"domain": inputs.domain})
+
+    def _must_be_recorded(
+        self, request: Request, state: PtrState, server_id: str, wanted: str, outcome: str
+    ) -> None:
+        """Raise ``NotOurs`` if the number in its id is that of another address, by a list that is at most
+        half a minute old: such a list is an expensive question on some deployments."""
+        if request.name_is_identity:
+            return
+        found = address_list.of_server(request, server_id, max_age=SNAPSHOT_AGE)
+        ip = address_list.pick(found, wanted) if found is not None else None
+        if ip is not None:
+            address_list.must_be_recorded(request, self.title, state.id, ip, state.address, outcome)
 
     # --- removing
 
@@ -218,6 +235,7 @@ class PtrResource(
             if ip is None:
                 return
             wanted = str(ip.id)
+        self._must_be_recorded(request, state, server_id, wanted, "nothing was deleted")
         try:
             request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:

@@ -18,19 +18,21 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     next_tag,
     ownership_tag,
     split_tag,
-    was_taken_over,
     with_tag,
 )
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, tag_identity
+from pulumi_hosting.exactly_once.server_search import (
+    ORDER_PREFIX,
+    REPORT_AGE,
+    tag_identity,
+    tagged_elsewhere,
+)
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,
-    must_be_ours,
     order_id,
     send_power,
     send_reinstall,
-    stays,
     wait_for_order,
     wait_until,
 )
@@ -40,8 +42,14 @@ from pulumi_hosting.resources.server_fields import (
     ServerState,
     as_written,
     from_api,
-    is_simulated,
     provisional,
+)
+from pulumi_hosting.resources.server_ownership import (
+    described,
+    is_checked,
+    must_be_readable,
+    must_be_this_server,
+    must_stand_nowhere_else,
 )
 from pulumi_hosting.resources.server_reads import (
     adoptable_server,
@@ -50,10 +58,11 @@ from pulumi_hosting.resources.server_reads import (
     left_with_server,
     living_server,
     must_have_scope_for,
+    server_lately,
     shared_server,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import NotOurs, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -83,9 +92,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return frozenset({"servers:manage"} if request.name_is_identity and is_tagged_only else ())
 
     def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
-        """The tag that is there is recorded where it is this identity's; that of a later run is not, so
-        that no deletion fits it.
-        """
+        """Raises ``NotOurs`` if the id is that of another server than the recorded one."""
         if id.startswith(ORDER_PREFIX):
             order = request.client.orders.get(order_id(id))
             if order.is_failed:
@@ -95,23 +102,35 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             id = str(order.server_id)
         server = shared_server(request, id)
         if server is None or server.is_gone:
-            if last is not None and last.status and not is_simulated(id):
+            if last is not None and last.status and is_checked(request, last):
+                ended = how_it_ended(id, server, last.name, last.next_due_at)
+                other = tagged_elsewhere(request, REPORT_AGE)
                 request.warn(
-                    f"{how_it_ended(id, server, last.name, last.next_due_at)}; a new one is ordered where "
-                    "the program declares it"
+                    f"{ended}; a new one is ordered where the program declares it"
+                    if other is None
+                    else f"{ended}; {described(other)}: pulumi up takes it over or names the setting that "
+                    "does, and before that no destroy deletes it"
                 )
             return None
         state = as_written(request, from_api(server, last), last)
-        tag = split_tag(server.notes)[1]
-        recorded = last.ownership_tag if last is not None else None
-        if was_taken_over(recorded, tag) == "by a later run":
-            request.warn(
-                f"server {id}: a later run took it over, from another backend perhaps; from here it is not "
-                "deleted any more, and a deletion says how to leave it to that run, or to take it back"
-            )
+        return state.model_copy(update={"ownership_tag": self._tag_to_record(request, server, last)})
+
+    @staticmethod
+    def _tag_to_record(request: Request, server: m.Server, last: ServerState | None) -> str | None:
+        """The tag that is there, if it is this identity's, or if nothing was recorded before: an import. That
+        of a later run, or of another resource, is not recorded, so that no deletion fits it.
+        """
+        tag, recorded = split_tag(server.notes)[1], last.ownership_tag if last is not None else None
         is_own = request.name_is_identity or is_tag_of(tag, request.identity)
-        tag = tag if is_own and not was_taken_over(recorded, tag) else recorded
-        return state.model_copy(update={"ownership_tag": tag})
+        if last is None or not is_checked(request, last):
+            return tag if is_own else recorded
+        verdict = must_be_readable(request, last, server)
+        if verdict.reason == "later run":
+            request.warn(
+                f"server {server.id}: {verdict.why}; from here it is not deleted any more, and a deletion "
+                "says how to leave it to that run, or to take it back"
+            )
+        return tag if (is_own and verdict.decision == "allowed") or not last.status else recorded
 
     def create(self, request: Request, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
@@ -195,8 +214,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             for name, value in inputs.given().items()
             if name in fields & {"name", "notes", "auto_renew"}
         }
-        if state.ownership_tag is not None and not request.name_is_identity:
-            must_be_ours(request, state.id, state.ownership_tag)
+        if is_checked(request, state):
+            server = server_lately(request, state.id)
+            if server is None:
+                must_stand_nowhere_else(request, state, "changed")
+            else:
+                verdict = must_be_this_server(request, state, server, "changed")
+                state = state.model_copy(update={"notes": split_tag(server.notes)[0]})
+                if verdict.decision == "repair":
+                    desired.setdefault("notes", state.notes)
         elif desired:
             state = self._as_it_is(request, state)
         if desired:
@@ -230,8 +256,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """PATCH what is declared. If the server has no tag, or one that a new name makes another, the tag is
         written with it; another's stays."""
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
-        renamed = tag_identity(request, body.get("name", state.name))
-        tag = carried_on(state.ownership_tag, tag_identity(request, state.name), renamed)
+        renamed, takes = tag_identity(request, body.get("name", state.name)), not request.name_is_identity
+        tag = carried_on(state.ownership_tag, tag_identity(request, state.name), renamed, takes=takes)
         if "notes" in body or tag != state.ownership_tag:
             body["notes"] = with_tag(body.get("notes", state.notes) or "", tag)
             state = state.model_copy(update={"ownership_tag": tag})
@@ -297,9 +323,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return as_written(request, from_api(wait_until(request, state.id, done, seconds), state), state)
 
     def delete(self, request: Request, state: ServerState) -> None:
-        """Delete it, unless its tag shows that it was taken over: by a later run of the same resource (raises
-        ``TakenOver``), or by another resource, with which it stays. If no tag was recorded, or none is there,
-        it is deleted."""
+        """Delete it. Raises ``NotOurs`` if it was taken over, if it is not the recorded one, or if it is gone
+        and another one carries this resource's tag."""
         if state.id.startswith(ORDER_PREFIX):
             current = self.read(request, state.id, state)
             if current is not None and current.id.startswith(ORDER_PREFIX):
@@ -311,11 +336,18 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if server is None:
             request.gone.add(state.id)
             request.reads.forget(ORDERS_AND_SERVERS)
-        elif not stays(request, state.ownership_tag, server):
+            if is_checked(request, state):
+                must_stand_nowhere_else(request, state, "deleted")
+        else:
+            if is_checked(request, state):
+                must_be_this_server(request, state, server, "deleted")
             delete_server(request, server)
 
     def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
-        """What was declared to go with the server, which is there as before."""
+        """What was declared to go with the server, which is there as before. Of another server than the
+        recorded one nothing is known."""
+        if isinstance(error, NotOurs) and error.reason in ("object", "elsewhere"):
+            return None
         return left_with_server(request, id, error)
 
     @staticmethod

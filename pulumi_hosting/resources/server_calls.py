@@ -18,10 +18,9 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.ownership_tag import split_tag, was_taken_over
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
-from pulumi_hosting.session.errors import OrderFailed, ResourceError, TakenOver, WaitTimeout, failing_with
+from pulumi_hosting.session.errors import OrderFailed, ResourceError, WaitTimeout, failing_with
 from pulumi_hosting.session.request import Request
 
 
@@ -108,40 +107,6 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
             "running again: a run that still shows the change erases the disk once more"
         ) from None
     return result
-
-
-def must_be_ours(request: Request, id: str, recorded_tag: str | None) -> None:
-    """Raise ``TakenOver`` if a later run took the server over: writing our tag again would let our state
-    delete it.
-    """
-    server = living_server(request, id)
-    tag = split_tag(server.notes)[1] if server else None
-    if was_taken_over(recorded_tag, tag) == "by a later run":
-        raise TakenOver("server", id, tag, "nothing was changed")
-
-
-def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
-    """Whether another resource took the server over, so that it is not deleted. Raises ``TakenOver`` if a
-    later run did.
-    """
-    if recorded_tag is None or request.name_is_identity:  # the server of the name is meant, whose ever it is
-        return False
-    tag = split_tag(server.notes)[1]
-    taken = was_taken_over(recorded_tag, tag)
-    if taken == "by a later run":
-        raise TakenOver("server", str(server.id), tag)
-    if taken == "by another":
-        billing = server.billing
-        price = (
-            f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month"
-            if billing
-            else ""
-        )
-        request.warn(
-            f"server {server.id} ({server.name}) stays{price}: another resource took it over, its notes "
-            "carry that one's tag. Next: delete it there, if it is not wanted"
-        )
-    return taken is not None
 
 
 def delete_server(request: Request, server: m.Server) -> None:

@@ -161,6 +161,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
         ip = address_list.pick(found, wanted) if found is not None else None
+        if ip is not None and last is not None:
+            kept = "the state stays as it was"
+            address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
         return _from_api(server_id, ip, last) if ip is not None else None
 
     def is_provisional(self, state: ServerIpState) -> bool:
@@ -297,6 +300,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 f"{ip.address} is the primary address of server {server_id} and cannot be "
                 "released. Next: correct the id"
             )
+        address_list.must_be_recorded(request, self.title, state.id, ip, state.address, "nothing was deleted")
         self._release(request, server_id, ip)
         Owners(request, server_id).forget(str(ip.id))
         request.info(

@@ -22,6 +22,7 @@ from pulumi_hosting.exactly_once.server_search import (
     orders_and_servers,
     pending_order,
     refuse_renamed,
+    tagged_elsewhere,
     unproven,
 )
 from pulumi_hosting.resources.base import OnChange, Takeover
@@ -49,12 +50,14 @@ from pulumi_hosting.resources.server_fields import (
     is_simulated,
     provisional,
 )
+from pulumi_hosting.resources.server_ownership import described
 from pulumi_hosting.resources.server_reads import (
     adoptable_server,
     charge_of,
     fingerprints_of,
     how_it_ended,
     known_keys,
+    living_server,
     remark_on_same_name,
     renewal_remarks,
     server_at_first,
@@ -135,7 +138,7 @@ class ServerResource(
             return self._announced(request, server, reason)
         if request.name_is_identity:
             return None
-        found = find_tagged(request, inputs.name, attempt=inputs.order_attempt or 0)
+        found = find_tagged(request, inputs, attempt=inputs.order_attempt or 0)
         if found is not None:
             return self._announced(request, found, TAGGED)
         found = None if inputs.order_attempt else unproven(request, inputs.name)
@@ -344,10 +347,15 @@ class ServerResource(
                 )
                 + f", and without it nothing shows after seven days who ordered the server: {error}"
             )
-            # What another resource's tag stays behind, no recorded tag must keep from being deleted. Where no
-            # state is kept, what is shown is what stands there.
-            is_recorded = inputs.adopt_id is None and not request.name_is_identity
-            return state if is_recorded else state.model_copy(update={"ownership_tag": None})
+            if inputs.adopt_id is None and not request.name_is_identity:
+                return state
+            # The tag of another resource stays, and with it on record nothing keeps the server from being
+            # changed and deleted. Where no state is kept, nothing is on record.
+            there = None
+            with suppress(HostingError):
+                if not request.name_is_identity and (server := living_server(request, state.id)):
+                    there = split_tag(server.notes)[1]
+            return state.model_copy(update={"ownership_tag": there})
 
     def is_simulated(self, id: str) -> bool:
         return is_simulated(id)
@@ -399,7 +407,9 @@ class ServerResource(
             server = server_at_first(request, state.id)
             if server is None or server.is_gone:
                 ended = how_it_ended(state.id, server, state.name, state.next_due_at)
-                return [f"{ended}, and the state still has it. Next: pulumi up --refresh, to order a new one"]
+                other = tagged_elsewhere(request, REPORT_AGE)
+                then = "to order a new one" if other is None else f"to take it over: {described(other)}"
+                return [f"{ended}, and the state still has it. Next: pulumi up --refresh, {then}"]
             return renewal_remarks(request, server)
         except HostingError:
             return []

@@ -18,9 +18,12 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
 )
 from pulumi_hosting.exactly_once import address_list, catalog_reads
+from pulumi_hosting.exactly_once.ownership_check import differences
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
+    SNAPSHOT_AGE,
     living_servers,
+    machine,
     orders_and_servers,
     pending_order,
 )
@@ -97,6 +100,15 @@ def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.S
         server = server_by_id(request, id)
         walk.remember(id, server)
     return server
+
+
+def server_lately(request: Request, id: str) -> m.Server | None:
+    """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
+    now = request.clock.monotonic()
+    known: m.Server | None = request.reads.walks["list_servers"].known(
+        id, now, SNAPSHOT_AGE
+    ) or request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE)
+    return living_server(request, id) if known is None or known.is_gone else known
 
 
 def server_at_first(request: Request, id: str) -> m.Server | None:
@@ -279,17 +291,8 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
             "leave it out to order one"
         )
     billing = server.billing
-    shown = {
-        "tariff_id": server.tariff.id if server.tariff else None,
-        "os": server.os,
-        "billing_cycle": billing.cycle if billing else None,
-    }
-    differing = [
-        f"{name} is {shown[name]!r}, not {desired!r}"
-        for name, desired in declared.items()
-        if name in shown and shown[name] not in (None, desired)
-    ]
-    if differing:
+    shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
+    if differing := differences(shown, declared):
         raise ResourceError(
             f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
         )

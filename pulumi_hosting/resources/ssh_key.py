@@ -18,6 +18,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
@@ -151,12 +152,23 @@ class SshKeyResource(
         key = _picked(request, lambda keys: next((key for key in keys if str(key.id) == id), None))
         if key is None:
             return None
+        if last is not None:
+            self._must_be_the_recorded_one(request, last, key, "the state stays as it was")
         known = last.taken_over if last else None
         return _from_api(
             key,
             last.public_key if last else None,
             self._is_taken_over(request) if known is None else known,
         )
+
+    def _must_be_the_recorded_one(
+        self, request: Request, state: SshKeyState, key: m.SshKey, outcome: str
+    ) -> None:
+        """By its material, which never changes."""
+        if not request.name_is_identity:
+            recorded = {"fingerprint": state.fingerprint or None}
+            shown = {"fingerprint": fingerprint(key.public_key)}
+            must_be_the_recorded_one(self.title, state.id, recorded, shown, outcome)
 
     @staticmethod
     def _is_taken_over(request: Request) -> bool | None:
@@ -306,6 +318,14 @@ class SshKeyResource(
                     f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}"
                 )
             return
+        if not request.name_is_identity:
+            began = request.clock.monotonic()
+            keys = catalog_reads.ssh_keys(request, request.seconds_since(began))
+            found = next((key for key in keys if str(key.id) == state.id), None)
+            if found is None:
+                request.gone.add(state.id)
+                return
+            self._must_be_the_recorded_one(request, state, found, "nothing was deleted")
         try:
             request.client.ssh_keys.delete(int(state.id))
         except NotFound:

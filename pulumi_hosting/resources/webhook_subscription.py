@@ -7,7 +7,7 @@ enabled again.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -16,22 +16,24 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.ownership_check import Verdict, judge, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import (
+    carried_on,
     is_tag_of,
     next_tag,
-    ownership_tag,
     split_tag,
-    was_taken_over,
     with_tag,
 )
 from pulumi_hosting.exactly_once.webhook_search import (
     alike,
     delete_doubles,
+    described,
     doubles,
     find_tagged,
     keep_first,
     new_tag,
     of_url,
+    one_in_its_place,
     plain_url,
     remark_on_doubles,
     remark_on_others,
@@ -41,9 +43,9 @@ from pulumi_hosting.exactly_once.webhook_search import (
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
-from pulumi_hosting.session.errors import ResourceError, TakenOver, failing_with
+from pulumi_hosting.session.errors import NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import as_text
+from pulumi_hosting.session.text import as_text, without_secrets
 
 SIMULATED = "sandbox-"
 _TAGGED = "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
@@ -58,6 +60,11 @@ def _checked_url(url: str) -> str:
     if not url.isprintable():
         raise ValueError("must hold no invisible characters")
     return url
+
+
+def _shown(url: str) -> str | None:
+    """The url as it may be shown; None if there is none."""
+    return without_secrets(plain_url(url)) if url else None
 
 
 def _set(events: list[str]) -> list[str]:
@@ -197,20 +204,64 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             listed = subscriptions(request, request.seconds_since(began))
             found = next((found for found in listed if str(found.id) == id), None)
         if found is None:
+            if last is not None and last.url and (other := one_in_its_place(request, listed)):
+                request.warn(
+                    f"{self.title} {id} is gone from the account; {described(other)}: pulumi up takes it "
+                    "over or names the setting that does, and before that no destroy deletes it"
+                )
             return None
         recorded = last.ownership_tag if last else None
         state = from_api(found, last.url if last else None, last.secret if last else None, recorded)
-        if request.name_is_identity or not is_tag_of(tag_of(found), request.identity):
+        if request.name_is_identity or last is None:
             return state
-        if was_taken_over(recorded, tag_of(found)) == "by a later run":
+        verdict = self._judge(request, last, found)
+        if verdict.differences:
+            text = f"{self.title} {id}: {verdict.why}; the state stays as it was"
+            raise NotOurs(id, tag_of(found), "object", text)
+        if verdict.reason == "later run":
             request.warn(
-                f"webhook subscription {id}: a later run took it over, from another backend perhaps, and "
+                f"webhook subscription {id}: {verdict.why}, and "
                 "made a new secret: the one recorded here signs nothing any more. From here it is not "
                 "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
-        remark_on_doubles(request, listed, found)
+        if is_tag_of(tag_of(found), request.identity):
+            remark_on_doubles(request, listed, found)
+        elif last.url:  # else it is imported, with the tag that it has
+            return state
         return state.model_copy(update={"ownership_tag": tag_of(found)})
+
+    @staticmethod
+    def _judge(
+        request: Request, state: WebhookSubscriptionState, found: m.Subscription, *, url: bool = False
+    ) -> Verdict:
+        """Whether it is the recorded one. ``url``: compare that too; a refresh shows it as a difference."""
+        return judge(
+            request.identity,
+            recorded_tag=state.ownership_tag,
+            shown_tag=tag_of(found),
+            recorded={"url": _shown(state.url) if url else None, "created_at": state.created_at},
+            shown={"url": _shown(found.url), "created_at": as_text(found.created_at)},
+        )
+
+    def _must_be_own(
+        self,
+        request: Request,
+        state: WebhookSubscriptionState,
+        listed: Sequence[m.Subscription],
+        intent: Literal["changed", "deleted"],
+    ) -> tuple[m.Subscription | None, Verdict | None]:
+        """The subscription of the state among ``listed``; None if it is gone. Raises ``NotOurs``, also if it
+        is gone and another one carries this resource's tag."""
+        found = next((one for one in listed if str(one.id) == state.id), None)
+        if found is None:
+            if other := one_in_its_place(request, listed):
+                text = f"{self.title} {state.id} is gone, and {described(other)}; nothing was {intent}"
+                raise NotOurs(str(other.id), tag_of(other), "elsewhere", text)
+            return None, None
+        verdict = self._judge(request, state, found, url=True)
+        must_be_own(request, verdict, self.title, state.id, tag_of(found), intent)
+        return found, verdict
 
     @staticmethod
     def _certain_doubles(
@@ -333,11 +384,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     ) -> WebhookSubscriptionState:
         if request.name_is_identity:
             delete_doubles(request, self._doubles_of_name(request, state))
-        elif state.ownership_tag is not None:
+        else:
             listed = request.client.webhooks.list()
-            found = next((one for one in listed if str(one.id) == state.id), None)
-            if found is not None and was_taken_over(state.ownership_tag, tag_of(found)) == "by a later run":
-                raise TakenOver(self.title, state.id, tag_of(found), "nothing was changed")
+            _, verdict = self._must_be_own(request, state, listed, "changed")
+            if verdict is not None and verdict.decision == "repair":
+                fields |= {"description"}
             delete_doubles(request, self._certain_doubles(request, state, listed))
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
@@ -364,7 +415,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 or (state.description if "description" not in inputs.model_fields_set else None)
                 or ""
             )
-            tag = tag or self._present_tag(request, state)
+            tag = tag or self._tag_to_write(request, state)
             body["description"] = with_tag(text, tag)
         if not body:
             return state
@@ -373,41 +424,28 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         return from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
 
     @staticmethod
-    def _present_tag(request: Request, state: WebhookSubscriptionState) -> str | None:
-        """The tag that stays behind the description: the one that is there if another run or resource
-        wrote it, else the own one.
-        """
+    def _tag_to_write(request: Request, state: WebhookSubscriptionState) -> str | None:
+        """The tag that stands behind the description from now on: the own one, or that which is there where
+        the url is the identity."""
+        if not request.name_is_identity:
+            return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
         listed = subscriptions(request)
-        there = next((tag_of(found) for found in listed if str(found.id) == state.id), None)
-        if request.name_is_identity or was_taken_over(state.ownership_tag, there):
-            return there
-        return state.ownership_tag or ownership_tag(request.identity)
+        return next((tag_of(found) for found in listed if str(found.id) == state.id), None)
 
     # --- removing
 
     def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
-        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource
-        (raises ``TakenOver``), or by another resource, with which it stays. Where no tag was recorded, or
-        none is there, it is deleted."""
+        """Delete it. Raises ``NotOurs`` if it was taken over, or is not the recorded one."""
         late: list[m.Subscription] = []
-        if not request.name_is_identity and state.ownership_tag is not None:
+        if request.name_is_identity:
+            late = self._doubles_of_name(request, state)
+        else:
             listed = request.client.webhooks.list()
-            found = next((one for one in listed if str(one.id) == state.id), None)
+            found, _ = self._must_be_own(request, state, listed, "deleted")
             if found is None:
-                return
-            taken = was_taken_over(state.ownership_tag, tag_of(found))
-            if taken == "by a later run":
-                raise TakenOver(self.title, state.id, tag_of(found))
-            if taken == "by another":
-                request.warn(
-                    f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, "
-                    "its description carries that one's tag. It costs nothing"
-                )
                 return
             if tag_of(found) == state.ownership_tag:
                 late = [other for other in alike(listed, found) if other.id > found.id]
-        elif request.name_is_identity:
-            late = self._doubles_of_name(request, state)
         try:
             request.client.webhooks.delete(int(state.id))
         except NotFound:

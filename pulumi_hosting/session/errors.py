@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
@@ -39,14 +40,25 @@ class ResourceConflict(ResourceError):
         super().__init__(message)
 
 
-class TakenOver(ResourceError):
-    """A deletion or change of an object that a later run of the same declaration took over; nothing was done.
-    ``id`` names it, ``tag`` is the later run's. A frontend adds its ``Next:``, where it knows what names the
-    declaration."""
+class NotOurs(ResourceError):
+    """The object with the id of a state must not be changed or deleted: a later run or another resource took
+    it over, it is another object than the recorded one, or it is gone and another one stands in its place.
+    Nothing was done. A frontend adds its ``Next:``, since it knows what names the declaration.
 
-    def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
-        self.title, self.id, self.tag = title, id, tag
-        super().__init__(f"{title} {id}: a later run took it over, from another backend perhaps; {outcome}")
+    - ``id``: the object that is there; ``tag``: the ownership tag on it.
+    - ``reason``: ``later run`` (of the same resource), ``another's`` tag, another ``object`` than the
+      recorded one, or ``elsewhere``: the recorded one is gone, and what is there has another id.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        tag: str | None,
+        reason: Literal["later run", "another's", "object", "elsewhere"],
+        message: str,
+    ) -> None:
+        self.id, self.tag, self.reason = id, tag, reason
+        super().__init__(message)
 
 
 class Failed(ResourceError):

@@ -69,6 +69,12 @@ class PageWalk:
         else:
             self._found[id] = found
 
+    def known(self, id: str, now: float, max_age: float) -> Any:
+        """The object as a page showed it at most ``max_age`` seconds ago; None if none did. Asks nothing."""
+        with self._lock:
+            is_fresh = not self._is_forgotten and self._at is not None and now - self._at <= max_age
+            return self._found.get(id) if is_fresh else None
+
     def find(
         self, id: str, pages: Callable[[], Iterator[Page[Any]]], now: Callable[[], float], max_age: float
     ) -> Any:

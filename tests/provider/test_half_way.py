@@ -470,9 +470,7 @@ def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(
     id, _, _ = processes().made("server", "web", WEB)
     account.control("POST", "/clock", {"advance": 8 * 86400})
     _, failures = processes().of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
-    assert (
-        "ordered 8 days ago: that is longer than seven days, and it may be in use by another state"
-    ) in failures[""]
+    assert "ordered 8 days ago: it is older than seven days, and another state may have it" in failures[""]
     assert f"nothing was ordered. Next: set adopt_id={id} to take it over" in failures[""]
     taken, _, _ = processes().made("server", "web", {**WEB, "adoptId": id})
     assert taken == id

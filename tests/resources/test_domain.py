@@ -154,7 +154,9 @@ def test_an_old_one_is_refused_in_the_preview(harness: ResourceHarness, days: fl
     assert bool(failures) is refused
     if refused:
         assert f"Next: set adopt_id={first.id} to take it over" in failures["name"]
-        with pytest.raises(ResourceConflict, match="after seven days nothing shows by which resource"):
+        with pytest.raises(
+            ResourceConflict, match="it is older than seven days, and another state may have it"
+        ):
             create(harness)
     else:
         assert create(harness).id == first.id

@@ -13,12 +13,12 @@ from pulumi_hosting.api.operations import KEY_LENGTH
 from pulumi_hosting.exactly_once import server_order
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
 from pulumi_hosting.exactly_once.ownership_tag import (
+    carried_on,
     is_tag,
     is_tag_of,
     next_tag,
     ownership_tag,
     split_tag,
-    was_taken_over,
     with_tag,
 )
 from pulumi_hosting.exactly_once.server_order import ServerOrder
@@ -113,24 +113,12 @@ def test_a_text_without_a_tag_gets_the_first_one() -> None:
     assert not is_tag(None)
 
 
-MINE, MINE_LATER, ANOTHERS = "[iac2:wns2mcxo.1]", "[iac2:wns2mcxo.2]", "[iac2:abcdefgh.1]"
-
-
-@pytest.mark.parametrize(
-    ("recorded", "present", "by"),
-    [
-        (MINE, MINE, None),
-        (MINE, MINE_LATER, "by a later run"),
-        (MINE_LATER, MINE, None),
-        (MINE, ANOTHERS, "by another"),
-        (MINE, None, None),
-        (None, MINE, None),
-        (None, None, None),
-        (MINE, "[iac:abcdefgh]", None),  # of the first scheme: unowned
-    ],
-)
-def test_a_takeover_shows_in_the_tags(recorded: str | None, present: str | None, by: str | None) -> None:
-    assert was_taken_over(recorded, present) == by
+def test_a_change_writes_the_recorded_tag_or_the_first_own_one() -> None:
+    mine = ownership_tag("me", 2)
+    assert carried_on(mine, "me", "me", takes=True) == mine
+    assert carried_on(None, "me", "me", takes=True) == ownership_tag("me")
+    assert carried_on(mine, "another", "another", takes=True) == ownership_tag("another", 1)
+    assert carried_on(mine, "another", "another") == mine
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.apply import ApplyOptions, Outcome
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import (
     AmbiguousMatch,
@@ -19,7 +18,7 @@ from pulumi_hosting.session.errors import (
     WaitTimeout,
 )
 from tests.resources.conftest import GOOD, KillingTransport, ProcessKilled, ResourceHarness
-from tests.resources.orders import exchanges_of_an_order
+from tests.resources.orders import exchanges_of_an_order, predicted
 
 
 @pytest.mark.parametrize("stops", [1, 2, 3])
@@ -49,15 +48,21 @@ def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(
     assert harness.charges == 1
 
 
-def test_a_program_edited_after_the_mark_was_written_gets_its_server_back_to_be_replaced(
-    harness: ResourceHarness,
+@pytest.mark.parametrize("edited", [{"os": "ubuntu-24.04"}, {"tariff_id": 2}])
+def test_another_machine_that_carries_the_tag_is_not_taken_over(
+    harness: ResourceHarness, edited: dict[str, Any]
 ) -> None:
+    """Its notes were copied, or the program was edited after the crash."""
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(4, after=True))
-    state = harness.order({**GOOD, "os": "ubuntu-24.04"})
-    assert state.os == "debian-12"
-    assert diff(SERVER, state.values(), {**GOOD, "os": "ubuntu-24.04"}).replaces == ("os",)
+    for step in (lambda: predicted(harness, {**GOOD, **edited}), lambda: harness.order({**GOOD, **edited})):
+        with pytest.raises(ResourceConflict, match=r"is another machine .*order_attempt=1.*adopt_id=20001"):
+            step()
     assert harness.charges == 1
+    # what the message names
+    assert harness.order({**GOOD, "adopt_id": "20001"}).id == "20001"
+    assert harness.order({**GOOD, **edited, "order_attempt": 1}).id != "20001"
+    assert harness.charges == 2
 
 
 def test_a_rotated_key_finds_what_the_old_one_ordered(harness: ResourceHarness) -> None:

@@ -53,8 +53,8 @@ STOPS = (
     "KeyLacksScope",
     "LimitExceeded",
     "NoSuchObject",
+    "NotOurs",
     "ResourceConflict",
-    "TakenOver",
     "Unchangeable",
     "WrongMode",
 )

@@ -1,0 +1,135 @@
+"""May an object be taken over, changed or deleted? The one rule; every write asks it.
+
+A state can be wrong: restored from a backup, edited by hand, copied to another backend. So what it recorded
+of an object is compared with what the account shows of the object with that id:
+
+- An ownership tag of this resource proves that the object is its own, whatever else was changed in the
+  control panel. The tag of a later run, or of another resource, proves that it is not.
+- Without a tag the other facts decide. If all are as recorded, a person edited the text that the tag stands
+  behind: the tag is written again. If one differs, it is another object.
+
+What nothing but a tag or a key says to be this resource's is taken over if :func:`why_not_taken_over` finds
+no reason against it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.exactly_once.ownership_tag import is_same_holder, is_tag, is_tag_of, takeovers
+from pulumi_hosting.session.errors import NotOurs
+from pulumi_hosting.session.request import Request
+
+KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
+"""How long an idempotency key is remembered, and so how long what an interrupted run made is taken over."""
+
+Facts = Mapping[str, str | None]
+"""What tells an object from every other one, by name of the fact; None: not known, and not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an object may be changed or deleted.
+
+    - ``decision``: ``repair``: it may, and its tag is missing.
+    - ``reason``: why not: ``later run`` (of the same resource), ``another's`` tag, or another ``object`` than
+      the recorded one.
+    - ``differences``: the facts that are not as recorded, in words. They count only if the object does not
+      carry this resource's tag.
+    """
+
+    decision: Literal["allowed", "repair", "stop"]
+    reason: Literal["later run", "another's", "object", None] = None
+    differences: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The reason as a clause."""
+        if self.reason == "later run":
+            return "a later run took it over, from another backend perhaps"
+        differing = f" ({', '.join(self.differences)})" if self.differences else ""
+        if self.reason == "another's":
+            return f"it carries the ownership tag of another resource{differing}"
+        return f"it is not what the state recorded{differing}"
+
+
+def judge(
+    identity: str, *, recorded_tag: str | None, shown_tag: str | None, recorded: Facts, shown: Facts
+) -> Verdict:
+    """Whether the object with the id of a state is what the state recorded.
+
+    ``shown_tag`` is what stands on the account; one of the first scheme counts as none.
+
+    >>> mine, id = "[iac2:wns2mcxo]", "pulumi:demo/dev/server/web-1"
+    >>> judge(id, recorded_tag=mine, shown_tag=mine, recorded={"name": "web"}, shown={"name": "www"}).decision
+    'allowed'
+    >>> judge(id, recorded_tag=mine, shown_tag=None, recorded={"name": "web"}, shown={"name": "web"}).decision
+    'repair'
+    >>> judge(id, recorded_tag=mine, shown_tag=None, recorded={"name": "web"}, shown={"name": "db"}).why
+    "it is not what the state recorded (name is 'db', not 'web')"
+    """
+    differing = differences(shown, recorded)
+    if shown_tag is not None and is_tag(shown_tag):
+        if recorded_tag is not None and is_same_holder(recorded_tag, shown_tag):
+            later = takeovers(shown_tag) > takeovers(recorded_tag)
+            return Verdict("stop", "later run") if later else Verdict("allowed")
+        if is_tag_of(shown_tag, identity):
+            return Verdict("allowed")
+        return Verdict("stop", "another's", differing)
+    if differing:
+        return Verdict("stop", "object", differing)
+    return Verdict("allowed" if recorded_tag is None else "repair")
+
+
+def differences(shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of the ``wanted`` facts are known and others than ``shown``, in words.
+
+    >>> differences({"os": "debian-12", "tariff_id": None}, {"os": "ubuntu-24.04", "tariff_id": 2})
+    ("os is 'debian-12', not 'ubuntu-24.04'",)
+    """
+    return tuple(
+        f"{name} is {shown[name]!r}, not {value!r}"
+        for name, value in wanted.items()
+        if value is not None and shown.get(name) not in (None, value)
+    )
+
+
+def must_be_the_recorded_one(title: str, id: str, recorded: Facts, shown: Facts, outcome: str) -> None:
+    """Raise ``NotOurs`` if an object that carries no tag is another one than the state recorded. ``outcome``:
+    such as ``nothing was deleted``."""
+    if differing := differences(shown, recorded):
+        raise NotOurs(
+            id, None, "object", f"{title} {id}: {Verdict('stop', 'object', differing).why}; {outcome}"
+        )
+
+
+def must_be_own(
+    request: Request,
+    verdict: Verdict,
+    title: str,
+    id: str,
+    tag: str | None,
+    intent: Literal["changed", "deleted"],
+) -> None:
+    """Raise ``NotOurs`` if the object must not be changed or deleted; warn if its tag is missing. ``tag``:
+    the one on the account."""
+    if verdict.reason is not None:
+        raise NotOurs(id, tag, verdict.reason, f"{title} {id}: {verdict.why}; nothing was {intent}")
+    if verdict.decision == "repair":
+        then = "it is deleted" if intent == "deleted" else "the tag is written again"
+        request.warn(
+            f"{title} {id} carries no ownership tag any more, after an edit in the control panel perhaps; "
+            f"all else is as the state recorded it, so {then}"
+        )
+
+
+def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | None:
+    """Why what a tag or a key says to be this resource's must not be taken over without a person's word; None
+    if it may. ``ordered``: how long ago it was made; None if that is not shown."""
+    if ordered is not None and ordered > KEY_MEMORY:
+        return "it is older than seven days, and another state may have it"
+    if request.strict and request.scope is None:
+        return "strict is set and hosting:scope is not, and it may be another backend's"
+    return None

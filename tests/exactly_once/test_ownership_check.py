@@ -1,0 +1,151 @@
+"""May an object be taken over, changed or deleted: the table."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pulumi_hosting.exactly_once.ownership_check import (
+    KEY_MEMORY,
+    Verdict,
+    differences,
+    judge,
+    must_be_own,
+    must_be_the_recorded_one,
+    why_not_taken_over,
+)
+from pulumi_hosting.exactly_once.ownership_tag import ownership_tag
+from pulumi_hosting.session.errors import NotOurs
+from pulumi_hosting.session.request import Request
+
+ME, OTHER = "pulumi:t/dev/server/web", "pulumi:t/prod/server/db"
+MINE, LATER, ANOTHERS = ownership_tag(ME, 1), ownership_tag(ME, 2), ownership_tag(OTHER)
+FIRST_SCHEME = "[iac:abcdefgh]"
+RECORDED = {"name": "web", "created_at": "2029-04-15T08:00:00Z", "order": "20001"}
+ELSE = [
+    {"name": "precious"},
+    {"created_at": "2029-04-15T08:00:01Z"},
+    {"order": "20002"},
+]
+UNKNOWN: list[dict[str, str | None]] = [{"name": None}, {"created_at": None}, {"order": None}, {}]
+
+
+def judged(recorded_tag: str | None, shown_tag: str | None, **shown: str | None) -> tuple[str, str | None]:
+    verdict = judge(
+        ME, recorded_tag=recorded_tag, shown_tag=shown_tag, recorded=RECORDED, shown={**RECORDED, **shown}
+    )
+    return verdict.decision, verdict.reason
+
+
+@pytest.mark.parametrize("differing", [*ELSE, *UNKNOWN])
+@pytest.mark.parametrize(
+    ("recorded", "shown", "expected"),
+    [
+        (MINE, MINE, ("allowed", None)),
+        (LATER, MINE, ("allowed", None)),  # a takeover whose tag was not written
+        (None, MINE, ("allowed", None)),
+        (ANOTHERS, ANOTHERS, ("allowed", None)),  # imported so
+        (ANOTHERS, MINE, ("allowed", None)),  # imported so, and changed since
+        (MINE, LATER, ("stop", "later run")),
+        (MINE, ANOTHERS, ("stop", "another's")),
+        (None, ANOTHERS, ("stop", "another's")),
+        (ANOTHERS, ownership_tag(OTHER, 1), ("stop", "later run")),
+    ],
+)
+def test_a_tag_decides_whatever_else_was_changed(
+    recorded: str | None, shown: str, expected: tuple[str, str | None], differing: dict[str, str | None]
+) -> None:
+    assert judged(recorded, shown, **differing) == expected
+
+
+@pytest.mark.parametrize("shown", [None, FIRST_SCHEME])
+@pytest.mark.parametrize("recorded", [MINE, None, ANOTHERS])
+@pytest.mark.parametrize("differing", ELSE)
+def test_without_a_tag_any_difference_stops(
+    recorded: str | None, shown: str | None, differing: dict[str, str | None]
+) -> None:
+    assert judged(recorded, shown, **differing) == ("stop", "object")
+
+
+@pytest.mark.parametrize("shown", [None, FIRST_SCHEME])
+@pytest.mark.parametrize("unknown", UNKNOWN)
+def test_without_a_tag_and_all_as_recorded_it_is_repaired(
+    shown: str | None, unknown: dict[str, str | None]
+) -> None:
+    assert judged(MINE, shown, **unknown) == ("repair", None)
+    assert judged(None, shown, **unknown) == ("allowed", None)  # it never had one
+
+
+def test_the_reason_names_what_differs() -> None:
+    verdict = judge(ME, recorded_tag=MINE, shown_tag=None, recorded=RECORDED, shown={"name": "db"})
+    assert verdict.why == "it is not what the state recorded (name is 'db', not 'web')"
+    verdict = judge(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown={"name": "db"})
+    assert verdict.why == "it carries the ownership tag of another resource (name is 'db', not 'web')"
+    verdict = judge(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown=RECORDED)
+    assert verdict.why == "it carries the ownership tag of another resource"
+    assert Verdict("stop", "later run").why == "a later run took it over, from another backend perhaps"
+
+
+def test_what_is_not_known_is_no_difference() -> None:
+    assert differences({"os": None}, {"os": "debian-12", "tariff_id": 1}) == ()
+    assert differences({"os": "debian-12"}, {"os": None}) == ()
+    assert differences({"os": "a", "tariff_id": 2}, {"os": "b", "tariff_id": 1}) == (
+        "os is 'a', not 'b'",
+        "tariff_id is 2, not 1",
+    )
+
+
+def asked(warnings: list[str] | None = None, **facts: Any) -> Request:
+    given = {"strict": False, "scope": None, **facts}
+    return cast(Request, SimpleNamespace(warn=(warnings if warnings is not None else []).append, **given))
+
+
+def test_a_stop_raises_and_a_repair_warns() -> None:
+    said: list[str] = []
+    for reason in ("later run", "another's", "object"):
+        with pytest.raises(NotOurs, match=r"^server 7: .*; nothing was deleted$") as stopped:
+            must_be_own(asked(said), Verdict("stop", reason), "server", "7", ANOTHERS, "deleted")
+        assert (stopped.value.id, stopped.value.tag, stopped.value.reason) == ("7", ANOTHERS, reason)
+    must_be_own(asked(said), Verdict("allowed"), "server", "7", MINE, "deleted")
+    assert said == []
+    for intent in ("changed", "deleted"):
+        must_be_own(asked(said), Verdict("repair"), "server", "7", None, intent)
+    start = "server 7 carries no ownership tag any more, after an edit in the control panel perhaps; "
+    assert said == [
+        f"{start}all else is as the state recorded it, so the tag is written again",
+        f"{start}all else is as the state recorded it, so it is deleted",
+    ]
+
+
+def test_what_carries_no_tag_is_known_by_what_never_changes() -> None:
+    must_be_the_recorded_one(
+        "SSH key", "7", {"fingerprint": "a"}, {"fingerprint": "a"}, "nothing was deleted"
+    )
+    with pytest.raises(NotOurs) as stopped:
+        must_be_the_recorded_one(
+            "SSH key", "7", {"fingerprint": "a"}, {"fingerprint": "b"}, "nothing was deleted"
+        )
+    assert str(stopped.value) == (
+        "SSH key 7: it is not what the state recorded (fingerprint is 'b', not 'a'); nothing was deleted"
+    )
+    assert (stopped.value.tag, stopped.value.reason) == (None, "object")
+
+
+@pytest.mark.parametrize(
+    ("ordered", "facts", "why"),
+    [
+        (timedelta(), {}, None),
+        (None, {}, None),
+        (KEY_MEMORY, {}, None),
+        (KEY_MEMORY + timedelta(seconds=1), {}, "older than seven days"),
+        (KEY_MEMORY + timedelta(seconds=1), {"scope": "team"}, "older than seven days"),
+        (timedelta(), {"strict": True}, "strict is set and hosting:scope is not"),
+        (timedelta(), {"strict": True, "scope": "team"}, None),
+    ],
+)
+def test_a_takeover_needs_a_persons_word(
+    ordered: timedelta | None, facts: dict[str, Any], why: str | None
+) -> None:
+    found = why_not_taken_over(asked(**facts), ordered)
+    assert found is None if why is None else (found is not None and why in found)

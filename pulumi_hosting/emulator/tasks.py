@@ -4,7 +4,15 @@ present moment.
 
 from collections.abc import Callable
 
-from pulumi_hosting.emulator import events, ledger, price_list, pricing, refunds, registrar, server_lifecycle
+from pulumi_hosting.emulator import (
+    called_off,
+    events,
+    ledger,
+    price_list,
+    pricing,
+    registrar,
+    server_lifecycle,
+)
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Task
 from pulumi_hosting.emulator.store import Store
@@ -147,7 +155,7 @@ def refuse_domain(store: Store, task: Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
     invoice = store.invoices.get(task.object_id)
     if invoice is not None and invoice.status == "paid":
-        refunds.call_off(store, invoice, task.due)
+        called_off.call_off(store, invoice, task.due)
 
 
 def domain_renewed(store: Store, task: Task) -> None:

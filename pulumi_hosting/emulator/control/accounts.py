@@ -1,4 +1,4 @@
-"""Calls on accounts, keys, invoices and orders, as staff, billing and the payment gateway make them."""
+"""Calls on accounts and their keys and invoices, as staff, billing and the payment gateway make them."""
 
 import ipaddress
 from decimal import Decimal
@@ -9,12 +9,12 @@ from starlette.routing import Route
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import (
+    called_off,
     events,
     fulfilment,
     ledger,
     price_list,
     pricing,
-    refunds,
     serializers,
     server_lifecycle,
 )
@@ -208,21 +208,8 @@ def refund_invoice(core: Core, id: int) -> Any:
     invoice: Invoice = find(core.store.invoices, id, "invoice")
     if invoice.status != "paid":
         raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
-    refunds.call_off(core.store, invoice, core.clock.now(), ledger.CONTROL)
+    called_off.call_off(core.store, invoice, core.clock.now(), ledger.CONTROL)
     return serializers.invoice(invoice, core.store)
-
-
-class OrderBody(Body):
-    status: Literal["cancelled", "failed"]
-
-
-def edit_order(core: Core, body: OrderBody, id: int) -> Any:
-    """An order on its way ends without a server, and without a refund."""
-    order: Order = find(core.store.orders, id, "order")
-    if order.status not in ("provisioning", "processing"):
-        raise ControlError(f"order {order.id} is {order.status}", 409)
-    refunds.end_order(core.store, order, body.status, core.clock.now())
-    return serializers.order(order, core.store, read=True)
 
 
 ROUTES = (
@@ -233,5 +220,4 @@ ROUTES = (
     Route("/invoices", endpoint(create_invoice), methods=["POST"]),
     Route("/invoices/{id:int}/confirm", endpoint(confirm_invoice), methods=["POST"]),
     Route("/invoices/{id:int}/refund", endpoint(refund_invoice), methods=["POST"]),
-    Route("/orders/{id:int}", endpoint(edit_order), methods=["PATCH"]),
 )

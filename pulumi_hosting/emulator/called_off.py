@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pulumi_hosting.emulator import ledger, server_lifecycle
 from pulumi_hosting.emulator.ledger import Cause
-from pulumi_hosting.emulator.rows import Invoice, Movement, Order, Task
+from pulumi_hosting.emulator.rows import Invoice, Movement, Task
 from pulumi_hosting.emulator.store import Store
 
 PENDING = ("pending", "transfer_pending")
@@ -36,13 +36,6 @@ def call_off(store: Store, invoice: Invoice, now: float, cause: Cause | None = N
     ledger.credit_back(store, account, invoice, left, now, cause or _charged_by(store, invoice))
 
 
-def end_order(store: Store, order: Order, status: str, now: float) -> None:
-    """An order ends without a server; its money stays where it is."""
-    order.status, order.updated_at = status, now
-    store.invoices[order.id].cancelled_at = now
-    _drop(store, "finish_order", order.id)
-
-
 def _charged_by(store: Store, invoice: Invoice) -> Cause:
     for row in store.of(Movement, invoice.account_id).values():
         if row.invoice_id == invoice.id and row.direction == "debit":
@@ -55,7 +48,8 @@ def _take_back(store: Store, invoice: Invoice, now: float) -> None:
     server = store.servers.get(invoice.server_id or 0)
     domain = store.domains.get(invoice.domain_id or 0)
     if order is not None and order.server_id is None:
-        end_order(store, order, "cancelled", now)
+        order.status, order.updated_at, invoice.cancelled_at = "cancelled", now, now
+        _drop(store, "finish_order", order.id)
     elif invoice.type == "ip_purchase" and server is not None:
         has_come = any(address.invoice_id == invoice.id for address in store.addresses.values())
         if server.addresses_coming and not has_come:

@@ -15,12 +15,14 @@ secrets apart.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once.payments import Payment, latest, payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
@@ -147,7 +149,10 @@ def act(
         if dry_run and plan.cost is not None:
             apply.remark_on_balance(request, plan.cost)
     before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
-    if dry_run or not (plan.changed or plan.fetches):
+    if not dry_run and not plan.changed and (paid := _unreported(request, action, plan)):
+        plan, predicted = _as_paid(plan, paid, predicted)
+        journal.reported(request.client, request.unreported)
+    if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
         modelled = _modelled(action, predicted)
         return ActionResult(
             plan.changed,
@@ -161,6 +166,7 @@ def act(
             plan.reaches,
         )
     result = action.perform(request, inputs, plan)
+    journal.reported(request.client, request.unreported)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(request, action, shown)
     marked = (
@@ -168,6 +174,34 @@ def act(
     )
     return ActionResult(
         plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches
+    )
+
+
+_PAID = object()
+
+
+def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payment | None:
+    """What an interrupted run paid for this and did not report."""
+    if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
+        return None
+    id, subject = plan.before["id"], f"{action.result} {plan.before['id']}"
+    entry = journal.interrupted(request, action.kind, subject)
+    if entry is None:
+        return None
+    if action.result == "invoice":
+        return journal.unreported(entry, payment(request.client, int(id)))
+    of = {"server_id": int(id)} if action.result == "server" else {"domain_id": int(id)}
+    return journal.unreported(entry, latest(request.client, **of))
+
+
+def _as_paid(plan: Plan, paid: Payment, shown: Any) -> tuple[Plan, dict[str, Any]]:
+    """The plan of what an interrupted run carried out: a change that was charged."""
+    known = {"charged": str(paid.paid), "invoice_id": str(paid.invoice_id), "currency": paid.currency}
+    note = f"an interrupted run paid it: {paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+    cost = Cost(paid.paid, paid.currency, note)
+    return (
+        replace(plan, changed=True, fetches=False, cost=cost, note=note, data=_PAID),
+        {**shown, **{name: value for name, value in known.items() if name in shown}},
     )
 
 

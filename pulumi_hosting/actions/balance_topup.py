@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from pulumi_hosting.actions.action import Action, Plan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
-from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -116,9 +116,11 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
         asked, waiting, known = plan.data
         if waiting is None:
             newest = max((invoice.id for invoice in known), default=0)
-            once = Once(
-                request=request,
+            answer = charge(
+                request,
                 what=f"top-up of {inputs.amount} by {inputs.gateway}",
+                kind=self.kind,
+                subject=f"{inputs.amount} {inputs.gateway}",
                 operation="create_topup",
                 facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
                 send=lambda key: request.client.balance.topup(
@@ -126,7 +128,6 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 ),
                 happened=lambda: _waiting(_known(request), inputs) is not None,
             )
-            answer = once.carry_out()
             if answer is not None:
                 made = {
                     "invoice_id": str(answer.invoice_id),

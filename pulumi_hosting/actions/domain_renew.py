@@ -16,7 +16,7 @@ from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.domain_powers import DOMAIN
@@ -132,22 +132,24 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
 
     def perform(self, request: Request, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
         seen: _Seen = plan.data
-        once = Once(
-            request=request,
-            what=f"renewal of domain {seen.id}",
-            operation="renew_domain",
-            facts={"domain_id": seen.id, "expires_at": as_text(seen.expires_at)},
-            send=lambda key: request.client.domains.renew(seen.id, years=seen.years, idempotency_key=key),
-            happened=lambda: _fresh(request, seen.id).expires_at != seen.expires_at,
-            concerns=lambda invoice: _is_of(invoice, seen.id),
-            price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: (
-                isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False
-            ),
-            bound_elsewhere=lambda: _refuse_second(request, seen),
-        )
         try:
-            answer = once.carry_out()
+            answer = charge(
+                request,
+                what=f"renewal of domain {seen.id}",
+                kind=self.kind,
+                subject=f"domain {seen.id}",
+                operation="renew_domain",
+                facts={"domain_id": seen.id, "expires_at": as_text(seen.expires_at)},
+                send=lambda key: request.client.domains.renew(seen.id, years=seen.years, idempotency_key=key),
+                happened=lambda: _fresh(request, seen.id).expires_at != seen.expires_at,
+                concerns=lambda invoice: _is_of(invoice, seen.id),
+                price=plan.cost.amount if plan.cost else None,
+                is_outdated=lambda error: (
+                    isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False
+                ),
+                ask=lambda id, key: request.client.domains.renew(id, years=1, idempotency_key=key),
+                bound_elsewhere=lambda: _refuse_second(request, seen),
+            )
         finally:
             request.reads.forget("domains")
             request.reads.forget("balance")

@@ -11,7 +11,7 @@ from pulumi_hosting.actions.action import Action, Plan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
@@ -92,18 +92,20 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
 
     def perform(self, request: Request, inputs: InvoicePayInputs, plan: Plan) -> InvoicePaid:
         invoice: m.Invoice = plan.data
-        once = Once(
-            request=request,
-            what=f"payment of invoice {invoice.id}",
-            operation="pay_invoice",
-            facts={"invoice_id": invoice.id},
-            send=lambda key: request.client.invoices.pay(invoice.id, idempotency_key=key),
-            happened=lambda: _read(request, inputs.id).status == "paid",
-            concerns=lambda other: other.id == invoice.id,
-            price=invoice.amount,
-        )
         try:
-            answer = once.carry_out()
+            answer = charge(
+                request,
+                what=f"payment of invoice {invoice.id}",
+                kind=self.kind,
+                subject=f"invoice {invoice.id}",
+                operation="pay_invoice",
+                facts={"invoice_id": invoice.id},
+                send=lambda key: request.client.invoices.pay(invoice.id, idempotency_key=key),
+                happened=lambda: _read(request, inputs.id).status == "paid",
+                concerns=lambda other: other.id == invoice.id,
+                ask=lambda id, key: request.client.invoices.pay(id, idempotency_key=key),
+                price=invoice.amount,
+            )
         finally:
             request.reads.forget("balance")
             request.reads.forget("servers")

@@ -17,7 +17,7 @@ from pulumi_hosting.actions.periods import Moment, after_hours, after_months, mo
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
@@ -161,23 +161,25 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     def perform(self, request: Request, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
         server, period = plan.data
         seen = server.billing.next_due_at
-        once = Once(
-            request=request,
-            what=f"renewal of server {server.id}",
-            operation="renew_server",
-            facts={"server_id": server.id, "next_due_at": as_text(seen)},
-            send=lambda key: _renew(request, server.id, period, key),
-            happened=lambda: _due(_fresh(request, str(server.id))) != seen,
-            concerns=lambda invoice: (
-                invoice.type == "vds_renewal"
-                and any(item.server_id == server.id for item in invoice.items or ())
-            ),
-            price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: _is_contradicted(request, server.id, error),
-            is_of_the_past=lambda answer: self._is_taken_back(request, server, answer),
-        )
         try:
-            answer = once.carry_out()
+            answer = charge(
+                request,
+                what=f"renewal of server {server.id}",
+                kind=self.kind,
+                subject=f"server {server.id}",
+                operation="renew_server",
+                facts={"server_id": server.id, "next_due_at": as_text(seen)},
+                send=lambda key: _renew(request, server.id, period, key),
+                happened=lambda: _due(_fresh(request, str(server.id))) != seen,
+                concerns=lambda invoice: (
+                    invoice.type == "vds_renewal"
+                    and any(item.server_id == server.id for item in invoice.items or ())
+                ),
+                price=plan.cost.amount if plan.cost else None,
+                is_outdated=lambda error: _is_contradicted(request, server.id, error),
+                ask=lambda id, key: request.client.servers.renew(id, months=1, idempotency_key=key),
+                is_of_the_past=lambda answer: self._is_taken_back(request, server, answer),
+            )
         finally:
             for key in ("servers", "orders_and_servers", "balance"):
                 request.reads.forget(key)

@@ -1,17 +1,21 @@
 """What the account shows of a server's addresses, and the idempotency keys that are made of it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, NotFound
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
+from pulumi_hosting.exactly_once.key_probe import Ask, is_bound_to_an_order
+from pulumi_hosting.exactly_once.payments import payment
+from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
+
+IP_PURCHASES = ("ip_purchase", "vds_addon")
+"""What deployments call the purchase of an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,16 @@ class ServerAddresses:
     bought: int
     most: int
     invoices: tuple[m.Invoice, ...]
-    """The paid ones, of addresses of the server, by id."""
+    """Those that were paid, of addresses of the server, by id; what was returned since is among them."""
 
     @property
     def paid(self) -> int:
         return len(self.invoices)
+
+    @property
+    def kept(self) -> int:
+        """The number of purchases that were not returned."""
+        return sum(invoice.status not in ("refunded", "cancelled") for invoice in self.invoices)
 
     @property
     def missing(self) -> int:
@@ -40,6 +49,12 @@ class ServerAddresses:
         return KeyFacts(
             tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained
         )
+
+    def possibly_before(self, unexplained: int) -> "Iterator[KeyFacts]":
+        """The same, and what it saw if purchases were returned that were paid after it looked."""
+        facts = self.before(unexplained)
+        for returned in range(self.paid - self.kept + 1):
+            yield replace(facts, paid=facts.paid - returned)
 
     def invoice_after(self, paid: int) -> str | None:
         """Id of the one invoice that followed the first ``paid``; None where there is none, or are
@@ -88,15 +103,35 @@ def read_addresses(request: Request, server_id: str) -> ServerAddresses:
         raise ResourceError(
             f"server_id: there is no server {server_id} on this account. Next: correct server_id"
         )
-    invoices = [
+    everything = frozenset(str(ip.id) for ip in found)
+    paid = _paid_invoices(request, server_id)
+    return ServerAddresses(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, paid)
+
+
+def became_of(request: Request, server_id: str, number: int | None) -> Verdict:
+    """What became of a purchase of an address that is not assigned. ``number``: which purchase of the server
+    it is; None if that is not known."""
+    paid, ordered_at = _paid_invoices(request, server_id), None
+    invoice = paid[number - 1] if number is not None and 0 < number <= len(paid) else None
+    if invoice is not None:
+        ordered_at = invoice.paid_at or invoice.created_at
+    return judge(
+        Evidence(
+            payment=None if invoice is None else payment(request.client, invoice.id),
+            age=None if ordered_at is None else request.service_now() - ordered_at,
+        )
+    )
+
+
+def _paid_invoices(request: Request, server_id: str) -> tuple[m.Invoice, ...]:
+    """The invoices of addresses of the server that were paid, by id."""
+    found = (
         invoice
         for invoice in _invoices(request)
         if invoice.paid_at is not None
         and any(str(item.server_id) == server_id for item in invoice.items or ())
-    ]
-    everything = frozenset(str(ip.id) for ip in found)
-    by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
-    return ServerAddresses(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
+    )
+    return tuple(sorted(found, key=lambda invoice: invoice.id))
 
 
 def _invoices(request: Request) -> Iterable[m.Invoice]:
@@ -108,9 +143,9 @@ def _invoices(request: Request) -> Iterable[m.Invoice]:
         return list(request.client.invoices.list(type="vds_addon"))  # the other name of the same thing
 
 
-def is_used(request: Request, key: str) -> bool:
-    """Whether the service remembers the key."""
-    return key_is_used(partial(request.client.servers.renew, NONEXISTENT_ID, months=1, idempotency_key=key))
+def ask(request: Request) -> Ask:
+    """Asks whether the service remembers a key."""
+    return lambda id, key: request.client.servers.renew(id, months=1, idempotency_key=key)
 
 
 def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> KeyRing:
@@ -127,7 +162,7 @@ def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> 
 
 def was_charged(request: Request, server_id: str, key: str) -> bool:
     """Whether the key is bound to a purchase that was carried out: its replay says so."""
-    if not is_used(request, key):
+    if not is_bound_to_an_order(ask(request), key):
         return False
     try:
         request.client.servers.ips.add(int(server_id), idempotency_key=key)

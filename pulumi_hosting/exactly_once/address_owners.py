@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -145,11 +144,15 @@ class Owners:
         key = KeyRing(
             me.account_id, me.livemode, "", "claim_server_ip", {"server_id": self.server_id, "address": ip.id}
         ).key(0)
-        renew = partial(self.request.client.servers.renew, months=1, idempotency_key=key)
+
+        def renew(id: int, key: str) -> object:
+            return self.request.client.servers.renew(id, months=1, idempotency_key=key)
+
+        mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
         try:
-            renew(NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1))
+            renew(mine, key)
         except NotFound:
-            return "ours" if key_is_used(partial(renew, NONEXISTENT_ID)) else "unproven"
+            return "ours" if key_is_used(renew, key, NONEXISTENT_ID) else "unproven"
         except (IdempotencyConflict, IdempotencyInProgress):
             return "another's"
         except (ApiError, WriteRefused):

@@ -1,38 +1,29 @@
-"""Buying one address of a server once (API document, "Servers").
+"""Buying one address of a server once (API document, "Servers"): what is special about it.
 
-The purchase answers "charged" and names no address: that is assigned later and read from the list. So it is
-bought by these steps, one purchase per server at a time (``Owners.turn``):
+The purchase answers "charged" and names no address: that is assigned later and read from the list. So
+:class:`~pulumi_hosting.exactly_once.purchase.Purchase` looks at the account like this, one purchase per
+server at a time (``Owners.turn``):
 
 1. *Wait* until every bought address of the server is in the list.
 2. *Look*: an address of unknown origin, however old, may be what an interrupted run bought. It is this
-   resource's if the notes of this machine or its key say so: the key was made from what the account showed
-   before the purchase. Without proof: stop before paying.
-3. *Buy*, with a key made from what the account shows now. After a crash the same purchase is repeated while
-   nothing has changed, and buys once.
-4. *Wait* until the list grows, and claim the new address.
+   resource's if the notes of this machine or its key say so. Without proof: stop before paying.
+
+The key is made from what the account shows before the purchase. After a crash the same purchase is repeated
+while nothing has changed, and buys once. Then the list is waited for until it grows, and the new address is
+claimed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    HostingError,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    InsufficientFunds,
-    IpLimitReached,
-    OperationInProgress,
-    TransportError,
-)
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.client.exceptions import ApiError, IpLimitReached
 from pulumi_hosting.exactly_once.address_facts import (
+    IP_PURCHASES,
     ServerAddresses,
-    is_used,
+    ask,
     keys_of,
     named,
     quote_of,
@@ -40,13 +31,14 @@ from pulumi_hosting.exactly_once.address_facts import (
     was_charged,
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
+from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.purchase import KEY_MEMORY, Purchase, Shown, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
-_KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 # a key that is about to be forgotten proves nothing: sent again a moment later, it buys
 _MARGIN = timedelta(hours=1)
-_GENERATIONS = 4
+_GENERATIONS = 6  # keys of one look at the account: each failure of the service uses up to two
 # seconds in which the other resources of a program may still say which addresses are theirs
 _OWNERS_SECONDS = 30.0
 
@@ -74,31 +66,75 @@ class AddressPurchase:
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
         self.request, self.server_id, self.attempt = request, server_id, attempt
         self.owners = Owners(request, server_id)
+        self._seen: ServerAddresses | None = None
 
-    def place(self, approve: Callable[[], None]) -> Purchased:
-        """Find what an interrupted run of this resource bought, or buy one. ``approve``: called before
-        anything is paid.
-        """
-        wait = self.request.poller()
-        last, generation = None, 0
-        while True:
-            addresses = self._when_listed()
-            if (found := self._bought_before(addresses)) is not None:
-                return found
-            if addresses != last:
-                last, generation = addresses, 0
-            approve()
-            self.request.clock.raise_if_cancelled()
-            try:
-                return self._buy(addresses, generation)
-            except OperationInProgress:
-                if wait.over:
-                    raise
-                key = keys_of(self.request, self.server_id, self.attempt, addresses.before(0)).key(generation)
-                # the refusal may be stored, and would be repeated for ever
-                generation += is_used(self.request, key)
-            self.request.info(f"server {self.server_id}: another operation is running")
-            wait.pause()
+    def place(self) -> Purchased:
+        """Find what an interrupted run of this resource bought, or buy one. Call it within
+        ``Owners.turn``."""
+        return Purchase[m.IpAdded, Purchased](
+            self.request,
+            f"purchase of an address for server {self.server_id}",
+            "server_ip",
+            walk=lambda: KeyWalk(
+                keys_of(self.request, self.server_id, self.attempt, self._before.before(0)),
+                ask=ask(self.request),
+            ),
+            look=self._look,
+            send=self._send,
+            accept=lambda answer, walk: self._purchased(walk.key, answer),
+            is_outdated=self._is_outdated,
+            concerns=lambda invoice: (
+                invoice.type in IP_PURCHASES
+                and any(str(item.server_id) == self.server_id for item in invoice.items or ())
+            ),
+        ).carry_out()
+
+    @property
+    def _before(self) -> ServerAddresses:
+        """What the account showed before the purchase."""
+        assert self._seen is not None  # noqa: S101 — the loop looks before it asks for keys
+        return self._seen
+
+    def _look(self, when: When) -> Shown[Purchased] | None:
+        if when in ("before", "busy"):
+            self._seen = self._when_listed()
+            found = self._bought_before(self._seen)
+            return None if found is None else Shown(found)
+        if when == "conflict":
+            return None
+        after = read_addresses(self.request, self.server_id)
+        shows = (after.bought, after.kept, after.everything)
+        if shows == (self._before.bought, self._before.kept, self._before.everything):
+            return None
+        return Shown(self._purchased(None, None))
+
+    def _send(self, key: str) -> m.IpAdded:
+        request, server_id = self.request, self.server_id
+        self.owners.intend(key, sorted(self._before.everything, key=int), self._before.paid)
+        try:
+            return request.client.servers.ips.add(int(server_id), idempotency_key=key)
+        except ApiError as error:
+            if error.status < 500 and not error.outcome_unknown:
+                self.owners.drop_intent()
+            raise
+        finally:
+            request.reads.forget("ips", server_id)
+            request.reads.forget("ip quote", server_id)
+
+    def _purchased(self, key: str | None, added: m.IpAdded | None) -> Purchased:
+        return Purchased(
+            key,
+            charged=added.charged if added else None,
+            currency=added.currency if added else None,
+            number=self._before.paid + 1,
+            present_before=tuple(sorted(self._before.everything, key=int)),
+        )
+
+    def _is_outdated(self, error: ApiError) -> bool:
+        if isinstance(error, IpLimitReached):
+            quote = quote_of(self.request, self.server_id, fresh=True)
+            return quote is not None and quote.extra_ips < quote.max_extra_ips
+        return False
 
     def assigned(
         self, key: str | None, present_before: Iterable[str], number: int | None
@@ -130,7 +166,7 @@ class AddressPurchase:
 
     def is_old(self, ip: m.Ip) -> bool:
         """Whether the keys of its purchase are forgotten."""
-        return ip.added_at is not None and ip.added_at < self.request.service_now() - _KEY_MEMORY
+        return ip.added_at is not None and ip.added_at < self.request.service_now() - KEY_MEMORY
 
     def must_be_adoptable(self, ip: m.Ip) -> None:
         """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
@@ -203,7 +239,7 @@ class AddressPurchase:
         """
         ip, paid, key = next(filter(self.owners.is_noted_as_mine, unowned), None), None, None
         if ip is None:
-            since = self.request.service_now() - _KEY_MEMORY + _MARGIN
+            since = self.request.service_now() - KEY_MEMORY + _MARGIN
             for paid, key, candidates in self._possible_purchases(addresses, unowned):
                 bought_at = candidates[0].added_at or (
                     addresses.invoices[-1].paid_at if addresses.invoices else None
@@ -252,74 +288,6 @@ class AddressPurchase:
             if new and addresses.paid > intent["paid"]:
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(unowned):
-            facts = addresses.before(len(addresses.extra) - addresses.extra.index(first))
-            keys = keys_of(self.request, self.server_id, self.attempt, facts)
-            yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
-
-    # --- 3. buy
-
-    def _buy(self, addresses: ServerAddresses, generation: int) -> Purchased:
-        """Pay for one. Raises ``OperationInProgress`` where the server is busy: the account may change by
-        that.
-        """
-        request, server_id = self.request, self.server_id
-        keys = keys_of(request, server_id, self.attempt, addresses.before(0))
-        added: m.IpAdded | None = None
-        before = sorted(addresses.everything, key=int)
-        while True:
-            key = keys.key(generation)
-            generation += 1
-            self.owners.intend(key, before, addresses.paid)
-            try:
-                added = request.client.servers.ips.add(int(server_id), idempotency_key=key)
-            except IdempotencyInProgress:
-                raise
-            except OperationInProgress:
-                self.owners.drop_intent()
-                raise
-            except ApiError as error:
-                if error.status < 500:
-                    self.owners.drop_intent()
-                    if generation < _GENERATIONS and self._is_outdated(error):
-                        continue
-                    raise
-                self._must_show(addresses, error, key)
-            except TransportError as error:
-                self._must_show(addresses, error, key)
-            finally:
-                request.reads.forget("ips", server_id)
-                request.reads.forget("ip quote", server_id)
-            return Purchased(
-                key,
-                charged=added.charged if added else None,
-                currency=added.currency if added else None,
-                number=addresses.paid + 1,
-                present_before=tuple(before),
-            )
-
-    def _must_show(self, addresses: ServerAddresses, error: HostingError, key: str) -> None:
-        """After a lost answer: go on if the account shows the purchase, else stop."""
-        after = read_addresses(self.request, self.server_id)
-        if (after.bought, after.paid, after.everything) == (
-            addresses.bought,
-            addresses.paid,
-            addresses.everything,
-        ):
-            raise ResourceError(
-                f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is "
-                f"repeated, never a second (key {key})"
-            ) from None
-
-    def _is_outdated(self, error: ApiError) -> bool:
-        """Whether the key is bound to a refusal that the present state of the account contradicts, or to
-        something else.
-        """
-        if isinstance(error, IdempotencyConflict):
-            return True
-        if isinstance(error, InsufficientFunds):
-            balance = catalog_reads.balance(self.request, fresh=True)
-            return error.required is not None and balance is not None and balance.balance >= error.required
-        if isinstance(error, IpLimitReached):
-            quote = quote_of(self.request, self.server_id, fresh=True)
-            return quote is not None and quote.extra_ips < quote.max_extra_ips
-        return False
+            for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
+                keys = keys_of(self.request, self.server_id, self.attempt, facts)
+                yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))

@@ -1,13 +1,14 @@
-"""Ordering a domain once (API document, "Domains").
+"""Ordering a domain once (API document, "Domains"): what is special about it.
 
-The name is unique at the registry, so a second order of it cannot be a second purchase. Whether a lost or
-stored answer is true is decided by what the account shows.
+The name is unique at the registry, so a second order of it cannot be a second purchase. But a refusal because
+the name is taken proves nothing about who has it: only after an unknown outcome does a domain that is found
+belong to this order.
 """
 
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
+from datetime import datetime
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -15,35 +16,40 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import (
     ApiError,
     DomainUnavailable,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    InsufficientFunds,
-    InvalidResponse,
+    Forbidden,
+    NotFound,
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.idempotency_keys import SCHEME, KeyRing
-from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
-from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
+from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payment, payments_since
+from pulumi_hosting.exactly_once.purchase import KEY_MEMORY, Evidence, Purchase, Shown, Verdict, When, judge
+from pulumi_hosting.session.domain_names import ascii_name
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
-_GENERATIONS = 4
+_TURN = 60.0  # seconds to wait at least for another process that orders the same name
+_TYPES = ("domain_registration", "domain_purchase", "domain_transfer")  # deployments have two words for one
+_PENDING = ("pending", "transfer_pending")
+
+Answer = m.DomainOrderResult | m.DomainTransferResult
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedDomain:
-    """``domain``: as the account shows it; None while it does not."""
+    """``domain``: as the account shows it; None while it does not. ``answer``: None if it was lost, and the
+    account shows the domain."""
 
     domain: m.Domain | None
-    answer: m.DomainOrderResult | m.DomainTransferResult
+    answer: Answer | None
 
 
 class DomainOrder:
     """One resource's order of one name.
 
-    - ``body``: of a registration, or of a transfer where there is an ``auth_code``;
+    - ``body``: of a registration, or of a transfer if there is an ``auth_code``;
     - ``find``: the domain of the name on the account, read again.
     """
 
@@ -58,95 +64,144 @@ class DomainOrder:
         self.name: str = body["name"]
         me = account(request.client)
         operation = "register_domain" if auth_code is None else "transfer_domain"
-        # No key is made of a secret: the auth code is sent, and is no part of it.
-        self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, body)
+        # What is sent beside the name is no part of the key, and no key is made of a secret.
+        self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, {"name": self.name})
+        self.purchase = Purchase[Answer, OrderedDomain](
+            request,
+            f"order of {self.name}",
+            "domain",
+            walk=lambda: KeyWalk(self.keys, is_cheap=True),
+            look=self._look,
+            send=self._send,
+            accept=self._accepted,
+            is_outdated=self._is_outdated,
+            concerns=lambda invoice: invoice.type in _TYPES and _names(request, invoice, self.name),
+        )
+
+    def turn(self) -> AbstractContextManager[object]:
+        """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""
+        request, turn = self.request, ExitStack()
+        turn.enter_context(request.ownership.lock(f"domain {self.name}"))
+        if not request.client.is_test_key:
+            turn.enter_context(
+                local_files.lock(
+                    local_files.account_scope(request.client),
+                    f"domain {self.name}",
+                    max(request.wait_timeout, _TURN),
+                    on_wait=lambda: request.info(f"another run on this machine orders {self.name}: waiting"),
+                    check=lambda: request.clock.sleep(0.0),
+                )
+            )
+        return turn
 
     def was_placed(self) -> bool:
-        """Whether an interrupted run of this resource ordered the name: its key is used, and its replay is an
+        """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        for generation in range(_GENERATIONS):
-            key = self.keys.key(generation)
-            renew = self.request.client.domains.renew
-            if not key_is_used(partial(renew, nonexistent_id(), years=1, idempotency_key=key)):
-                return False
+        generation = 0
+        while key_is_used(self._ask, key := self.keys.key(generation)):
+            generation += 1
             try:
                 self._send(key)
             except ApiError:
-                continue
+                continue  # bound to a question, to a refusal, or to another body
             return True
         return False
 
-    def place(self) -> OrderedDomain | m.Domain:
-        """Order it. The domain alone where the answer was lost and the account shows it."""
-        self.request.clock.raise_if_cancelled()
-        generation, repeated = 0, False
-        key = self.keys.key(0)
-        while True:
-            try:
-                if ordered := self._accepted(self._send(key)):
-                    return ordered
-                # Registered, and not there: the replay of an order whose domain has gone since.
-                generation += 1
-                if generation >= _GENERATIONS:
-                    raise ResourceError(
-                        f"{_GENERATIONS} orders of {self.name} within seven days are used up. Next: wait "
-                        "for the oldest to be forgotten, or set adopt_id if it is on another record"
-                    )
-                key = self.keys.key(generation)
-            except IdempotencyInProgress:
-                raise
-            except IdempotencyConflict:
-                # Used by a probe, or by a transfer with another auth code: the name prevents a second
-                # purchase.
-                generation += 1
-                if generation >= _GENERATIONS:
-                    raise
-                key = self.keys.key(generation)
-            except InvalidResponse:
-                if found := self.find():
-                    return found  # it was ordered, and the answer could not be read
-                raise
-            except (ApiError, TransportError) as error:
-                if found := self.find():
-                    return found  # it was not there before: the order arrived, its answer did not
-                if repeated or not self._may_be_outdated(error):
-                    raise self._with_name(error) from None
-                repeated = True
-                key = f"{SCHEME}-{uuid.uuid4().hex}"
+    def place(self) -> OrderedDomain:
+        """Order it; call it within :meth:`turn`. Raises as ``Purchase.carry_out`` does."""
+        return self.purchase.carry_out()
 
-    def _send(self, key: str) -> m.DomainOrderResult | m.DomainTransferResult:
+    def _ask(self, id: int, key: str) -> object:
+        return self.request.client.domains.renew(id, years=1, idempotency_key=key)
+
+    def _look(self, when: When) -> Shown[OrderedDomain] | None:
+        """It was not there before: if the outcome is unknown, a domain of the name is what was ordered."""
+        if when in ("lost", "failed") or (when == "conflict" and self.request.name_is_identity):
+            return Shown(OrderedDomain(found, None)) if (found := self.find()) else None
+        return None
+
+    def _send(self, key: str) -> Answer:
         domains = self.request.client.domains
         if self.auth_code is not None:
             return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=key)
         return domains.register(**self.body, idempotency_key=key)
 
-    def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult) -> OrderedDomain | None:
-        if self.request.client.is_test_key:
+    def _accepted(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
+        found = None if self.request.client.is_test_key else self.find()
+        if found is not None or self.request.client.is_test_key:
+            return OrderedDomain(found, answer)
+        if answer.domain_id is not None:
+            return None  # registered, and not there: the replay of an order whose domain has gone since
+        # No answer shows whether it is a replay. What was paid just now is ours; of an older order the
+        # account says what became of it.
+        if walk.is_fresh or self._was_paid_just_now():
             return OrderedDomain(None, answer)
-        found = self.find()
-        return None if found is None and answer.domain_id is not None else OrderedDomain(found, answer)
+        verdict = became_of(self.request, self.name, None)
+        if verdict.is_over:
+            self.request.info(f"{verdict.sentence(f'an earlier order of {self.name}')}: ordering again")
+            return None
+        return OrderedDomain(None, answer)
 
-    def _may_be_outdated(self, error: ApiError | TransportError) -> bool:
-        """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and
-        the name guards the next try.
-        """
-        if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
+    def _was_paid_just_now(self) -> bool:
+        concerns, since = self.purchase.concerns, self.purchase.started() - CLOCKS_DIFFER
+        try:
+            return concerns is not None and any(payments_since(self.request.client, since, concerns))
+        except ApiError:
             return False
-        if isinstance(error, InsufficientFunds):
-            balance = catalog_reads.balance(self.request, fresh=True)
-            return error.required is not None and balance is not None and balance.balance >= error.required
+
+    def _is_outdated(self, error: ApiError) -> bool:
+        """Nothing was charged with a refusal, and the name guards the next try."""
         if isinstance(error, DomainUnavailable):
             try:
                 return self.request.client.domains.availability(name=self.name).available
             except (ApiError, TransportError):
                 return False
-        return isinstance(error, UpstreamRejected) or error.status in (500, 502, 503)
+        return isinstance(error, UpstreamRejected)
 
-    def _with_name(self, error: ApiError | TransportError) -> Exception:
-        if isinstance(error, TransportError) or error.status >= 500:
-            return ResourceError(
-                f"{error} — whether {self.name} was ordered is not known; it is not among the domains of "
-                "the account yet. Next: run again: the same order is repeated, and never carried out twice"
-            )
-        return error
+
+def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdict:
+    """What became of the newest order of a name. ``ordered_at``: when that was; None if it is not known."""
+    rows = [row for row in request.client.domains.list() if ascii_name(row.name) == name]
+    alive = [row for row in rows if row.status != "cancelled" or row.blocked is True]
+    paid = _newest_payment(request, name, rows)
+    newest = max(rows, key=lambda row: row.id, default=None)
+    began = ordered_at or (newest.created_at if newest else None)
+    return judge(
+        Evidence(
+            is_there=any(row.status not in _PENDING for row in alive),
+            status=newest.status if newest else None,
+            payment=paid,
+            age=None if began is None else request.service_now() - began,
+        )
+    )
+
+
+def _newest_payment(request: Request, name: str, rows: Iterable[m.Domain]) -> Payment | None:
+    """The money of the newest order of the name; None if the key may not see it."""
+    since = request.service_now() - KEY_MEMORY
+    ids = {row.id for row in rows}
+    try:
+        for invoice in request.client.invoices.list():
+            if invoice.created_at is not None and invoice.created_at < since:
+                break
+            known = {item.domain_id for item in invoice.items or ()}
+            if invoice.type in _TYPES and (ids & known or _names(request, invoice, name)):
+                return payment(request.client, invoice.id)
+    except (Forbidden, NotFound):
+        pass
+    return None
+
+
+def _names(request: Request, invoice: m.Invoice, name: str) -> bool:
+    """Whether an invoice of a domain is one of the name."""
+    texts = (invoice.description, *(item.description for item in invoice.items or ()))
+    if any(name in text for text in texts if text):
+        return True
+    for item in invoice.items or ():
+        if item.domain_id is not None:
+            try:
+                return ascii_name(request.client.domains.get(item.domain_id).name) == name
+            except NotFound:
+                return False
+    return False

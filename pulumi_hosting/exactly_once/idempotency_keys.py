@@ -1,19 +1,22 @@
 """The one place that derives idempotency keys.
 
-A key must survive a crash without any stored state, so it is computed from what the user declared: the
-declaration's identity, the account, the mode, the body that is sent (without secrets) and a generation. The
-encoding is canonical and its version stands inside the key: an encoding that changes would be a second order,
-so the vectors in the tests are frozen.
+A key must survive a crash without any stored state, so it is computed from what names the purchase: the
+declaration's identity, the account, and a generation; for a charge of an object, the facts that the charge
+itself changes. What is ordered is no part of it, so that of two different orders for one declaration at the
+same moment the second meets a conflict. The encoding is canonical and its version stands inside the key: an
+encoding that changes would be a second order, so the vectors in the tests are frozen. The keys of a test key,
+with which nothing is bought, have a random part: no run meets the answer of an earlier one.
 """
 
 import base64
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-SCHEME = "iac2"
+SCHEME = "iac3"
 
 
 def canonical(value: Any) -> bytes:
@@ -28,7 +31,7 @@ def digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Keys of one declaration's creation; ``key(g)`` for generation 0, 1, 2 …
+    """Keys of one purchase; ``key(g)`` for generation 0, 1, 2 …
 
     A generation is used up when it is proven to be bound to something that can no longer be the answer: a
     deleted object, an order that failed, or a refusal that the account's present state contradicts.
@@ -38,18 +41,20 @@ class KeyRing:
     livemode: bool
     identity: str
     operation: str
-    body: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 0
+    _random: str = field(default_factory=lambda: secrets.token_hex(8), init=False, compare=False, repr=False)
 
     def key(self, generation: int) -> str:
         """57 of the allowed 16..128 characters: the scheme and 52 characters of a SHA-256."""
         facts = {
             "account": self.account_id,
             "attempt": self.attempt,
-            "body": dict(self.body),
+            "facts": dict(self.facts),
             "generation": generation,
             "identity": self.identity,
             "livemode": self.livemode,
             "operation": self.operation,
+            **({} if self.livemode else {"random": self._random}),
         }
         return f"{SCHEME}-{digest(canonical(facts))}"

@@ -1,35 +1,130 @@
-"""Whether an idempotency key is remembered, asked without any effect.
+"""Which idempotency keys are used, asked without any effect.
 
-The key of an order is sent to another operation, for an object that cannot exist. Answer
-``idempotency_conflict`` means that the key is bound to the order, so repeating the order with it replays the
-first answer and can buy nothing. (API document, "Idempotency")
+A key is sent to an operation for an object that cannot exist. Answer ``idempotency_conflict`` means that the
+key is bound to another request. So repeating that request replays its first answer and can buy nothing. (API
+document, "Idempotency") The question itself may bind the key, if the service remembers refusals.
 """
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from pulumi_hosting.client.exceptions import ApiError, IdempotencyConflict, IdempotencyInProgress
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    NotFound,
+)
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
+from pulumi_hosting.session.errors import ResourceError
 
 NONEXISTENT_ID = 2**53 - 1
 """An id nothing has: beyond every range the API document gives out, and still exact in every JSON reader."""
+_RANGE = 2**40
+_MOST_UNTOLD = 16
+
+Ask = Callable[[int, str], Any]
+"""Sends a key for the object with an id that nothing has."""
 
 
 def nonexistent_id() -> int:
-    """Another id that no object has, each time: a key that an earlier probe has bound to one of them then
+    """Another id that no object has, each time: a key that an earlier question has bound to one of them then
     shows to be bound.
     """
-    return NONEXISTENT_ID - secrets.randbelow(2**40)
+    return NONEXISTENT_ID - secrets.randbelow(_RANGE)
 
 
-def key_is_used(probe: Callable[[], Any]) -> bool:
-    """Whether ``probe``, which sends the key for :data:`NONEXISTENT_ID`, shows the key to be bound. Any
-    other answer proves nothing.
+def key_is_used(ask: Ask, key: str, id: int | None = None) -> bool:
+    """Whether the key is bound to another request than this question, as far as the answer proves it."""
+    return _answer(ask, key, nonexistent_id() if id is None else id) is True
+
+
+def is_bound_to_an_order(ask: Ask, key: str) -> bool:
+    """Whether the key is bound to more than this question. The question's id follows from the key, so asking
+    twice is no conflict. A key that :class:`KeyWalk` has asked about shows as bound here.
     """
+    return key_is_used(ask, key, NONEXISTENT_ID - int(digest(key.encode())[:8], 36) % _RANGE)
+
+
+def _answer(ask: Ask, key: str, id: int) -> bool | None:
+    """Whether the key is bound to another request; None if the answer does not tell."""
     try:
-        probe()
+        ask(id, key)
     except (IdempotencyConflict, IdempotencyInProgress):
         return True
-    except ApiError:
+    except NotFound:
         return False
-    return False
+    except ApiError:
+        return None
+    return None
+
+
+@dataclass
+class KeyWalk:
+    """The key that a purchase is sent with, and the next one if that is used.
+
+    - ``generation``: of the present key. ``ask``: asks whether a key is used; None if nothing can be asked.
+    - ``is_cheap``: one key after the other is sent, and the replay of what is bound to it is judged; a
+      request that is expensive to repeat goes to the first key that is not used.
+    - ``is_fresh``: whether the present key was seen to be unused: what is answered to it is of this moment.
+    """
+
+    ring: KeyRing
+    generation: int = 0
+    ask: Ask | None = None
+    is_cheap: bool = False
+    is_fresh: bool = False
+    _asked: int | None = field(default=None, init=False)
+    """The id with which the present key was asked about."""
+    _untold: int = field(default=0, init=False)
+
+    @property
+    def key(self) -> str:
+        return self.ring.key(self.generation)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether :meth:`leave` can go no further."""
+        return self._untold >= _MOST_UNTOLD - 1
+
+    def leave(self) -> None:
+        """The present key is used: go to the first that is not, or to the next if nothing tells. Raises
+        ``ResourceError`` after 16 that nothing tells of."""
+        used: bool | None = True
+        self._asked = None
+        while used:
+            self.generation += 1
+            id = nonexistent_id()
+            used = None if self.ask is None or self.is_cheap else _answer(self.ask, self.key, id)
+            if used is False:
+                self._asked = id
+        self.is_fresh = used is False
+        self._untold += used is None
+        if self._untold >= _MOST_UNTOLD:
+            raise ResourceError(
+                f"{_MOST_UNTOLD} requests of this kind within seven days are used up. Next: wait for the "
+                "oldest to be forgotten"
+            )
+
+    def leave_if_used(self) -> None:
+        """Go on if the present key is used."""
+        if self.ask is None:
+            return
+        self._asked = nonexistent_id()
+        if not key_is_used(self.ask, self.key, self._asked):
+            return
+        if self.is_cheap:
+            self.generation += 1
+        else:
+            self.leave()
+
+    def is_bound_by_the_question(self) -> bool:
+        """After a conflict: whether only the question of :meth:`leave` had bound the key. Then the next one
+        is the present key.
+        """
+        id, self._asked = self._asked, None
+        if self.ask is None or id is None or _answer(self.ask, self.key, id) is not False:
+            return False
+        self.generation += 1
+        return True

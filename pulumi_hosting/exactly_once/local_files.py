@@ -88,10 +88,10 @@ def lock(
         held.release()
 
 
-def read(scope: str, purpose: str, *, survives: bool = True) -> dict[str, Any]:
-    """The note that was written last for ``purpose``; empty if there is none. ``survives``: as it was
-    written. Raises :class:`LocalFilesError`."""
-    path = _path(scope, purpose, "json")
+def read(scope: str, purpose: str, *, survives: bool = True, kind: str = "json") -> dict[str, Any]:
+    """The note that was written last for ``purpose``; empty if there is none. ``survives``, ``kind``: as it
+    was written. Raises :class:`LocalFilesError`."""
+    path = _path(scope, purpose, kind)
     refuse_unsafe(path)
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
@@ -109,20 +109,37 @@ def read(scope: str, purpose: str, *, survives: bool = True) -> dict[str, Any]:
     return found
 
 
-def write(scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True) -> None:
+def write(
+    scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True, kind: str = "json"
+) -> None:
     """Replace the note for ``purpose`` in one step, so that a crash leaves the old one or the new one. Call
-    it with the lock held. No secrets. Raises :class:`LocalFilesError`.
+    it with the lock held. No secrets. ``kind``: the ending of the file's name. Raises
+    :class:`LocalFilesError`.
 
     ``survives``: whether the note must outlast a loss of power, so that it is waited for until it is on the
     disk. One that only processes of this moment read, and that fits into a page of memory, need not.
     """
-    path = _path(scope, purpose, "json")
+    path = _path(scope, purpose, kind)
     refuse_unsafe(path)
     text = json.dumps(dict(values), sort_keys=True)
     if survives or len(text) > _PAGE:
         _replace(path, text)
     else:
         _overwrite(path, text)
+
+
+def remove(scope: str, purpose: str, *, kind: str = "json") -> None:
+    """Remove the note for ``purpose``, if there is one. Raises :class:`LocalFilesError`."""
+    path = _path(scope, purpose, kind)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unusable(path, error) from None
+
+
+def any_of(kind: str) -> bool:
+    """Whether there is a note of this kind, of any account. Raises :class:`LocalFilesError`."""
+    return next(directory().glob(f"*.{kind}"), None) is not None
 
 
 def _overwrite(path: Path, text: str) -> None:

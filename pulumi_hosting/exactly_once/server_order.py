@@ -1,34 +1,28 @@
-"""Ordering a server so that it is bought once, whatever is killed, cut or repeated.
+"""Ordering a server once (API document, "Servers" and "Orders"): what is special about it.
 
-The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not
-among the servers yet):
+``POST /servers`` is keyed; names are not unique; a 202 order is not among the servers yet. So the look of
+:class:`~pulumi_hosting.exactly_once.purchase.Purchase` has three steps:
 
-0. *Turn*: one order of a name at a time, among the processes of this user on this machine.
 1. *Quiesce*: wait for orders of this name that are still provisioning, since it cannot be seen yet what they
    become.
-2. *Look*: walk the living servers. One with our ownership tag is ours, and is taken over while the keys are
+2. *Walk* the living servers. One with our ownership tag is ours, and is taken over while the keys are
    remembered; after that it takes a person's word, since nothing else tells a lost server from another
-   backend's. Where the name itself is the identity, the server of that name is meant. Any other of the name
-   must be *proven* ours, or we stop: a second server is never bought beside an unexplained one.
-3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is
-   believed; a generation is left behind only when its outcome is proven to be of the past. Where the name is
-   the identity, the keys are made of the name alone, so that of two different orders of one name at the same
-   time the second meets a conflict, looks again, and finds the first one's server.
+   backend's. If the name itself is the identity, the server of that name is meant.
+3. *Prove* that any other of the name is ours, or stop: a second server is never bought beside an unexplained
+   one. A free question shows which keys are bound to an order; the last of them is sent once more with its
+   order, whose replay names the server.
 
-*Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that
-cannot exist. Answer ``idempotency_conflict`` means that the key is bound, so repeating the order with it
-replays the first answer, which names the server.
+The first key is that of the generation that this machine remembers, else 0: one request if the name is new,
+or its last server is gone and this machine knows that; three at most.
 """
 
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import Enum
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -36,17 +30,14 @@ from pulumi_hosting.client.exceptions import (
     ApiError,
     Forbidden,
     HostingError,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    InsufficientFunds,
     InvalidResponse,
     NotFound,
-    TransportError,
 )
-from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once import generation, local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
+from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
+from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER
+from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.exactly_once.server_search import (
     ORDER_PREFIX,
     SNAPSHOT_AGE,
@@ -61,14 +52,11 @@ from pulumi_hosting.exactly_once.server_search import (
     refuse_renamed_order,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed
 
-GENERATIONS = 16
-_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
-_CLOCKS_DIFFER = timedelta(seconds=5)  # what two clocks of the service may differ by, with rounding
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
 # seconds for which another process's request for an order may be under way without showing anywhere
 _UNDER_WAY = 30.0
@@ -96,104 +84,71 @@ class Ordered:
     the first of them.
     """
 
-
-class KeyState(Enum):
-    """What an answer to an order means for the generation it was sent with."""
-
-    CONSUMED = "bound to something of the past: the next generation"
-    REFUSED = "a refusal that holds: report it"
-    CONFLICT = "bound to another request: look once more, then the next generation"
-    UNKNOWN = "the service failed: look at the money, then once more"
-
-
-def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeyState:
-    """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a
-    refusal to be a stored, old one.
-
-    >>> classify(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
-    <KeyState.CONFLICT: 'bound to another request: look once more, then the next generation'>
-    """
-    if error.outcome_unknown and error.status not in (500, 502):
-        # an earlier attempt may still be carried out under this key: another key could order a second time
-        return KeyState.REFUSED
-    if isinstance(error, IdempotencyConflict):
-        # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused,
-        # was only probed, or is an
-        # order with another password that a killed run sent a moment ago and that is not visible yet.
-        return KeyState.CONFLICT
-    if isinstance(error, IdempotencyInProgress) or error.code == "api_disabled":
-        return KeyState.REFUSED
-    if error.status >= 500:
-        return KeyState.UNKNOWN
-    return KeyState.CONSUMED if contradicted(error) else KeyState.REFUSED
+    @property
+    def id(self) -> str:
+        """That of the server; of its order while there is none."""
+        return str(self.server.id) if self.server else f"{ORDER_PREFIX}{self.order and self.order.invoice_id}"
 
 
 @dataclass
 class ServerOrder:
-    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name; its password stays
-    outside the keys.
-    """
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name."""
 
     request: Request
     body: m.ServerCreate
     attempt: int = 0
-    began: float | None = field(default=None, init=False)
-    """When the first request was sent, by the monotonic clock."""
+    purchase: Purchase[m.ServerCreated | m.Order, Ordered] = field(init=False)
+    _generation: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.purchase = Purchase(
+            self.request,
+            f"order of server {self.name!r}",
+            "server",
+            walk=self._walk,
+            look=self._look,
+            send=lambda key: self.request.client.call("create_server", body=self.body, idempotency_key=key),
+            accept=self._accepted,
+            in_part=self._accepted_in_part,
+            turn=self._name_lock,
+            is_outdated=self._is_outdated,
+            concerns=lambda invoice: (
+                invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ())
+            ),
+            under_way=_UNDER_WAY,
+        )
 
     @property
     def name(self) -> str:
         """The name of the server; a declaration always has one."""
         return self.body.name or ""
 
-    def keys(self) -> Iterator[str]:
-        """The key of each generation."""
+    @property
+    def keys(self) -> KeyRing:
+        """The keys of this declaration. What is ordered is no part of them."""
         me = account(self.request.client)
-        ring = KeyRing(
-            account_id=me.account_id,
-            livemode=me.livemode,
-            identity=self.request.identity,
-            operation="create_server",
-            body=self.body.model_dump(
-                exclude_unset=True,
-                include={"name"} if self.request.name_is_identity else None,
-                exclude={"password"},
-            ),
-            attempt=self.attempt,
+        return KeyRing(
+            me.account_id, me.livemode, self.request.identity, "create_server", attempt=self.attempt
         )
-        for generation in range(GENERATIONS):
-            yield ring.key(generation)
-
-    # --- the steps
 
     def place(self) -> Ordered:
         """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch,
-        WaitTimeout, LocalFilesError, what ``request.approve`` raises, or the service's refusal.
+        WaitTimeout, LocalFilesError, Failed, what ``request.approve`` raises, or the service's refusal.
         """
-        with self._name_lock():
-            if found := self._found():
-                return found
-            self.request.approve()
-            looked_again = False
-            self.request.clock.raise_if_cancelled()
-            self.began = self.request.clock.monotonic()
-            for key in self.keys():
-                try:
-                    answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
-                except InvalidResponse as error:
-                    if accepted := self._accepted_in_part(error):
-                        return accepted
-                    raise
-                except ApiError as error:
-                    found, looked_again = self._after_refusal(error, looked_again=looked_again)
-                    if found is not None:
-                        return found
-                    continue
-                if accepted := self._accepted(answer):
-                    return accepted
-        raise ResourceError(
-            f"{GENERATIONS} orders of server {self.name!r} within seven days are used up. Next: wait for "
-            "the oldest to be forgotten, or set order_attempt to a new number"
-        )
+        ordered = self.purchase.carry_out()
+        if self._generation is not None:
+            generation.remember(self.request, self.attempt, self._generation, ordered.id)
+        return ordered
+
+    def _walk(self) -> KeyWalk:
+        known = self.request.owned | self.request.gone
+        first = generation.first(self.request, self.attempt, known)
+        return KeyWalk(self.keys, first, self._ask)
+
+    def _ask(self, id: int, key: str) -> object:
+        return self.request.client.servers.renew(id, months=1, idempotency_key=key)
+
+    # --- the steps
 
     @contextmanager
     def _name_lock(self) -> Iterator[None]:
@@ -226,28 +181,52 @@ class ServerOrder:
                     with suppress(local_files.LocalFilesError):  # an accepted order is returned
                         local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
 
-    def _found(self, *, after_sending: bool = False) -> Ordered | None:
-        """``after_sending``: this call has sent an order itself, and may find its result."""
+    def _look(self, when: When) -> Shown[Ordered] | None:
+        if when == "lost":
+            return None  # the same key, sent again by the next run, tells all
+        if when != "before":
+            self.request.reads.forget(ORDERS_AND_SERVERS)
+        found = self._found(is_ours=when != "before")
+        if found is not None and when == "conflict":
+            self._refuse_another_order(found)
+        return None if found is None else Shown(found)
+
+    def _found(self, *, is_ours: bool) -> Ordered | None:
+        """``is_ours``: what carries the tag may be of this call, whatever its age."""
+        request = self.request
         self._wait_for_pending_orders()
-        same_name = [server for server in candidates(self.request) if server.name == self.name]
-        if self.request.name_is_identity:
+        same_name = [server for server in candidates(request) if server.name == self.name]
+        if request.name_is_identity:
             if len(same_name) > 1:
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
             reason = "it has the name"
             return Ordered(same_name[0], found=True, by_name=True, reason=reason) if same_name else None
-        own = find_tagged(self.request, self.body, attempt=self.attempt, lenient=after_sending)
+        own = find_tagged(request, self.body, attempt=self.attempt, lenient=is_ours)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
-        if not same_name or self.attempt > 0:
+        if not same_name or self.attempt > 0 or request.client.is_test_key:
             return None
-        proven = self._proven() if any(may_be_proven(self.request, server) for server in same_name) else None
+        proven = self._proven() if any(may_be_proven(request, server) for server in same_name) else None
         if proven is None:
-            raise name_conflict(self.request, same_name[0], self.attempt)
-        if proven.server is not None and not after_sending:
+            raise name_conflict(request, same_name[0], self.attempt)
+        if proven.server is not None and not is_ours:
             must_be_allowed(
-                self.request, proven.server, "is named by this resource's idempotency key", self.attempt
+                request, proven.server, "is named by this resource's idempotency key", self.attempt
             )
         return proven
+
+    def _refuse_another_order(self, found: Ordered) -> None:
+        """Of two different orders for one declaration at the same moment the second stops."""
+        server = found.server
+        if self.request.name_is_identity or server is None or server.created_at is None:
+            return
+        if server.created_at > self.purchase.started() - CLOCKS_DIFFER:
+            raise ResourceConflict(
+                f"another run ordered server {server.id} ({server.name}) for this resource at the same "
+                f"moment, with other inputs; nothing was ordered. Next: run again with the inputs of that "
+                f"run, or set adopt_id={server.id} to take it over",
+                id=str(server.id),
+            )
 
     def _wait_for_pending_orders(self) -> None:
         wait = self.request.poller(self.request.wait_timeout)
@@ -283,55 +262,15 @@ class ServerOrder:
             order.server_name is None and order.tariff_id in (None, self.body.tariff_id)
         )
 
-    def _after_refusal(self, error: ApiError, *, looked_again: bool) -> tuple[Ordered | None, bool]:
-        """What came of an order that the service refused, or None where the next generation's key is to be
-        tried; and whether the account was looked at once more for it."""
-        state = classify(error, self._contradicted)
-        if state is KeyState.REFUSED and error.outcome_unknown:
-            raise ResourceError(
-                f"{error.summary} — whether the order was carried out is not known. Next: run again; the "
-                "same order is repeated, never a second one"
-            ) from None
-        if state is KeyState.REFUSED:
-            raise error
-        if state is KeyState.CONFLICT and (found := self._look_again()):
-            return found, looked_again
-        if state is not KeyState.UNKNOWN:
-            return None, looked_again
-        if not self._money_unmoved():
-            raise ResourceError(
-                f"{error.summary} — whether the order was carried out is not known; nothing was repeated. "
-                "Next: run again, and compare invoices and servers before ordering by hand"
-            ) from None
-        if looked_again:
-            raise ResourceError(
-                f"{error.summary} — no money moved and no server was made. Next: run again later"
-            ) from None
-        self.request.reads.forget(ORDERS_AND_SERVERS)
-        return self._found(after_sending=True), True
-
-    def _look_again(self) -> Ordered | None:
-        """What the request came to that a key is bound to, once it shows. Where keys are made of the name
-        alone, another run's order may be under way at this moment and show nowhere until it is carried out.
-        """
-        request = self.request
-        wait = Poller(request.clock, _UNDER_WAY if request.name_is_identity else 0.0, request.poll_interval)
-        while True:
-            request.clock.sleep(request.poll_interval)
-            request.reads.forget(ORDERS_AND_SERVERS)
-            if found := self._found(after_sending=True):
-                return found
-            if wait.over:
-                return None
-
     # --- parts
 
-    def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
+    def _accepted(self, answer: m.ServerCreated | m.Order, walk: KeyWalk | None = None) -> Ordered | None:
         """An accepted order, read before it is believed: None when it is bound to a dead server, an order
         that failed before this call, or one that is ours. One that this call placed and that failed already
         is handed on like one under way, so that whoever waits for it reports it: only the user starts a
         second purchase.
         """
+        self._generation = None if walk is None else walk.generation
         if isinstance(answer, m.Order):
             try:
                 order = self.request.client.orders.get(answer.invoice_id)
@@ -378,19 +317,7 @@ class ServerOrder:
 
     def _was_just_placed(self, order: m.Order) -> bool:
         """Whether this call placed the order: its answer may be a replay to a key of an earlier run."""
-        return (
-            self.began is not None
-            and order.created_at is not None
-            and order.created_at > self._started() - _CLOCKS_DIFFER
-        )
-
-    def _started(self) -> datetime:
-        """When the first request was sent, by the service's clock; now, if none was. Not asked for before
-        that, since hardly anybody needs it."""
-        clock, began = self.request.clock, self.began
-        return self.request.service_now() - timedelta(
-            seconds=0.0 if began is None else clock.monotonic() - began
-        )
+        return order.created_at is not None and order.created_at > self.purchase.started() - CLOCKS_DIFFER
 
     def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
         """What an accepted order came to whose answer could be read in part, by the ids in it; None where
@@ -438,34 +365,28 @@ class ServerOrder:
         return server
 
     def _proven(self) -> Ordered | None:
-        """The server an interrupted run of this declaration ordered, shown by its key; None without proof.
+        """The server that an interrupted run of this declaration ordered, shown by its key; None without
+        proof.
 
-        An order goes out with a key only where all keys before it are bound, so the first key that is not
-        bound ends the search. Asking binds that one key; the next probe and the next order see it as bound
-        and go on.
+        An order goes out with a key only if all keys before it are bound, so the first that is not ends the
+        search. The last ones may be bound by questions alone, so the three last are sent.
         """
-        for key in self.keys():
-            if not self._is_bound(key):
-                return None
+        first = last = generation.first(self.request, self.attempt, frozenset())
+        while key_is_used(self._ask, self.keys.key(last)):
+            last += 1
+        for number in range(last - 1, max(first, last - 3) - 1, -1):
             try:
-                answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
+                answer = self.purchase.send(self.keys.key(number))
             except ApiError:
-                continue  # bound to a refusal, or to another body: no proof in this generation
-            if accepted := self._accepted(answer):
+                continue  # bound to a question, to a refusal, or to another body
+            if accepted := self._accepted(answer, KeyWalk(self.keys, number)):
                 self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted
         return None
 
-    def _is_bound(self, key: str) -> bool:
-        return key_is_used(
-            lambda: self.request.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key)
-        )
-
-    def _contradicted(self, error: ApiError) -> bool:
+    def _is_outdated(self, error: ApiError) -> bool:
         client = self.request.client
         try:
-            if isinstance(error, InsufficientFunds):
-                return error.required is not None and client.balance.get().balance >= error.required
             if error.code in ("no_capacity", "tariff_unavailable"):
                 return client.catalog.tariff(self.body.tariff_id).in_stock is True
             if error.code == "os_not_allowed":
@@ -476,25 +397,3 @@ class ServerOrder:
         except (Forbidden, NotFound):
             return False
         return False
-
-    def _money_unmoved(self) -> bool:
-        """Whether no money is missing for a server that does not exist: every purchase since we began
-        names its server or was returned.
-        """
-        try:
-            return not list(self._unexplained_invoices())
-        except (ApiError, TransportError):
-            return False
-
-    def _unexplained_invoices(self) -> Iterator[int]:
-        net: dict[int, Decimal] = {}
-        started = self._started()
-        for movement in self.request.client.balance.transactions(since=started - _MONEY_WINDOW):
-            if movement.invoice_id is not None:
-                sign = 1 if movement.direction == "debit" else -1
-                net[movement.invoice_id] = net.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
-        for invoice_id, amount in net.items():
-            if amount > 0:
-                invoice = self.request.client.invoices.get(invoice_id)
-                if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
-                    yield invoice_id

@@ -12,7 +12,7 @@ from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.powers import recorded_mode
-from pulumi_hosting.session.errors import NotOurs, ResourceError
+from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
 
@@ -135,14 +135,7 @@ def not_replaced(
 
 def not_ours(resource: Resource[Any, Any], error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
     """With how to leave the object alone, and how to take it over, or back."""
-    parts = label_of(olds).partition(":")[2].split("/")
-    hint = ""
-    if urn is None and len(parts) == 4:
-        project = parts[0].rpartition("@")[2]
-        urn = f"urn:pulumi:{parts[1]}::{project}::{dynamic_token(resource.kind)}::{parts[3]}"
-    elif urn is None:
-        urn, hint = "URN", " (pulumi stack --show-urns names it)"
-    forget = f"pulumi state delete '{urn}'{hint}"
+    forget = _forget(resource, olds, urn)
     if error.reason == "elsewhere":
         step = (
             "pulumi up --refresh with a program that declares this resource, which takes "
@@ -156,13 +149,34 @@ def not_ours(resource: Resource[Any, Any], error: NotOurs, olds: PropertyValues,
     return NotOurs(error.id, error.tag, error.reason, f"{error}. Next: {step}")
 
 
+def still_ordered(
+    resource: Resource[Any, Any], error: StillOrdered, olds: PropertyValues, urn: str | None
+) -> ResourceError:
+    """With how to let the declaration go, though what was paid may still come."""
+    forget = _forget(resource, olds, urn)
+    return ResourceError(f"{error.why}. Next: run again later; or {forget}, which leaves it to the account")
+
+
 @contextmanager
 def advising(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> Iterator[None]:
-    """Give ``NotOurs`` its next step."""
+    """Give ``NotOurs`` and ``StillOrdered`` their next step."""
     try:
         yield
     except NotOurs as error:
         raise not_ours(resource, error, olds, urn) from None
+    except StillOrdered as error:
+        raise still_ordered(resource, error, olds, urn) from None
+
+
+def _forget(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+    """The command that removes an entry from the state, and nothing from the account."""
+    parts = label_of(olds).partition(":")[2].split("/")
+    if urn is None and len(parts) == 4:
+        project = parts[0].rpartition("@")[2]
+        urn = f"urn:pulumi:{parts[1]}::{project}::{dynamic_token(resource.kind)}::{parts[3]}"
+    elif urn is None:
+        return "pulumi state delete 'URN' (pulumi stack --show-urns names it)"
+    return f"pulumi state delete '{urn}'"
 
 
 def stays(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> str:

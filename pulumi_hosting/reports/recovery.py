@@ -9,11 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.exactly_once import address_facts
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
 from pulumi_hosting.exactly_once.server_search import KEY_MEMORY, ORDER_PREFIX
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.resources.server_calls import how_it_failed
+from pulumi_hosting.resources.server_ip import PENDING
 from pulumi_hosting.session.request import Request
 
 UP, REFRESH, CLEAR = "pulumi up --yes", "pulumi refresh --yes", "pulumi refresh --yes --clear-pending-creates"
@@ -121,7 +124,7 @@ def _of_resource(resource: Mapping[str, Any]) -> Unfinished | None:
     id = str(resource.get("id") or "")
     if resource.get("delete"):
         return _row(resource, "replaced, and still to be deleted", UP)
-    if id.startswith((ORDER_PREFIX, "pending:")):
+    if id.startswith((ORDER_PREFIX, PENDING)):
         return _row(resource, "ordered, and not delivered when the run ended", UP_REFRESH)
     if resource.get("pendingReplacement"):
         return _row(resource, "deleted, and not made again", UP)
@@ -156,6 +159,9 @@ def _checked(
         return _created(row, request, account, held)
     if row.id.startswith(ORDER_PREFIX):
         return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
+    if row.id.startswith(PENDING):
+        server_id, _, number = row.id.removeprefix(PENDING).partition("/")
+        return _with(row, _address(request, server_id, number))
     if not row.id:
         return _with(row, "in the state")
     found = [item for item in account if item.kind == row.kind and row.id in (item.id, item.name)]
@@ -223,8 +229,19 @@ def _order(request: Request, number: str) -> str:
         return f"order {number} is unknown"
     except (HostingError, ValueError) as error:
         return f"not checked: {error}"
+    if order.is_failed:
+        return how_it_failed(request, order, order.server_name)
     server = f", server {order.server_id}" if order.server_id else ""
     return f"order {number} is {order.status}{server}"
+
+
+def _address(request: Request, server_id: str, number: str) -> str:
+    what = f"the purchase of an address for server {server_id}"
+    try:
+        verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
+        return verdict.sentence(what)
+    except HostingError as error:
+        return f"not checked: {error}"
 
 
 def _named(found: Iterable[AccountObject], how: str) -> str:

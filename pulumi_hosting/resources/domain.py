@@ -7,6 +7,7 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -16,7 +17,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.domain_order import DomainOrder
+from pulumi_hosting.exactly_once.domain_order import DomainOrder, became_of
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
@@ -29,9 +30,9 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.resources.drift_fields import Drift, inverted
-from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
+from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -183,16 +184,20 @@ def _is_settled(domain: m.Domain) -> bool:
     return domain.status not in ("pending", "transfer_pending")
 
 
-def _is_unlisted_order(state: DomainState) -> bool:
-    """Whether the state is that of an order whose domain the account does not show yet: it has no number.
-    An import knows no name.
-    """
-    return (
-        bool(state.name)
-        and id_number(state.id) is None
-        and state.status in ("pending", "transfer_pending")
-        and state.mode != "test"
-    )
+def is_under_way(state: DomainState) -> bool:
+    """Whether the state is that of an order that the registrar had not confirmed. An import knows no name."""
+    return bool(state.name) and state.status in ("pending", "transfer_pending") and state.mode != "test"
+
+
+def ordered(state: DomainState) -> str:
+    """The order of a domain, in words."""
+    what = "transfer" if state.status == "transfer_pending" else "registration"
+    return f"the {what} of {state.name}"
+
+
+def ordered_at(state: DomainState) -> datetime | None:
+    """When the service says that it was ordered."""
+    return None if state.created_at is None else datetime.fromisoformat(state.created_at)
 
 
 _FRESH = 30.0  # seconds for which a list of domains is believed
@@ -228,9 +233,12 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def read(self, request: Request, id: str, last: DomainState | None = None) -> DomainState | None:
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
         found = self._resolved(request, id)
-        if found is None and last is not None and _is_unlisted_order(last):
-            request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
-            return last
+        if found is None and last is not None and is_under_way(last):
+            verdict = became_of(request, last.name, ordered_at(last))
+            if not verdict.is_over:
+                request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
+                return last
+            request.warn(f"{verdict.sentence(ordered(last))}; it is ordered again if it is still declared")
         if found and last is not None:
             self._must_be_the_recorded_one(request, last, found, "the state stays as it was")
         return _from_api(found, last) if found else None
@@ -306,10 +314,10 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if inputs.adopt_id is not None:
             request.taken_over.add(inputs.adopt_id)
             return _from_api(self._adoptable(request, inputs, inputs.adopt_id))
-        with request.ownership.lock(f"domain {inputs.name}"):
+        order = self._order(request, inputs)
+        with order.turn():
             request.reads.forget("domains")
             existing = self._named(request, inputs.name)
-            order = self._order(request, inputs)
             if existing is None:
                 return self._from_order(request, inputs, order)
             if request.client.is_test_key:
@@ -352,13 +360,15 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     @staticmethod
     def _from_order(request: Request, inputs: DomainInputs, order: DomainOrder) -> DomainState:
         """Place the order. Until the account shows the domain, its state is made of the answer."""
-        ordered = order.place()
-        if isinstance(ordered, m.Domain):
-            return _from_api(ordered)
-        answer, domain = ordered.answer, ordered.domain
+        placed = order.place()
+        answer, domain = placed.answer, placed.domain
         if domain is not None:
-            paid = {"charged": as_text(answer.charged), "currency": answer.currency or domain.currency}
+            charged = as_text(answer.charged) if answer else None
+            currency = answer.currency if answer else None
+            paid = {"charged": charged, "currency": currency or domain.currency}
             return _from_api(domain).model_copy(update=paid)
+        if answer is None:  # pragma: no cover — an order has an answer or a domain
+            raise ResourceError(f"{inputs.name}: an order without answer and domain")
         status = "active" if answer.status == "registered" else "pending"
         if "transfer" in answer.status:
             status = "transfer_pending"
@@ -374,6 +384,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             expires_at=as_text(getattr(answer, "expires_at", None)),
             currency=answer.currency,
             charged=as_text(answer.charged),
+            created_at=as_text(request.service_now()),
         )
 
     def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
@@ -399,6 +410,11 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is not None:
             self._must_be_the_recorded_one(request, state, found, "nothing was changed")
+        if found is None and is_under_way(state):
+            verdict = became_of(request, state.name, ordered_at(state))
+            if verdict.is_over:
+                what = verdict.sentence(ordered(state))
+                raise ResourceError(f"{what}. Next: run again with a refresh, which orders it again")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             request.warn(
@@ -430,13 +446,10 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         """Turn auto-renew off, and say until when the domain stays. Raises where that cannot be done yet."""
         found = self._resolved(request, state.id)
         if found is None:
-            if _is_unlisted_order(state):
-                raise WaitTimeout(
-                    f"domain {state.name} was ordered and is not among the domains of the account yet, so "
-                    "its auto-renew cannot be turned off; nothing was changed. Next: run it again later",
-                    id=state.id,
-                )
-            self._must_stand_nowhere_else(request, state)
+            if is_under_way(state):
+                self._let_go(request, state)
+            else:
+                self._must_stand_nowhere_else(request, state)
             return
         self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found.auto_renew is not False:  # None: not known
@@ -466,6 +479,23 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API "
             "cannot delete domains"
         )
+
+    @staticmethod
+    def _let_go(request: Request, state: DomainState) -> None:
+        """Forget an order whose domain is not there, or raise if it may still come, or its charge is kept."""
+        wait = request.poller()
+        while not (verdict := became_of(request, state.name, ordered_at(state))).is_over:
+            if wait.over:
+                raise StillOrdered(
+                    "domain",
+                    state.id,
+                    f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet",
+                )
+            request.info(f"waiting for {ordered(state)}")
+            wait.pause()
+        if not verdict.may_be_forgotten:
+            raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
+        request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
 def _takeover(domain: m.Domain, reason: str) -> Takeover:

@@ -5,7 +5,9 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pulumi_hosting.api.values import look_alike
+from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.domain_order import became_of
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
     _LATE,
@@ -14,10 +16,21 @@ from pulumi_hosting.resources.domain import (
     DomainState,
     _from_api,
     _takeover,
+    is_under_way,
+    ordered,
+    ordered_at,
 )
-from pulumi_hosting.resources.domain_names import ascii_name, unicode_name
-from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Findable,
+    Priced,
+    Registered,
+    Remarked,
+    Settled,
+    Validated,
+)
 from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.domain_names import ascii_name, unicode_name
 from pulumi_hosting.session.request import Request
 
 
@@ -29,6 +42,7 @@ class DomainResource(
     Priced,
     Settled[DomainInputs, DomainState],
     Registered[DomainState],
+    Remarked[DomainState],
 ):
     """A domain as resource: see ``domain`` for its inputs, its state and its methods."""
 
@@ -41,6 +55,20 @@ class DomainResource(
     def is_released(self, state: DomainState) -> bool:
         """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
         return state.auto_renew is False
+
+    def remarks(self, request: Request, state: DomainState) -> list[str]:
+        """What became of an order that the registrar had not confirmed."""
+        if not is_under_way(state):
+            return []
+        try:
+            if self._resolved(request, state.id) is not None:
+                return []
+            verdict = became_of(request, state.name, ordered_at(state))
+        except HostingError:
+            return []
+        if not verdict.is_over:
+            return []
+        return [f"{verdict.sentence(ordered(state))}. Next: pulumi up --refresh, to order it again"]
 
     def find(self, request: Request, inputs: DomainInputs) -> DomainState | None:
         """By name."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once import catalog_reads, generation
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -30,6 +30,8 @@ from pulumi_hosting.exactly_once.server_search import (
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,
+    how_it_failed,
+    let_go_of_order,
     order_id,
     send_power,
     send_reinstall,
@@ -62,7 +64,7 @@ from pulumi_hosting.resources.server_reads import (
     shared_server,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import NotOurs, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -96,6 +98,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if id.startswith(ORDER_PREFIX):
             order = request.client.orders.get(order_id(id))
             if order.is_failed:
+                if last is not None:
+                    how = how_it_failed(request, order, last.name)
+                    request.warn(f"{how}; another is ordered if it is still declared")
                 return None
             if not (order.is_active and order.server_id):
                 return provisional(order, last)
@@ -326,9 +331,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """Delete it. Raises ``NotOurs`` if it was taken over, if it is not the recorded one, or if it is gone
         and another one carries this resource's tag."""
         if state.id.startswith(ORDER_PREFIX):
-            current = self.read(request, state.id, state)
-            if current is not None and current.id.startswith(ORDER_PREFIX):
-                current = self._ordered_or_gone(request, current)
+            current = self._ordered_or_gone(request, state)
             if current is None:
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
@@ -342,6 +345,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if is_checked(request, state):
                 must_be_this_server(request, state, server, "deleted")
             delete_server(request, server)
+        generation.is_over(request, state.id)
 
     def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
         """What was declared to go with the server, which is there as before. Of another server than the
@@ -352,12 +356,14 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     @staticmethod
     def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:
+        """The server of an order; None if none will come and nothing of its charge is kept."""
         try:
             return from_api(wait_for_order(request, state.id, state.name), state)
-        except WaitTimeout:
-            raise
-        except ResourceError:
-            return None
+        except (OrderFailed, WaitTimeout):
+            let_go_of_order(request, state.id, state.name)
+        except ResourceError:  # the server was deleted
+            pass
+        return None
 
 
 def _expect_order(ordered: Ordered) -> m.Order:

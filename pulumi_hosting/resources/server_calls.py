@@ -18,9 +18,17 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
+from pulumi_hosting.exactly_once.payments import payment
+from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
-from pulumi_hosting.session.errors import OrderFailed, ResourceError, WaitTimeout, failing_with
+from pulumi_hosting.session.errors import (
+    OrderFailed,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+    failing_with,
+)
 from pulumi_hosting.session.request import Request
 
 
@@ -42,11 +50,7 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             continue
         order = request.client.orders.get(order_id(id))
         if order.is_failed:
-            raise OrderFailed(
-                f"order {order.invoice_id} for server {name!r} ended as {order.status}"
-                + (f" ({order.failure_reason})" if order.failure_reason else "")
-                + "; the charge was returned to the balance. Next: run again to order another one"
-            )
+            raise OrderFailed(f"{how_it_failed(request, order, name)}. Next: run again to order another one")
         if order.is_active and order.server_id:
             server = living_server(request, str(order.server_id))
             if server is None:
@@ -64,6 +68,39 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             )
         request.info(f"server {name}: order {order.invoice_id} is {order.status}")
         wait.pause()
+
+
+def became_of(request: Request, order: m.Order) -> Verdict:
+    """What became of an order."""
+    return judge(
+        Evidence(
+            is_there=order.is_active and order.server_id is not None,
+            status="failed" if order.is_failed and order.status != "cancelled" else order.status,
+            payment=payment(request.client, order.invoice_id),
+            age=None if order.created_at is None else request.service_now() - order.created_at,
+        )
+    )
+
+
+def let_go_of_order(request: Request, id: str, name: str | None) -> None:
+    """Forget an order of which no server came. Raises ``StillOrdered`` if one may still come, or its charge
+    is kept."""
+    order = request.client.orders.get(order_id(id))
+    verdict, what = became_of(request, order), f"order {order.invoice_id} for server {name!r}"
+    # The service returns what an ended order charged (API document, "States and transitions").
+    is_returned = order.is_failed and verdict.payment is None
+    if not (verdict.may_be_forgotten or is_returned):
+        raise StillOrdered("server", id, verdict.sentence(what))
+    request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
+
+
+def how_it_failed(request: Request, order: m.Order, name: str | None) -> str:
+    """What became of an order that ended without a server, and where its money is."""
+    verdict = became_of(request, order)
+    reason = f" ({order.failure_reason})" if order.failure_reason else ""
+    return verdict.sentence(
+        f"order {order.invoice_id} for server {name!r} ended as {order.status}{reason}: it"
+    )
 
 
 def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:

@@ -13,13 +13,14 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, NotFound, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import quote_of
+from pulumi_hosting.exactly_once.address_facts import became_of, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
+from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import ResourceError, WaitTimeout, failing_with
+from pulumi_hosting.session.errors import OrderFailed, ResourceError, StillOrdered, WaitTimeout, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -118,6 +119,10 @@ def _from_purchase(server_id: str, purchased: Purchased, last: ServerIpState | N
     )
 
 
+def _ordered(state: ServerIpState) -> str:
+    return f"the purchase of an address for server {state.server_id}"
+
+
 class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     """The four methods of a bought address."""
 
@@ -153,11 +158,15 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 raise ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
-            return (
-                None
-                if self._server_is_gone(request, last.server_id)
-                else self._arrived(request, last) or last
-            )
+            if self._server_is_gone(request, last.server_id):
+                return None
+            if (arrived := self._arrived(request, last)) is not None:
+                return arrived
+            verdict = self._became_of(request, last)
+            if not verdict.is_over:
+                return last
+            request.warn(f"{verdict.sentence(_ordered(last))}; another is bought if it is still declared")
+            return None
         server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
         ip = address_list.pick(found, wanted) if found is not None else None
@@ -193,7 +202,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
 
         with purchase.owners.turn():
-            state = _from_purchase(inputs.server_id, purchase.place(request.approve))
+            state = _from_purchase(inputs.server_id, purchase.place())
             if self.is_provisional(state):
                 request.save(state)
                 try:
@@ -238,11 +247,18 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return self.wait(request, state)
 
     def wait(self, request: Request, state: ServerIpState) -> ServerIpState:
-        """Until the address is assigned."""
-        wait = request.poller()
+        """Until the address is assigned. Raises ``OrderFailed`` if it never will be."""
+        wait, looks = request.poller(), 0
         while self.is_provisional(state):
             if arrived := self._arrived(request, state):
                 return arrived
+            looks += 1
+            if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
+                verdict = self._became_of(request, state)
+                if verdict.is_over:
+                    raise OrderFailed(
+                        f"{verdict.sentence(_ordered(state))}. Next: run again, which buys another"
+                    )
             if wait.over:
                 raise WaitTimeout(
                     f"the address bought for server {state.server_id} is not assigned after "
@@ -272,6 +288,11 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return None if arrived is None else _from_purchase(state.server_id, arrived, state)
 
     @staticmethod
+    def _became_of(request: Request, state: ServerIpState) -> Verdict:
+        number = state.id.rpartition("/")[2]
+        return became_of(request, state.server_id, id_number(number))
+
+    @staticmethod
     def _server_is_gone(request: Request, server_id: str) -> bool:
         try:
             return request.client.servers.get(int(server_id)).is_gone
@@ -289,7 +310,11 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         if self.is_provisional(state):
             if self._server_is_gone(request, state.server_id):
                 return
-            state = self.wait(request, state)
+            try:
+                state = self.wait(request, state)
+            except (WaitTimeout, OrderFailed):
+                self._let_go(request, state)
+                return
         server_id, wanted = address_list.split_id(state.id)
         found = address_list.of_server(request, server_id, fresh=True)
         ip = address_list.pick(found, wanted) if found is not None else None
@@ -306,6 +331,19 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         request.info(
             f"address {ip.address} (id {ip.id}) of server {server_id} released; nothing is refunded for it"
         )
+
+    def _let_go(self, request: Request, state: ServerIpState) -> None:
+        """Forget a purchase of which no address came, or raise if one may still come."""
+        verdict = self._became_of(request, state)
+        if verdict.may_be_forgotten:
+            request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
+        elif request.is_declared("server", state.server_id):
+            raise StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
+        else:
+            request.warn(
+                f"{verdict.sentence(_ordered(state))}; if it still comes, it goes when server "
+                f"{state.server_id} is deleted"
+            )
 
     @staticmethod
     def _release(request: Request, server_id: str, ip: m.Ip) -> None:

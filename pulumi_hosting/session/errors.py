@@ -6,7 +6,7 @@ from typing import Literal
 
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
-from pulumi_hosting.client.exceptions import CallError, HostingError
+from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidResponse
 from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
@@ -61,6 +61,15 @@ class NotOurs(ResourceError):
         super().__init__(message)
 
 
+class StillOrdered(ResourceError):
+    """A deletion of a purchase that has not arrived and was charged; nothing was deleted. ``id`` names it,
+    ``why`` says what became of it. A frontend that knows what lets the declaration go says that too."""
+
+    def __init__(self, title: str, id: str, why: str) -> None:
+        self.title, self.id, self.why = title, id, f"{why}; nothing was deleted"
+        super().__init__(f"{self.why}. Next: run again later")
+
+
 class Failed(ResourceError):
     """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id``,
     ``idempotency_key`` are the call's.
@@ -68,7 +77,8 @@ class Failed(ResourceError):
 
     def __init__(self, message: str, error: HostingError) -> None:
         self.status: int | None = getattr(error, "status", None)
-        self.code: str | None = getattr(error, "code", None)
+        unread = "invalid_response" if isinstance(error, InvalidResponse) else None
+        self.code: str | None = getattr(error, "code", unread)
         self.request_id: str | None = getattr(error, "request_id", None)
         self.idempotency_key: str | None = getattr(error, "idempotency_key", None)
         self.attempts: int = getattr(error, "attempts", 0)

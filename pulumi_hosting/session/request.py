@@ -41,11 +41,14 @@ class Request:
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
     - ``made``: ids that ``create`` has ordered just now, filled by it: no other run has written to them yet.
     - ``gone``: ids that ``delete`` found gone already, filled by it: what showed them was old.
+    - ``unreported``: purchases of this request whose result the frontend has not been given, filled by the
+      journal.
     - ``save``: called with the state so far between several changes, should a later one fail.
     - ``is_declared``: whether another declaration of this run has the object with this id and this name, as
       far as the frontend knows beyond ``ownership``.
     - ``approve``: called before something is paid that may have been announced as found; raises to refuse
       it.
+    - ``is_declared``: whether the object of this kind and id stays in the program, as far as this run knows.
     - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
@@ -64,9 +67,11 @@ class Request:
     taken_over: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
+    unreported: list[str] = field(default_factory=list)
     save: Callable[[Any], None] = lambda state: None
     is_declared: Callable[[str, str | None], bool] = lambda id, name: False
     approve: Callable[[], None] = lambda: None
+    is_declared: Callable[[str, str], bool] = lambda kind, id: True
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning

@@ -12,6 +12,7 @@ from tests.ansible.test_playbooks import KEY_LINE
 from tests.ansible.test_specs import module
 from tests.support.account import Account
 
+FIVE = {"amount": "5.00", "currency": "EUR"}
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/results"
 
@@ -236,17 +237,19 @@ def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str)
     assert (again["changed"], again["charge"]) == (False, None)
 
 
-def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
-    """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the
-    limit."""
+def test_what_an_interrupted_run_was_charged_is_reported_once() -> None:
+    """By the next run, so that handlers run; it is not charged again, whatever the limit."""
     emulated = Account()
     lost = Play(emulated)
     emulated.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
     assert lost("server", name="a", **ORDER)["failed"]
     emulated.control("DELETE", "/faults")
-    play = Play(emulated, max_charge="0.00")
-    result = play("server", name="a", **ORDER)
-    assert (result["failed"], result["changed"], result["charge"]) == (False, False, None)
+    for changed, charge in ((True, FIVE), (False, None)):
+        play = Play(emulated, max_charge="0.00")
+        result = play("server", name="a", **ORDER)
+        assert (result["failed"], result["changed"], result["charge"]) == (False, changed, charge)
+        told = "an interrupted run bought server 20001: 5.00 EUR were charged, invoice 40001"
+        assert (told in result["warnings"]) is changed
     assert charged(emulated) == ["5.00"]
 
 
@@ -319,7 +322,7 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
     assert request_id in failed["msg"]
     again = Play(emulated, max_charge="0.00")
     found = again("server", name="a", **ORDER)
-    assert (found["failed"], found["changed"], found["charge"]) == (False, False, None)
+    assert (found["failed"], found["changed"], found["charge"]) == (False, True, FIVE)
     assert charged(emulated) == ["5.00"]
     assert account_problems(emulated, play, again) == []
 
@@ -347,11 +350,14 @@ def test_a_lost_root_password_is_reported_in_every_run_until_it_is_reset(tmp_pat
         again = Play(emulated, check_mode=check_mode)
         named = {"name": "a"} if by == "name" else {"id": "20001"}
         result = again("server", **{**desired, **named})
-        (warning,) = result["warnings"]
+        (warning, *told) = result["warnings"]
+        # the first real run also says what the interrupted one was charged
+        is_told = times == 99 and not check_mode and by == "name"
+        assert bool(told) is is_told
         reset = {**({"name": "a"} if by == "name" else {"id": "20001"}), "password_file": str(file)}
         options = " and ".join(f"{option}: {value}" for option, value in reset.items())
         assert warning.endswith(f"Next: reset it with hosting.cloud.server_password, options {options}")
-        assert (result["failed"], result["changed"], file.exists()) == (False, False, False)
+        assert (result["failed"], result["changed"], file.exists()) == (False, is_told, False)
     reset_by = Play(emulated)
     assert reset_by("server_password", **reset)["changed"]
     assert len(file.read_text().strip()) >= 8

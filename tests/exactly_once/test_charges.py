@@ -2,185 +2,85 @@
 needed: the answers are listed.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+import contextlib
+from datetime import timedelta
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import (
     CallError,
     HostingError,
     InsufficientFunds,
     InvalidResponse,
     TransportError,
-    error_class,
 )
-from pulumi_hosting.exactly_once.charges import GENERATIONS, Once
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER
 from pulumi_hosting.session.errors import Failed, ResourceError
-from pulumi_hosting.session.ownership import Ownership
-from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.session import Session
+from tests.exactly_once.service import (
+    NOW,
+    PAID,
+    Service,
+    assert_facts_of,
+    busy,
+    conflict,
+    movement,
+    named,
+    refusal,
+)
 
-NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-PAID = SimpleNamespace(charged=Decimal("5.00"))
 FACTS = {"server_id": 3, "next_due_at": "2026-12-01"}
 
 
-def refusal(status: int, code: str, *, lost: bool = False, **details: Any) -> CallError:
-    """An answer with an error; ``lost``: an earlier attempt of the call was lost."""
-    error = error_class(status, code)(
-        status=status, code=code, message="no", details=details, request_id="req-1"
-    )
-    error.outcome_unknown = lost
-    return error
+def carry_out(service: Service, facts: dict[str, Any] = FACTS, **more: Any) -> Any:
+    given: dict[str, Any] = {
+        "what": "renewal of server 3",
+        "kind": "server_renew",
+        "subject": "server 3",
+        "operation": "renew_server",
+        "facts": facts,
+        "send": service.send,
+        "happened": service.happened,
+        "ask": service.ask,
+    }
+    return charge(service.request(), **{**given, **more})
 
 
-def assert_facts_of(error: CallError, failed: Failed) -> None:
-    """What is reported carries the facts of the answer."""
-    assert failed.request_id == error.request_id == "req-1"
-    assert (failed.code, failed.status) == (getattr(error, "code", None), getattr(error, "status", None))
-
-
-def busy() -> CallError:
-    return refusal(409, "operation_in_progress")
-
-
-def named(error: HostingError) -> str:
-    return str(getattr(error, "code", type(error).__name__))
-
-
-def movement(amount: str, direction: str = "debit", invoice_id: int | None = 31) -> Any:
-    return SimpleNamespace(invoice_id=invoice_id, direction=direction, amount=Decimal(amount))
-
-
-class StoppedClock(Clock):
-    """It moves only where something waits, or the service takes its time."""
-
-    def __init__(self) -> None:
-        self.elapsed, self.slept = 0.0, list[float]()
-
-    def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.elapsed)
-
-    def monotonic(self) -> float:
-        return self.elapsed
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.elapsed += seconds
-
-
-class Locks(Ownership):
-    """Notes the names that are locked, and whether one is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names, self.held = list[str](), False
-
-    @contextmanager
-    def lock(self, natural_key: str) -> Iterator[None]:
-        self.names.append(natural_key)
-        self.held = True
-        yield
-        self.held = False
-
-
-@dataclass(eq=False)
-class Service:
-    """The service, by what it answers. ``answers``: to one key after the other, the last one from then on;
-    ``shows``: whether the account shows the charge, the same way."""
-
-    answers: list[Any]
-    shows: list[bool] = field(default_factory=lambda: [False])
-    funds: Any = Decimal("100.00")
-    movements: Any = ()
-    takes: float = 0.0
-    """Seconds to each answer."""
-    keys: list[str] = field(default_factory=list)
-    """What was sent."""
-    asked_since: datetime | None = None
-    transport: Any = field(default_factory=lambda: SimpleNamespace(observer=None))
-    is_test_key: bool = False
-
-    def __post_init__(self) -> None:
-        self.clock, self.locks, self.messages = StoppedClock(), Locks(), list[str]()
-        self.balance = SimpleNamespace(get=self._funds, transactions=self._transactions)
-        self.invoices = SimpleNamespace(get=lambda id: SimpleNamespace(id=id))
-        self.key_owner = KeyOwner(self.me)
-
-    def me(self) -> Any:
-        return SimpleNamespace(account_id=7, livemode=True)
-
-    def service_now(self) -> datetime:
-        return NOW
-
-    def send(self, key: str) -> Any:
-        assert self.locks.held
-        self.keys.append(key)
-        self.clock.elapsed += self.takes
-        return _next(self.answers)
-
-    def _funds(self) -> Any:
-        return SimpleNamespace(balance=_raised(self.funds))
-
-    def _transactions(self, since: datetime) -> Any:
-        self.asked_since = since
-        return _raised(self.movements)
-
-    def charge(self, facts: dict[str, Any] = FACTS, **more: Any) -> Once[Any]:
-        session = Session(cast(Any, self), clock=self.clock, ownership=self.locks, poll_interval=7.0)
-        return Once(
-            **{
-                "request": Request(session, "pulumi:t/dev/server/a", info=self.messages.append),
-                "what": "renewal of server 3",
-                "operation": "renew_server",
-                "facts": facts,
-                "send": self.send,
-                "happened": lambda: _next(self.shows),
-                **more,
-            }
-        )
-
-
-def _raised(value: Any) -> Any:
-    if isinstance(value, Exception):
-        raise value
-    return value
-
-
-def _next(values: list[Any]) -> Any:
-    return _raised(values[0] if len(values) == 1 else values.pop(0))
+def keys(service: Service, *generations: int) -> list[str]:
+    """The keys of the charge that these tests make."""
+    return [service.ring("renew_server", FACTS).key(generation) for generation in generations]
 
 
 # --- keys and locks
 
 
 def test_the_keys_are_made_of_account_mode_operation_and_facts() -> None:
-    charge = Service([PAID]).charge()
-    assert charge.keys == KeyRing(7, True, "action:renew_server", "renew_server", FACTS)
+    service = Service([PAID])
+    assert carry_out(service) is PAID
+    other = Service([PAID], account_id=8)
+    carry_out(other)
+    carry_out(other, {**FACTS, "server_id": 4})
+    carry_out(other, operation="renew_domain")
+    assert service.keys == keys(service, 0)
+    assert other.keys[0] == keys(other, 0)[0]
+    assert len({*service.keys, *other.keys}) == 4
 
 
 def test_what_is_accepted_is_sent_once() -> None:
     service = Service([PAID])
-    charge = service.charge()
-    assert charge.carry_out() is PAID
-    assert service.keys == [charge.keys.key(0)]
-    assert service.messages == []
+    assert carry_out(service) is PAID
+    assert service.keys == keys(service, 0)
+    assert (service.messages, service.asked) == ([], [])
 
 
 def test_the_same_facts_wait_for_each_other_and_others_do_not() -> None:
     service = Service([PAID])
     for facts in (FACTS, dict(reversed(FACTS.items())), {**FACTS, "server_id": 4}):
-        service.charge(facts).carry_out()
-    service.charge(operation="renew_domain").carry_out()
+        carry_out(service, facts)
+    carry_out(service, operation="renew_domain")
     one, same, other, another = service.locks.names
     assert one == same
     assert len({one, other, another}) == 3
@@ -189,20 +89,32 @@ def test_the_same_facts_wait_for_each_other_and_others_do_not() -> None:
 def test_an_answer_of_the_past_is_left_behind_with_its_key() -> None:
     old = SimpleNamespace(charged=Decimal("4.00"))
     service = Service([old, PAID])
-    charge = service.charge(is_of_the_past=lambda answer: answer is old)
-    assert charge.carry_out() is PAID
-    assert service.keys == [charge.keys.key(0), charge.keys.key(1)]
+    assert carry_out(service, is_of_the_past=lambda answer: answer is old) is PAID
+    assert service.keys == keys(service, 0, 1)
 
 
-def test_after_sixteen_answers_of_the_past_it_ends() -> None:
+def test_keys_that_are_known_to_be_used_are_passed_without_being_sent() -> None:
+    old = SimpleNamespace(charged=Decimal("4.00"))
+    service = Service([old, PAID])
+    service.knows.update(keys(service, *range(30)))
+    assert carry_out(service, is_of_the_past=lambda answer: answer is old) is PAID
+    assert service.keys == keys(service, 0, 30)
+
+
+def test_if_nothing_tells_which_keys_are_used_it_ends_after_sixteen_answers_of_the_past() -> None:
     service = Service([PAID])
-    with pytest.raises(ResourceError) as caught:
-        service.charge(is_of_the_past=lambda answer: True).carry_out()
-    assert str(caught.value) == (
-        "renewal of server 3: 16 tries within seven days are used up. Next: wait for the oldest to be "
-        "forgotten"
-    )
-    assert len(set(service.keys)) == len(service.keys) == GENERATIONS
+    with pytest.raises(ResourceError, match="16 requests of this kind within seven days are used up"):
+        carry_out(service, is_of_the_past=lambda answer: True, ask=None)
+    assert service.keys == keys(service, *range(16))
+
+
+def test_an_answer_to_an_unused_key_is_never_followed_by_another_charge() -> None:
+    """It cannot be a replay, whatever the account shows of it."""
+    service = Service([PAID])
+    service.meanwhile = lambda: None if len(service.keys) < 20 else pytest.fail("it never ends")
+    with contextlib.suppress(ResourceError):
+        carry_out(service, is_of_the_past=lambda answer: True)
+    assert service.keys == keys(service, 0, 1)
 
 
 # --- refusals
@@ -225,25 +137,31 @@ def test_after_sixteen_answers_of_the_past_it_ends() -> None:
 def test_a_refusal_is_passed_on_and_nothing_is_repeated(error: HostingError) -> None:
     service = Service([error])
     with pytest.raises(type(error)) as caught:
-        service.charge().carry_out()
+        carry_out(service)
     assert caught.value is error
     assert len(service.keys) == 1
 
 
 def test_a_stored_refusal_that_the_account_contradicts_is_left_behind() -> None:
     service = Service([refusal(409, "service_state"), PAID])
-    charge = service.charge(contradicted=lambda error: error.code == "service_state")
-    assert charge.carry_out() is PAID
-    assert service.keys == [charge.keys.key(0), charge.keys.key(1)]
+    assert carry_out(service, is_outdated=lambda error: error.code == "service_state") is PAID
+    assert service.keys == keys(service, 0, 1)
 
 
-def test_a_refusal_that_comes_back_under_every_key_is_passed_on() -> None:
+def test_a_refusal_to_an_unused_key_is_of_this_moment_and_passed_on() -> None:
     error = refusal(409, "service_state")
     service = Service([error])
     with pytest.raises(type(error)) as caught:
-        service.charge(contradicted=lambda error: True).carry_out()
+        carry_out(service, is_outdated=lambda error: True)
     assert caught.value is error
-    assert len(service.keys) == GENERATIONS
+    assert service.keys == keys(service, 0, 1)
+
+
+def test_if_nothing_tells_which_keys_are_used_it_ends_after_sixteen_refusals() -> None:
+    service = Service([refusal(409, "service_state")])
+    with pytest.raises(ResourceError, match="16 requests of this kind within seven days are used up"):
+        carry_out(service, is_outdated=lambda error: True, ask=None)
+    assert service.keys == keys(service, *range(16))
 
 
 @pytest.mark.parametrize(
@@ -262,35 +180,37 @@ def test_a_stored_refusal_for_lack_of_funds_holds_until_the_balance_covers_it(
     required: str | None, price: Decimal | None, funds: Any, is_repeated: bool
 ) -> None:
     service = Service([refusal(402, "insufficient_funds", required=required), PAID], funds=funds)
-    charge = service.charge(price=price, contradicted=lambda error: True)
     if is_repeated:
-        assert charge.carry_out() is PAID
+        assert carry_out(service, price=price, is_outdated=lambda error: True) is PAID
     else:
         with pytest.raises(InsufficientFunds):
-            charge.carry_out()
+            carry_out(service, price=price, is_outdated=lambda error: True)
     assert len(service.keys) == 1 + is_repeated
 
 
 # --- another operation, another process
 
 
-def test_while_another_operation_runs_it_waits_and_takes_keys_of_the_moment() -> None:
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_while_another_operation_runs_it_waits_and_goes_on_from_a_stored_refusal(is_stored: bool) -> None:
     service = Service([*(busy() for _ in range(4)), PAID])
-    charge = service.charge()
-    assert charge.carry_out() is PAID
+    if is_stored:
+        service.meanwhile = lambda: service.knows.update(service.keys)
+    assert carry_out(service) is PAID
     assert service.clock.slept == [0.5, 1.0, 2.0, 4.0]
-    second = int(NOW.timestamp())
-    moments = [second + 1, second + 1 + 2, second + 3 + 3, second + 7 + 4]  # never one of them twice
-    assert service.keys == [
-        charge.keys.key(0),
-        *(replace(charge.keys, attempt=moment).key(0) for moment in moments),
-    ]
+    assert service.keys == keys(service, *(range(5) if is_stored else [0] * 5))
     assert service.messages == ["renewal of server 3: another operation is running"] * 4
+
+
+def test_if_nothing_tells_whether_the_refusal_was_stored_the_same_key_is_sent_again() -> None:
+    service = Service([busy(), PAID])
+    assert carry_out(service, ask=None) is PAID
+    assert service.keys == keys(service, 0, 0)
 
 
 def test_the_other_operation_may_have_been_this_charge() -> None:
     service = Service([busy()], shows=[True])
-    assert service.charge().carry_out() is None
+    assert carry_out(service) is None
     assert len(service.keys) == 1
 
 
@@ -298,23 +218,22 @@ def test_the_wait_for_another_operation_ends() -> None:
     error = busy()
     service = Service([error])
     with pytest.raises(type(error)) as caught:
-        service.charge().carry_out()
+        carry_out(service)
     assert caught.value is error
     assert 600 <= service.clock.elapsed < 607
 
 
 def test_a_key_of_another_request_is_left_behind() -> None:
-    service, asked = Service([refusal(409, "idempotency_conflict"), PAID]), list[int]()
-    charge = service.charge(bound_elsewhere=lambda: asked.append(1))
-    assert charge.carry_out() is PAID
-    assert service.keys == [charge.keys.key(0), charge.keys.key(1)]
+    service, asked = Service([conflict(), PAID]), list[int]()
+    assert carry_out(service, bound_elsewhere=lambda: asked.append(1)) is PAID
+    assert service.keys == keys(service, 0, 1)
     assert (service.clock.slept, asked) == ([7.0], [1])
-    assert service.messages == ["renewal of server 3: another request of the kind is known; looking again"]
+    assert service.messages == ["renewal of server 3: another request is known under its key; looking again"]
 
 
 def test_the_other_request_may_have_made_this_charge() -> None:
-    service = Service([refusal(409, "idempotency_conflict")], shows=[True])
-    assert service.charge(bound_elsewhere=lambda: pytest.fail("it shows")).carry_out() is None
+    service = Service([conflict()], shows=[True])
+    assert carry_out(service, bound_elsewhere=lambda: pytest.fail("it shows")) is None
     assert len(service.keys) == 1
 
 
@@ -322,9 +241,9 @@ def test_where_the_other_request_may_have_charged_nothing_more_is_sent() -> None
     def stop() -> None:
         raise ResourceError("look at it")
 
-    service = Service([refusal(409, "idempotency_conflict")])
+    service = Service([conflict()])
     with pytest.raises(ResourceError, match="look at it"):
-        service.charge(bound_elsewhere=stop).carry_out()
+        carry_out(service, bound_elsewhere=stop)
     assert len(service.keys) == 1
 
 
@@ -347,7 +266,7 @@ each_loss = pytest.mark.parametrize(
 @each_loss
 def test_after_a_lost_answer_the_account_tells(error: CallError) -> None:
     service = Service([error], shows=[True])
-    assert service.charge().carry_out() is None
+    assert carry_out(service) is None
     assert len(service.keys) == 1
 
 
@@ -355,7 +274,7 @@ def test_after_a_lost_answer_the_account_tells(error: CallError) -> None:
 def test_a_lost_answer_that_the_account_does_not_show_ends_the_run(error: CallError) -> None:
     service = Service([error])
     with pytest.raises(Failed) as caught:
-        service.charge(contradicted=lambda error: True).carry_out()
+        carry_out(service, is_outdated=lambda error: True)
     assert str(caught.value).startswith(
         f"{error.summary} — whether the renewal of server 3 was carried out is not known; it does not show "
         "yet. Next: run again: the same request is repeated, never a second one"
@@ -378,7 +297,7 @@ is_ours: dict[str, Any] = {"concerns": lambda invoice: invoice.id in (31, 32)}
 @each_failure
 def test_after_a_failure_of_the_service_the_account_tells(error: CallError) -> None:
     service = Service([error], shows=[True], movements=[movement("5.00")])
-    assert service.charge(**is_ours).carry_out() is None
+    assert carry_out(service, **is_ours) is None
     assert len(service.keys) == 1
 
 
@@ -386,41 +305,74 @@ def test_after_a_failure_of_the_service_the_account_tells(error: CallError) -> N
 def test_a_failure_that_charged_is_reported_with_the_invoice(error: CallError) -> None:
     service = Service([error, PAID], movements=[movement("0.50")])
     with pytest.raises(Failed) as caught:
-        service.charge(**is_ours).carry_out()
+        carry_out(service, **is_ours)
     assert str(caught.value).startswith(
-        f"{error.summary} — invoice 31 is paid, and the renewal of server 3 does not show; nothing was "
-        "repeated. Next: look at it before running again, or ask the provider"
+        f"{error.summary} — whether the renewal of server 3 was carried out is not known: invoice 31 is "
+        "paid, and nothing shows for it; nothing was repeated. Next: look at it before running again, or ask "
+        "the provider"
     )
     assert_facts_of(error, caught.value)
     assert len(service.keys) == 1
 
 
-@pytest.mark.parametrize(
-    ("movements", "outcome"),
-    [
-        ([movement("5.00"), movement("3.00", "credit")], "invoice 31 is paid"),
-        ([movement("3.00", "credit"), movement("5.00")], "invoice 31 is paid"),
-        ([movement("5.00"), movement("5.00", "credit")], r"the charge was returned \(invoice 31\)"),
-        (
-            [movement("5.00", way, invoice) for way in ("debit", "credit") for invoice in (32, 31)],
-            r"the charge was returned \(invoice 32\)",
-        ),
-        (
-            [movement("5.00"), movement("5.00", "credit"), movement("5.00", "debit", 32)],
-            "invoice 32 is paid",
-        ),
-    ],
-)
-def test_a_failure_whose_charge_was_returned_is_not_repeated_either(
-    movements: list[Any], outcome: str
-) -> None:
+def returned(*invoices: int) -> list[Any]:
+    return [movement("5.00", way, number) for way in ("debit", "credit") for number in invoices]
+
+
+KEPT = [
+    [movement("5.00"), movement("3.00", "credit")],
+    [movement("3.00", "credit"), movement("5.00")],
+    [*returned(32), movement("5.00")],
+    [movement("5.00"), *returned(32)],
+]
+
+
+@pytest.mark.parametrize("movements", KEPT)
+def test_a_failure_whose_charge_was_kept_in_part_is_not_repeated(movements: list[Any]) -> None:
     error = refusal(502, "upstream_error")
     service = Service([error, PAID], movements=movements)
-    with pytest.raises(Failed, match=outcome) as caught:
-        service.charge(**is_ours).carry_out()
+    with pytest.raises(Failed, match=r"invoice 31 is paid.*nothing was repeated") as caught:
+        carry_out(service, **is_ours)
     assert_facts_of(error, caught.value)
-    assert "nothing was repeated" in str(caught.value)
-    assert len(service.keys) == 1
+    assert service.keys == keys(service, 0)
+
+
+@pytest.mark.parametrize("movements", KEPT)
+def test_a_second_failure_whose_charge_was_kept_in_part_is_not_reported_as_returned(
+    movements: list[Any],
+) -> None:
+    service = Service([refusal(502, "upstream_error")])
+
+    def move() -> None:
+        if len(service.keys) == 2:
+            service.movements = movements
+
+    service.meanwhile = move
+    with pytest.raises(Failed, match=r"invoice 31 is paid.*nothing was repeated"):
+        carry_out(service, **is_ours)
+    assert service.keys == keys(service, 0, 1)
+
+
+@pytest.mark.parametrize("invoices", [(31,), (32, 31)])
+def test_a_failure_whose_charge_was_returned_is_repeated_with_the_next_key(invoices: tuple[int]) -> None:
+    """The first one may be the answer of an earlier run."""
+    service = Service([refusal(502, "upstream_error"), PAID], movements=returned(*invoices))
+    assert carry_out(service, **is_ours) is PAID
+    assert service.keys == keys(service, 0, 1)
+
+
+@pytest.mark.parametrize("invoices", [(31,), (31, 32)])
+def test_a_failure_of_an_unused_key_whose_charge_was_returned_is_reported(invoices: tuple[int]) -> None:
+    error = refusal(502, "upstream_error")
+    service = Service([error], movements=returned(*invoices))
+    with pytest.raises(Failed) as caught:
+        carry_out(service, **is_ours)
+    assert str(caught.value) == (
+        f"{error.summary} — the renewal of server 3 was refunded; 5.00 EUR were returned, invoice 31. "
+        "Next: run again in a few minutes"
+    )
+    assert_facts_of(error, caught.value)
+    assert service.keys == keys(service, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -428,10 +380,16 @@ def test_a_failure_whose_charge_was_returned_is_not_repeated_either(
 )
 def test_a_failure_that_charged_nothing_of_ours_is_repeated(movements: list[Any]) -> None:
     service = Service([refusal(500, "internal_error"), PAID], movements=movements)
-    charge = service.charge(**is_ours)
-    assert charge.carry_out() is PAID
-    assert service.keys == [charge.keys.key(0), charge.keys.key(1)]
-    assert service.asked_since == NOW - timedelta(minutes=5)
+    assert carry_out(service, **is_ours) is PAID
+    assert service.keys == keys(service, 0, 1)
+    assert service.asked_since == NOW - CLOCKS_DIFFER
+
+
+def test_money_is_looked_at_from_the_first_request_on() -> None:
+    service = Service([refusal(500, "internal_error"), refusal(500, "internal_error"), PAID], takes=30.0)
+    service.clock.elapsed = 1000.0
+    assert carry_out(service, **is_ours) is PAID
+    assert service.asked_since == NOW + timedelta(seconds=1000) - CLOCKS_DIFFER
 
 
 def test_a_movement_without_an_invoice_hides_none_that_has_one() -> None:
@@ -439,7 +397,7 @@ def test_a_movement_without_an_invoice_hides_none_that_has_one() -> None:
         [refusal(500, "internal_error")], movements=[movement("1.00", "debit", None), movement("5.00")]
     )
     with pytest.raises(Failed, match="invoice 31 is paid"):
-        service.charge(**is_ours).carry_out()
+        carry_out(service, **is_ours)
 
 
 @pytest.mark.parametrize(
@@ -449,26 +407,30 @@ def test_where_the_movements_of_money_cannot_be_seen_nothing_is_repeated(error: 
     failure = refusal(500, "internal_error")
     service = Service([failure, PAID], movements=error)
     with pytest.raises(Failed, match="was carried out is not known") as caught:
-        service.charge(**is_ours).carry_out()
+        carry_out(service, **is_ours)
     assert_facts_of(failure, caught.value)
     assert len(service.keys) == 1
 
 
 def test_where_no_money_moves_none_is_looked_for() -> None:
     service = Service([refusal(502, "upstream_error"), PAID], movements=AssertionError("asked"))
-    assert service.charge().carry_out() is PAID
+    assert carry_out(service) is PAID
 
 
 def test_a_timeout_behind_the_service_is_never_repeated() -> None:
     service = Service([refusal(504, "upstream_timeout"), PAID])
     with pytest.raises(Failed, match="was carried out is not known"):
-        service.charge(**is_ours).carry_out()
+        carry_out(service, **is_ours)
     assert len(service.keys) == 1
 
 
-@pytest.mark.parametrize(("takes", "tries"), [(61.0, 2), (59.0, 3), (121.0, 1)])
-def test_failures_are_repeated_for_two_minutes(takes: float, tries: int) -> None:
-    service = Service([refusal(500, "internal_error")], takes=takes)
-    with pytest.raises(Failed, match="was carried out is not known"):
-        service.charge().carry_out()
-    assert len(service.keys) == tries
+@pytest.mark.parametrize(("takes", "tries"), [(61.0, 2), (59.0, 3), (121.0, 2)])
+def test_failures_are_repeated_for_two_minutes_and_once_at_least(takes: float, tries: int) -> None:
+    error = refusal(500, "internal_error")
+    service = Service([error], takes=takes)
+    with pytest.raises(Failed) as caught:
+        carry_out(service, **is_ours)
+    assert str(caught.value) == (
+        f"{error.summary} — no money moved and nothing was bought. Next: run again later"
+    )
+    assert service.keys == keys(service, *range(tries))

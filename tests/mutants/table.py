@@ -22,9 +22,10 @@ from pulumi_hosting.exactly_once import (
 )
 from pulumi_hosting.exactly_once.address_facts import read_addresses
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
-from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.purchase import Purchase
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
@@ -68,14 +69,7 @@ def _any_server(self: ServerOrder, server_id: int, ordered_as: str | None) -> An
     return self.request.client.servers.get(server_id)
 
 
-def _first_key_only(self: ServerOrder) -> Iterator[str]:
-    yield next(_all_keys(self))
-
-
-_all_keys = ServerOrder.keys
-
-
-def _only_wait(self: ServerOrder, *, after_sending: bool = False) -> None:
+def _only_wait(self: ServerOrder, *, is_ours: bool) -> None:
     self._wait_for_pending_orders()
 
 
@@ -88,7 +82,7 @@ def _readable_only(items: Iterable[Any], matches: Callable[[Any], bool]) -> list
 
 
 def _any_key(self: KeyRing, generation: int) -> str:
-    return f"iac1-{secrets.token_hex(20)}"
+    return f"iac3-{secrets.token_hex(20)}"
 
 
 def _unsorted(value: Any) -> bytes:
@@ -149,8 +143,8 @@ MUTANTS = (
     ),
     Mutant(
         "the next key where one is used up",
-        ((ServerOrder, "keys"),),
-        _first_key_only,
+        ((KeyWalk, "leave"),),
+        always(None),
         "tests/resources/test_ordering.py::test_a_replay_of_a_dead_server_is_not_taken_for_a_living_one",
     ),
     Mutant(
@@ -161,7 +155,7 @@ MUTANTS = (
     ),
     Mutant(
         "a stored refusal is recognised",
-        ((ServerOrder, "_contradicted"),),
+        ((Purchase, "_contradicted"),),
         always(False),
         "tests/resources/test_ordering.py::test_a_stored_refusal_does_not_stick",
     ),
@@ -173,15 +167,15 @@ MUTANTS = (
     ),
     Mutant(
         "money is looked at after a failed order",
-        ((ServerOrder, "_money_unmoved"),),
-        always(True),
+        ((Purchase, "_paid"),),
+        always([]),
         "tests/resources/test_ordering.py::test_money_that_no_server_explains_stops_it",
     ),
     Mutant(
         "money is looked at after a failed payment",
-        ((Once, "_must_have_moved_nothing"),),
-        always(None),
-        "tests/resources/test_actions_charged.py::test_a_refunded_failure_is_reported_and_a_later_run_works",
+        ((Purchase, "_paid"),),
+        always([]),
+        "tests/resources/test_actions_charged.py::test_money_that_is_gone_without_effect_stops_everything",
     ),
     Mutant(
         "an id is saved before it is waited for",
@@ -209,7 +203,7 @@ MUTANTS = (
     ),
     Mutant(
         "a key shows whose server it is",
-        ((ServerOrder, "_is_bound"),),
+        ((server_order, "key_is_used"),),
         always(False),
         "tests/resources/test_names_as_identity.py::test_orders_are_found_by_their_key_after_stops_that_probed_keys",
     ),

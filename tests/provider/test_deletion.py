@@ -9,7 +9,7 @@ import pytest
 from pulumi_hosting.client.exceptions import TransportError
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.partial_failure import PartialFailure
-from pulumi_hosting.session.errors import ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import ResourceError
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, provider_process
 from tests.support.account import Account
@@ -215,7 +215,9 @@ def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
         later.of("server", native=True).read(web.id, web.outputs, web.inputs)
     assert waiting.value.id == web.id
     assert later.of("server", native=True).diff(web.id, waiting.value.outputs, web.inputs).changes is False
-    with pytest.raises(WaitTimeout, match="is still provisioning"):
+    with pytest.raises(
+        ResourceError, match=r"order .* is on its way; 5\.00 EUR were charged, invoice .*pulumi state delete"
+    ):
         later.of("server", native=True).delete(web.id, waiting.value.outputs)
     account.advance(600)
     last = provider_process(account)

@@ -39,7 +39,7 @@ class WrongClock(EmulatorClock):
     offset: timedelta = timedelta(0)
 
     def now(self) -> datetime:
-        return datetime.fromisoformat(self.control("GET", "/clock")["now"]) + self.offset
+        return datetime.fromisoformat(self.control("GET", "/")["now"]) + self.offset
 
 
 @dataclass

@@ -66,7 +66,7 @@ def test_order_attempt_allows_for_the_addresses_that_were_named_and_no_more(
 def test_the_purchase_is_kept_in_the_state(harness: ResourceHarness, server: str) -> None:
     state = buy(harness, server)
     assert state.purchase_key is not None
-    assert state.purchase_key.startswith("iac2-")
+    assert state.purchase_key.startswith("iac3-")
     invoices = [row for row in harness.control("GET", "/objects")["invoices"] if row["type"] == "ip_purchase"]
     assert [state.invoice_id] == [str(row["id"]) for row in invoices]
 

@@ -9,6 +9,7 @@ import pytest
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_powers import SERVER
+from pulumi_hosting.session.errors import Failed
 from tests.resources.conftest import GOOD, ResourceHarness
 
 
@@ -40,7 +41,7 @@ def test_an_order_whose_server_is_not_known_names_key_and_charge_and_is_found_ag
     harness: ResourceHarness,
 ) -> None:
     harness.fault({"patch": {"server": {"id": "x"}, "invoice_id": None}})
-    with pytest.raises(InvalidResponse, match=r"charged 5\.00") as caught:
+    with pytest.raises(Failed, match=r"charged 5\.00") as caught:
         harness.order()
     assert caught.value.idempotency_key
     state = harness.order()

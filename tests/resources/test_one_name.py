@@ -173,12 +173,11 @@ def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_pl
     assert harness.charges == 1
 
 
-def test_the_key_of_a_name_that_is_the_identity_is_made_of_the_name_alone(harness: ResourceHarness) -> None:
-    def first_key(**changes: Any) -> str:
+def test_the_key_is_made_of_the_identity_and_not_of_what_is_ordered(harness: ResourceHarness) -> None:
+    def first_key(identity: str = "a", **changes: Any) -> str:
         body = m.ServerCreate(**{**GOOD, **changes})
-        return next(ServerOrder(harness.context(name_is_identity=named), body).keys())
+        request = harness.context(identity=identity)
+        return ServerOrder(request, body).keys.key(0)
 
-    for named in (True, False):
-        assert first_key() == first_key(password="Abcdefg1")
-        assert first_key() != first_key(name="web-2")
-        assert (first_key() == first_key(months=3)) is named
+    assert first_key() == first_key(password="Abcdefg1") == first_key(months=3) == first_key(name="web-2")
+    assert first_key() != first_key(identity="b")

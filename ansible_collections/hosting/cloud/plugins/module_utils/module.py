@@ -61,6 +61,8 @@ class HostingModule(ABC):
             result = unusable() or self.work(task)
         except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
             result = failed(error, task)
+        if "failure" not in result or result.get("charge"):
+            task.was_reported()
         if task.check_mode:
             result = without_planned_ids(result)
         if not (task.booking or result.get("charge")):

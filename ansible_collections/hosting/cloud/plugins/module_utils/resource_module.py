@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils import predictions
@@ -20,6 +19,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
+    from pulumi_hosting.exactly_once.journal import Entry
+    from pulumi_hosting.exactly_once.payments import Payment
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import Resource, State
     from pulumi_hosting.session.request import Request
@@ -49,6 +50,7 @@ class ResourceModule(HostingModule):
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.exactly_once import journal
         from pulumi_hosting.planning import apply
         from pulumi_hosting.planning.check import declared
 
@@ -75,6 +77,7 @@ class ResourceModule(HostingModule):
             task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
         )
         id = self.id_of(task, request, checked.inputs)
+        interrupted = None if task.check_mode else journal.interrupted(request, self.kind)
         if id == ALREADY_ABSENT:
             outcome = apply.Outcome("unchanged", None, None, None)
         else:
@@ -84,6 +87,8 @@ class ResourceModule(HostingModule):
             task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
         _report(task, request, outcome)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
+        if interrupted is not None:
+            result = self.with_unreported(task, interrupted, outcome, result)
         if task.check_mode:  # at the end: what the task still reads is the account before it
             predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
         return result
@@ -164,21 +169,37 @@ class ResourceModule(HostingModule):
             return None  # another run ordered it at the same moment
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
 
+    def with_unreported(
+        self, task: Task, interrupted: Entry, outcome: Outcome, result: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The result, with what an interrupted run charged for the object and could not report."""
+        from pulumi_hosting.exactly_once import journal
+
+        after = outcome.after or {}
+        if self.is_absent(task) or result.get("charge") is not None or not after.get("id"):
+            return result
+        paid = journal.unreported(interrupted, self.latest_payment(task, after))
+        if paid is None:
+            return result
+        charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+        task.warn(f"an interrupted run bought {self.resource.title} {after['id']}: {charged}")
+        task.charge_name = f"{self.kind}/{paid.invoice_id}"
+        return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
+
+    def latest_payment(self, task: Task, after: Mapping[str, Any]) -> Payment | None:
+        """The money of the newest purchase for the object."""
+        from pulumi_hosting.exactly_once.payments import latest
+
+        id = str(after.get("server_id") or after["id"])
+        if not id.isdecimal():
+            return None
+        return latest(task.client(False), **{"domain_id" if self.kind == "domain" else "server_id": int(id)})
+
     def charged_by_invoice(self, task: Task, after: Mapping[str, Any]) -> dict[str, Any]:
         """What a purchase charged whose answer was lost: the amount of the object's newest invoice."""
-        from pulumi_hosting.client.exceptions import ApiError
-
-        field = "domain_id" if self.kind == "domain" else "server_id"
-        id = str(after.get("server_id") or after["id"])
-        try:
-            for invoice in islice(task.client(False).invoices.list(), 20):
-                if invoice.paid_at is not None and any(
-                    str(getattr(item, field)) == id for item in invoice.items or ()
-                ):
-                    task.charge_name = f"{self.kind}/{invoice.id}"
-                    return {"amount": str(invoice.amount), "currency": invoice.currency}
-        except ApiError:
-            pass  # the key lacks the scope invoices:read
+        if paid := self.latest_payment(task, after):
+            task.charge_name = f"{self.kind}/{paid.invoice_id}"
+            return {"amount": str(paid.paid), "currency": paid.currency}
         task.warn(
             "the response of the order was lost, and its invoice cannot be read: the charge for the "
             f"{self.resource.title} with id {after['id']} is not known"

@@ -89,6 +89,8 @@ class Task:
     """The purchase that was booked last: its identity, and its announced price."""
     lost_orders: list[str] = field(default_factory=list)
     """The operations of purchases whose answer was lost, so that they may have been carried out."""
+    unreported: list[str] = field(default_factory=list)
+    """The entries of the journal about purchases that the task's result reports."""
     progress: Progress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
@@ -188,6 +190,7 @@ class Task:
             identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
             name_is_identity=True,
             keeps_secrets=bool(params.get("root_password_file")),
+            unreported=self.unreported,
             wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
             is_declared=self.memory.is_declared,
             warn=self.warn,
@@ -231,6 +234,13 @@ class Task:
         if refusal := self.memory.book(identity, cost, limit):
             raise LimitExceeded(refusal)
         self.booking = (identity, cost)
+
+    def was_reported(self) -> None:
+        """Its result says what was bought: the journal need not."""
+        if self.unreported:
+            from pulumi_hosting.exactly_once import journal
+
+            journal.reported(self.client(True), self.unreported)
 
     def only_priced(self) -> Task:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the

@@ -1,0 +1,54 @@
+"""Which of an order's keys this machine remembers as used, as notes in the private directory.
+
+A help only: without the note (another machine) an order begins with the first key and asks for the next free
+one. The note is written once the service has accepted an order, and says which object came of it.
+"""
+
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any
+
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.session.request import Request
+
+
+def first(request: Request, attempt: int, known: Collection[str]) -> int:
+    """The first generation whose key may be unused. ``attempt``: a part of the keys; ``known``: ids of
+    objects that are this declaration's already, or gone."""
+    note = _read(request)
+    if not note or note["attempt"] != attempt:
+        return 0
+    return int(note["generation"]) + (bool(note["over"]) or note["id"] in known)
+
+
+def remember(request: Request, attempt: int, generation: int, id: str) -> None:
+    """The service accepted an order with the key of this generation."""
+    _write(request, {"attempt": attempt, "generation": generation, "id": id, "over": False})
+
+
+def is_over(request: Request, id: str) -> None:
+    """The object is deleted: the key that it was ordered with is of the past."""
+    note = _read(request)
+    if note and (note["id"] == id or not note["id"].isdigit()):
+        _write(request, {**note, "over": True})
+
+
+def _read(request: Request) -> dict[str, Any]:
+    if not request.client.is_test_key:
+        with suppress(local_files.LocalFilesError):
+            return local_files.read(_scope(request), _purpose(request), survives=False)
+    return {}
+
+
+def _write(request: Request, note: dict[str, Any]) -> None:
+    if not request.client.is_test_key:
+        with suppress(local_files.LocalFilesError):
+            local_files.write(_scope(request), _purpose(request), note, survives=False)
+
+
+def _scope(request: Request) -> str:
+    return local_files.account_scope(request.client)
+
+
+def _purpose(request: Request) -> str:
+    return f"generation of {request.identity}"

@@ -1,0 +1,87 @@
+"""The purchases under way on this machine, as files of the private directory.
+
+An entry is written before a purchase is sent, and removed once its result was reported to the frontend. An
+entry of a process that has ended shows that a run was interrupted while it bought: nobody has been told yet
+what was charged. Without the file (another machine) a run says less, and buys no more.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.private_directory import process_runs
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.payments import Payment
+from pulumi_hosting.session.request import Request
+
+_KIND = "open"
+_CLOCKS_DIFFER = timedelta(minutes=5)  # of this machine and of the service
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An unreported purchase.
+
+    ``at``: when it was begun, by this machine's clock. ``key``: what it was first sent with.
+    """
+
+    at: datetime
+    key: str
+
+
+def unreported(entry: Entry | None, paid: Payment | None) -> Payment | None:
+    """What an interrupted purchase charged, if ``paid``, the newest payment for its object, is its own."""
+    if entry is None or paid is None or paid.at is None or paid.is_returned:
+        return None
+    return paid if paid.at >= entry.at - _CLOCKS_DIFFER else None
+
+
+def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
+    """The purchase of this declaration that an interrupted run began and did not report. ``subject``: what it
+    is for, if the declaration alone does not tell. May ask for the account of the key, and only if this
+    machine knows of any purchase under way."""
+    try:
+        if request.client.is_test_key or not local_files.any_of(_KIND):
+            return None
+        scope, name = local_files.account_scope(request.client), _purpose(request, kind, subject)
+        found = local_files.read(scope, name, survives=False, kind=_KIND)
+    except local_files.LocalFilesError:
+        return None
+    try:
+        process, entry = int(found["process"]), Entry(datetime.fromisoformat(found["at"]), str(found["key"]))
+    except (KeyError, TypeError, ValueError):  # there is none, or its file is damaged
+        return None
+    if process != os.getpid() and process_runs(process):
+        return None
+    request.unreported.append(name)
+    return entry
+
+
+def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | None) -> None:
+    """Write the entry of a purchase that is about to be sent; that of an ``earlier`` run goes on. Raises
+    :class:`LocalFilesError`."""
+    if request.client.is_test_key:  # nothing is paid
+        return
+    name = _purpose(request, kind, subject)
+    entry = earlier or Entry(request.clock.now(), key)
+    values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
+    local_files.write(local_files.account_scope(request.client), name, values, survives=False, kind=_KIND)
+    request.unreported.append(name)
+
+
+def reported(client: Client, names: list[str]) -> None:
+    """The frontend has been given the results of these purchases: the ``unreported`` ones of a request."""
+    while names:
+        with suppress(local_files.LocalFilesError):
+            local_files.remove(local_files.account_scope(client), names.pop(), kind=_KIND)
+
+
+def end(request: Request, kind: str, subject: str = "") -> None:
+    """Nothing is left to report of this declaration's purchase."""
+    reported(request.client, [_purpose(request, kind, subject)])
+
+
+def _purpose(request: Request, kind: str, subject: str) -> str:
+    return f"{kind} {request.identity} {subject}"

@@ -1,0 +1,131 @@
+"""What the account shows of the money of purchases: invoices, and the movements of the balance (API document,
+"Invoices", "Balance").
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import islice
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
+
+_LATEST = 50
+
+CLOCKS_DIFFER = timedelta(seconds=5)
+"""What two times of the service may differ by, with rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """The money of one purchase.
+
+    - ``invoice_id``, ``status``: its invoice. ``paid``, ``returned``: what left the balance for it, and what
+      came back, in ``currency``.
+    - ``at``: when it was paid; None if it was not.
+    - ``server_id``, ``domain_id``: what the invoice is for, once that is there.
+    """
+
+    invoice_id: int
+    status: str
+    paid: Decimal
+    returned: Decimal
+    currency: str
+    at: datetime | None = None
+    server_id: int | None = None
+    domain_id: int | None = None
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether nothing of it is kept: it was paid and returned, or never paid."""
+        return self.paid <= self.returned
+
+    @property
+    def sentence(self) -> str:
+        """Where the money is, as a clause."""
+        invoice = f"invoice {self.invoice_id}"
+        if not self.paid:
+            return f"nothing was charged, {invoice}"
+        if self.is_returned:
+            return f"{self.returned} {self.currency} were returned, {invoice}"
+        kept = self.paid - self.returned
+        back = f"{self.returned} {self.currency} were returned and " if self.returned else ""
+        return f"{back}{kept} {self.currency} were not returned, {invoice}"
+
+
+def payment(client: Client, invoice_id: int) -> Payment | None:
+    """The money of an invoice; None if the key may not see it, or there is none."""
+    try:
+        return _payment(client, client.invoices.get(invoice_id))
+    except (Forbidden, NotFound):
+        return None
+
+
+def _payment(client: Client, invoice: m.Invoice) -> Payment:
+    """By the movements of the balance; if the key may not see them, by the invoice's status."""
+    items = invoice.items or ()
+    server_id = next((item.server_id for item in items if item.server_id is not None), None)
+    domain_id = next((item.domain_id for item in items if item.domain_id is not None), None)
+    was_paid = invoice.paid_at is not None or invoice.status in ("paid", "refunded")
+    paid = invoice.amount if was_paid else Decimal(0)
+    returned = Decimal(0)
+    if invoice.status in ("refunded", "cancelled") and paid:
+        returned = paid
+        since = invoice.created_at or invoice.paid_at
+        try:
+            moved = movements(client, since - CLOCKS_DIFFER).get(invoice.id) if since else None
+        except ApiError:
+            moved = None
+        if moved is not None:
+            paid, returned = moved
+    return Payment(
+        invoice.id,
+        invoice.status,
+        paid,
+        returned,
+        invoice.currency,
+        invoice.paid_at or (invoice.created_at if was_paid else None),
+        server_id,
+        domain_id,
+    )
+
+
+def movements(client: Client, since: datetime) -> dict[int, tuple[Decimal, Decimal]]:
+    """What left the balance and what came back since then, by invoice. Raises what the request raises."""
+    found: dict[int, tuple[Decimal, Decimal]] = {}
+    for movement in client.balance.transactions(since=since):
+        if movement.invoice_id is not None:
+            paid, returned = found.get(movement.invoice_id, (Decimal(0), Decimal(0)))
+            if movement.direction == "debit":
+                paid += movement.amount
+            else:
+                returned += movement.amount
+            found[movement.invoice_id] = paid, returned
+    return found
+
+
+def latest(client: Client, *, server_id: int | None = None, domain_id: int | None = None) -> Payment | None:
+    """The money of the newest invoice that was paid for a server or a domain; None if the key may not see it,
+    or it is not among the latest."""
+    try:
+        for invoice in islice(client.invoices.list(), _LATEST):
+            for item in invoice.items or ():
+                is_meant = (item.server_id, item.domain_id) in ((server_id, None), (None, domain_id))
+                if invoice.paid_at is not None and is_meant:
+                    return _payment(client, invoice)
+    except (Forbidden, NotFound):
+        pass
+    return None
+
+
+def payments_since(
+    client: Client, since: datetime, concerns: Callable[[m.Invoice], bool]
+) -> Iterator[Payment]:
+    """The purchases that were paid or returned since then, and that are meant. Raises what the requests
+    raise."""
+    for invoice_id, (paid, returned) in movements(client, since).items():
+        invoice = client.invoices.get(invoice_id)
+        if concerns(invoice):
+            yield replace(_payment(client, invoice), paid=paid, returned=returned)

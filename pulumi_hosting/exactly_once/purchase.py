@@ -1,0 +1,402 @@
+"""Buying something once, whatever is killed, cut or repeated: one judgement and one loop for all purchases.
+
+:func:`judge` says what became of a purchase, by what the account shows. :class:`Purchase` is the loop:
+
+1. *Turn*: one purchase of a kind at a time, among the processes of this user on this machine.
+2. *Look*: what is there already is not bought again.
+3. *Approve*: nothing is paid that nobody agreed to. Then an entry is written into the journal.
+4. *Send*, with a key that follows from the declaration alone, so that a run after a crash sends the same.
+5. *Judge* the answer. The service stores every outcome under its key for seven days, refusals too (API
+   document, "Idempotency"). A key is left behind only if what is bound to it is shown to be of the past and
+   to have charged nothing that is kept; the next one is the first that no question shows to be used.
+
+A new kind of purchase says how it is looked for and sent; it decides nothing about keys and money.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Generic, Literal, TypeVar
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    CallError,
+    Forbidden,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    InsufficientFunds,
+    InvalidResponse,
+    OperationInProgress,
+    TransportError,
+)
+from pulumi_hosting.client.polling import Poller
+from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
+from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.request import Request
+
+KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
+"""How long the service remembers a key."""
+
+# --- what became of it -------------------------------------------------------------------------------------
+
+
+class Fate(Enum):
+    """What became of a purchase."""
+
+    THERE = "is there"
+    ON_ITS_WAY = "is on its way"
+    REFUNDED = "was refunded"
+    REFUSED = "was refused"
+    CANCELLED = "was cancelled"
+    NEVER_ARRIVED = "never arrived"
+    UNKNOWN = "is not known to have arrived"
+
+
+_REFUSED = frozenset({"failed", "refused", "rejected", "error"})
+_CANCELLED = frozenset({"cancelled", "canceled", "terminated", "deleted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one purchase.
+
+    - ``is_there``: whether what was bought is on the account.
+    - ``status``: what the service calls its order, or the object that is still to come; None if nothing
+      shows it.
+    - ``payment``: its money; None if no invoice of it is known, or the key may not see it.
+    - ``age``: since it was sent; None if that is not known.
+    """
+
+    is_there: bool = False
+    status: str | None = None
+    payment: Payment | None = None
+    age: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``fate``: what became of a purchase; ``payment``: its money, as far as it is known."""
+
+    fate: Fate
+    payment: Payment | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will come of it any more."""
+        return self.fate in (Fate.REFUNDED, Fate.REFUSED, Fate.CANCELLED, Fate.NEVER_ARRIVED)
+
+    @property
+    def may_be_forgotten(self) -> bool:
+        """Whether a deletion may let it go: nothing was charged, or all was returned, or the service has
+        forgotten its keys and nothing came.
+        """
+        if self.fate is Fate.THERE:
+            return False
+        return self.fate is Fate.NEVER_ARRIVED or (self.payment is not None and self.payment.is_returned)
+
+    def sentence(self, what: str) -> str:
+        """What became of ``what`` and where the money is: ``the registration of shop.com was refused;
+        12.00 EUR were returned, invoice 40002``.
+        """
+        paid = self.payment
+        if paid is None:
+            money = "what became of its charge is not known"
+        elif self.is_over or not paid.paid:
+            money = paid.sentence
+        else:
+            money = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+        return f"{what} {self.fate.value}; {money}"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """What became of a purchase. Every part of the program that meets one asks this function.
+
+    >>> judge(Evidence(is_there=True)).fate, judge(Evidence(status="provisioning")).fate
+    (<Fate.THERE: 'is there'>, <Fate.ON_ITS_WAY: 'is on its way'>)
+    """
+    status, paid = evidence.status, evidence.payment
+    if evidence.is_there:
+        fate = Fate.THERE
+    elif status in _REFUSED:
+        fate = Fate.REFUSED
+    elif status in _CANCELLED:  # the service has one word for both; a refused purchase is returned
+        fate = Fate.REFUSED if paid is not None and paid.paid and paid.is_returned else Fate.CANCELLED
+    elif paid is not None and paid.is_returned and (paid.paid or paid.status in ("refunded", "cancelled")):
+        fate = Fate.REFUNDED if paid.paid else Fate.CANCELLED  # a price may be 0.00
+    elif evidence.age is not None and evidence.age > KEY_MEMORY:
+        fate = Fate.NEVER_ARRIVED
+    elif status is not None or (paid is not None and paid.paid):
+        fate = Fate.ON_ITS_WAY
+    else:
+        fate = Fate.UNKNOWN
+    return Verdict(fate, paid)
+
+
+# --- what an answer means ----------------------------------------------------------------------------------
+
+
+class Meaning(Enum):
+    """What an error that answers a purchase means for the key it was sent with."""
+
+    REFUSED = "a refusal: report it, unless the account contradicts it"
+    LOST = "it may be carried out without a word: look, then stop; the same key is sent again"
+    FAILED = "the service carried it out and failed: look at the money, then the next key"
+    CONFLICT = "the key is bound to another request: look once more, then the next key"
+    BUSY = "another operation is running: wait, then once more"
+
+
+def meaning(error: CallError) -> Meaning:
+    """Decide about an answer that is an error.
+
+    >>> meaning(IdempotencyConflict(status=409, code="idempotency_conflict", message=""))
+    <Meaning.CONFLICT: 'the key is bound to another request: look once more, then the next key'>
+    """
+    status = error.status if isinstance(error, ApiError) else None
+    if isinstance(error, InvalidResponse | IdempotencyInProgress):
+        return Meaning.LOST
+    is_foreign = isinstance(error, ApiError) and error.code.startswith("http_")  # of a gateway, perhaps
+    if error.outcome_unknown and (is_foreign or status not in (500, 502)):
+        # An attempt may still be carried out under this key: another key could buy a second time.
+        return Meaning.LOST
+    if isinstance(error, OperationInProgress):
+        return Meaning.BUSY
+    if isinstance(error, IdempotencyConflict):
+        return Meaning.CONFLICT
+    return Meaning.FAILED if status is not None and status >= 500 and status != 503 else Meaning.REFUSED
+
+
+# --- the loop ----------------------------------------------------------------------------------------------
+
+A = TypeVar("A")
+R = TypeVar("R")
+E = TypeVar("E", bound=Exception)
+
+
+When = Literal["before", "busy", "conflict", "lost", "failed"]
+"""Why the account is looked at: before anything is sent, or after an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[R]):
+    """What the account shows of a purchase."""
+
+    result: R
+
+
+@dataclass
+class Purchase(Generic[A, R]):
+    """One purchase; ``A`` is what the service answers, ``R`` what it comes to.
+
+    - ``what``: in words, for messages. ``kind`` and ``subject``: what the journal calls it; the kind of
+      resource or action, and what it is for, if the declaration alone does not tell.
+    - ``walk``: the first key, and how to go on from it. Asked again after each wait, since what keys are made
+      of may have changed.
+    - ``look``: what the account shows of it; its argument says when.
+    - ``send``: sends it with a key. ``accept``: what an accepted answer comes to; None if it replays
+      something of the past. ``in_part``: the same of an answer that could be read in part.
+    - ``turn``: held while nobody else on this machine may buy the same.
+    - ``is_outdated``: whether the present state of the account contradicts a refusal.
+    - ``concerns``: whether an invoice may be one of this purchase; None if no money moves.
+    - ``bound_elsewhere``: called if the key is bound to another request; raises if that one may have charged.
+    - ``price``: what it is expected to cost. ``outage``: seconds in which one run asks again after failures
+      of the service that charged nothing. ``under_way``: seconds for which another run's request may be under
+      way and show nowhere.
+    """
+
+    request: Request
+    what: str
+    kind: str
+    walk: Callable[[], KeyWalk]
+    look: Callable[[When], Shown[R] | None]
+    send: Callable[[str], A]
+    accept: Callable[[A, KeyWalk], R | None]
+    in_part: Callable[[InvalidResponse], R | None] = lambda error: None
+    turn: Callable[[], AbstractContextManager[object]] = nullcontext
+    is_outdated: Callable[[ApiError], bool] = lambda error: False
+    concerns: Callable[[m.Invoice], bool] | None = None
+    bound_elsewhere: Callable[[], None] = lambda: None
+    subject: str = ""
+    price: Decimal | None = None
+    outage: float = 0.0
+    under_way: float = 0.0
+    interrupted: journal.Entry | None = field(default=None, init=False)
+    """What an earlier run began and did not report."""
+    _began: float | None = field(default=None, init=False)
+    _moved: set[tuple[int, Decimal]] | None = field(default=None, init=False)
+    """The invoices of this purchase, and what was paid for them, as of the latest failure of the service."""
+
+    # --- the loop itself
+
+    def carry_out(self) -> R:
+        """Find it, else buy it. Raises what ``request.approve`` raises, the service's refusal, or ``Failed``,
+        which says whether the outcome is known.
+        """
+        with self.turn():
+            self.interrupted = journal.interrupted(self.request, self.kind, self.subject)
+            if (shown := self.look("before")) is not None:
+                return shown.result
+            self.request.approve()
+            self.request.clock.raise_if_cancelled()
+            return self._sent()
+
+    def _sent(self) -> R:
+        busy, outage = self.request.poller(), self.request.poller(self.outage)
+        walk, failures = self.walk(), 0
+        self._began = self.request.clock.monotonic()
+        journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
+        while True:
+            try:
+                answer = self.send(walk.key)
+            except (ApiError, TransportError, InvalidResponse) as error:
+                means = meaning(error)
+                if means is Meaning.BUSY:
+                    shown, walk = self._after_a_wait(error, walk, busy)
+                elif means is Meaning.CONFLICT:
+                    shown = self._after_conflict(walk)
+                elif means is Meaning.LOST:
+                    shown = self._after_loss(error, walk)
+                elif means is Meaning.FAILED:
+                    failures += 1
+                    shown = self._after_failure(
+                        error, walk, is_last=walk.is_exhausted or (failures > 1 and outage.over)
+                    )
+                else:
+                    shown = None
+                    self._after_refusal(error, walk)
+                if shown is not None:
+                    return shown.result
+            else:
+                if (result := self.accept(answer, walk)) is not None:
+                    return result
+                if walk.is_fresh:  # no replay: it went as soon as it came
+                    raise ResourceError(
+                        f"the {self.what} was accepted, and nothing shows of it. Next: look at the account, "
+                        "then run again"
+                    )
+                walk.leave()
+
+    def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[Shown[R] | None, KeyWalk]:
+        """Another operation was running. The refusal may be stored under the key."""
+        if busy.over:
+            raise self._decided(error)
+        self.request.info(f"{self.what}: another operation is running")
+        busy.pause()
+        if (shown := self.look("busy")) is not None:
+            return shown, walk
+        again = self.walk()
+        if again.ring == walk.ring:
+            again = walk
+        again.leave_if_used()
+        return None, again
+
+    def _after_conflict(self, walk: KeyWalk) -> Shown[R] | None:
+        """Another run may be buying the same at this moment; its result may appear shortly."""
+        if walk.is_bound_by_the_question():
+            return None
+        self.request.info(f"{self.what}: another request is known under its key; looking again")
+        wait = Poller(self.request.clock, self.under_way, self.request.poll_interval)
+        while True:
+            self.request.clock.sleep(self.request.poll_interval)
+            if (shown := self.look("conflict")) is not None:
+                return shown
+            if wait.over:
+                break
+        self.bound_elsewhere()
+        walk.leave()
+        return None
+
+    def _after_loss(self, error: CallError, walk: KeyWalk) -> Shown[R] | None:
+        if isinstance(error, InvalidResponse) and (result := self.in_part(error)) is not None:
+            return Shown(result)
+        if (shown := self.look("lost")) is not None:
+            return shown
+        raise self._unsure(error) from None
+
+    def _after_failure(self, error: CallError, walk: KeyWalk, *, is_last: bool) -> Shown[R] | None:
+        """The service failed, and its outcome is stored under the key. The next key may be sent if no money
+        is kept."""
+        if (shown := self.look("failed")) is not None:
+            return shown
+        moved = sorted(self._paid(error), key=lambda paid: (paid.is_returned, -paid.invoice_id))  # kept first
+        before, self._moved = self._moved, {(paid.invoice_id, paid.paid) for paid in moved}
+        # A charge that was not there at the failure before shows that this one is no replay.
+        is_new = walk.is_fresh or (before is not None and bool(self._moved - before))
+        for paid in moved:
+            if not paid.is_returned:
+                raise Failed(
+                    f"{error.summary} — whether the {self.what} was carried out is not known: invoice "
+                    f"{paid.invoice_id} is paid, and nothing shows for it; nothing was repeated. Next: look "
+                    "at it before running again, or ask the provider",
+                    error,
+                )
+            became = judge(Evidence(payment=paid)).sentence(f"the {self.what}")
+            if is_last or is_new:
+                raise self._decided(
+                    Failed(f"{error.summary} — {became}. Next: run again in a few minutes", error)
+                )
+            if before is None:
+                self.request.info(f"{became}: asking once more")
+        if is_last:
+            raise self._decided(
+                Failed(
+                    f"{error.summary} — no money moved and nothing was bought. Next: run again later", error
+                )
+            ) from None
+        walk.leave()
+        return None
+
+    def _after_refusal(self, error: CallError, walk: KeyWalk) -> None:
+        """Report it, unless it is a stored one that the account contradicts by now."""
+        may_be_old = not walk.is_fresh and not walk.is_exhausted
+        if isinstance(error, ApiError) and may_be_old and self._contradicted(error):
+            walk.leave()
+            return
+        raise self._decided(error)
+
+    # --- parts
+
+    def _contradicted(self, error: ApiError) -> bool:
+        if isinstance(error, InsufficientFunds):
+            needed = error.required if error.required is not None else self.price
+            try:
+                return needed is not None and self.request.client.balance.get().balance >= needed
+            except Forbidden:
+                return False
+        return self.is_outdated(error)
+
+    def _paid(self, error: CallError) -> list[Payment]:
+        """What was paid since this call began and may be of this purchase. Raises if that is not known."""
+        if self.concerns is None or self.request.client.is_test_key:
+            return []
+        try:
+            return list(payments_since(self.request.client, self.started() - CLOCKS_DIFFER, self.concerns))
+        except (ApiError, TransportError):
+            raise self._unsure(error) from None
+
+    def started(self) -> datetime:
+        """When the first request was sent, by the service's clock; now, if none was."""
+        clock, began = self.request.clock, self._began
+        return self.request.service_now() - timedelta(
+            seconds=0.0 if began is None else clock.monotonic() - began
+        )
+
+    def _decided(self, error: E) -> E:
+        """An outcome that is known: nothing is left to report in a later run."""
+        journal.end(self.request, self.kind, self.subject)
+        return error
+
+    def _unsure(self, error: CallError) -> Failed:
+        charged = getattr(error, "charged", None)
+        paid = f" (the answer says that it charged {charged})" if charged is not None else ""
+        return Failed(
+            f"{error.summary} — whether the {self.what} was carried out is not known{paid}; it does not show "
+            "yet. Next: run again: the same request is repeated, never a second one",
+            error,
+        )

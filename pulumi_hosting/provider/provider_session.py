@@ -233,7 +233,7 @@ class ProviderSession(Session):
             identity,
             kind,
             owned=self.ownership.of_kind(kind).of(identity),
-            is_declared=lambda kind, id: self.entries.other((kind, id), "") is not None,
+            stays=lambda kind, id: self.entries.other((kind, id), "") is not None,
             wait_timeout=wait_timeout or 600.0,
             info=info,
             warn=warn or (lambda line: info(f"warning: {line}")),

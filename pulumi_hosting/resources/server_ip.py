@@ -337,7 +337,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         verdict = self._became_of(request, state)
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
-        elif request.is_declared("server", state.server_id):
+        elif request.stays("server", state.server_id):
             raise StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
         else:
             request.warn(

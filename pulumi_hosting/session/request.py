@@ -48,7 +48,7 @@ class Request:
       far as the frontend knows beyond ``ownership``.
     - ``approve``: called before something is paid that may have been announced as found; raises to refuse
       it.
-    - ``is_declared``: whether the object of this kind and id stays in the program, as far as this run knows.
+    - ``stays``: whether the object of this kind and id stays in the program, as far as this run knows.
     - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
@@ -71,7 +71,7 @@ class Request:
     save: Callable[[Any], None] = lambda state: None
     is_declared: Callable[[str, str | None], bool] = lambda id, name: False
     approve: Callable[[], None] = lambda: None
-    is_declared: Callable[[str, str], bool] = lambda kind, id: True
+    stays: Callable[[str, str], bool] = lambda kind, id: True
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning

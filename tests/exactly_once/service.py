@@ -170,7 +170,7 @@ class Service:
 
 
 def _raised(value: Any) -> Any:
-    if isinstance(value, Exception):
+    if isinstance(value, BaseException):
         raise value
     return value
 

@@ -24,7 +24,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.resources.server_fields import ServerInputs
 
-FACTS: dict[str, Any] = {"server_id": 3, "next_due_at": "2026-12-01"}
+FACTS: dict[str, Any] = {"server_id": 20001, "next_due_at": "2026-12-01T00:00:00Z"}
 
 
 def ring(**changes: Any) -> KeyRing:
@@ -48,29 +48,72 @@ def test_vectors_are_frozen(generation: int, key: str) -> None:
     assert ring().key(generation) == key
 
 
-def test_the_vectors_of_other_purchases_are_frozen() -> None:
-    named = ring(identity="ansible:/server/web-1", attempt=1)
-    renewal = ring(identity="action:renew_server", operation="renew_server", facts=FACTS)
-    assert named.key(0) == "iac3-wuz6vfeucmwqz7tmrzdki4jgt5yb2vqd2bodxnfaj25rm4hj6icq"
-    assert renewal.key(0) == "iac3-q2pepr45uuvtwzdq3xzovwy545zoaeqozgfqpmlxkkxomqfzsaxa"
+@pytest.mark.parametrize(
+    ("purchase", "key"),
+    [
+        ({"identity": "ansible:/server/web-1"}, "iac3-nw6giyv3fjqnx7om7junmpdwxs274xvo7ur2jbnl6kd5ko73lr5a"),
+        ({"attempt": 1}, "iac3-wo4pl4chcoehpi3w2tq6ejfn6khdqkgdwgezkmbujhtktkzsjteq"),
+        (
+            {"operation": "register_domain", "facts": {"name": "xn--mnster-3ya.example"}},
+            "iac3-yrrxudb37deu57gonxpvblb2phinte46je2qjvkvsikr4lv63qzq",
+        ),
+        (
+            {
+                "operation": "add_server_ip",
+                "facts": {"server_id": "20001", "present": [31, 32], "bought": 2, "paid": 2},
+            },
+            "iac3-766uuvzhe2xfzpqm5iooyys4yrhsg2zauzlx4kn7ga2im7h4x7aa",
+        ),
+        (
+            {"identity": "action:renew_server", "operation": "renew_server", "facts": FACTS},
+            "iac3-jhvf6lz7wcfpfl6m3n6opsk2tgsj4deldd7hcdygdgvwydzrsvlq",
+        ),
+    ],
+)
+def test_the_vectors_of_other_purchases_are_frozen(purchase: dict[str, Any], key: str) -> None:
+    assert ring(**purchase).key(0) == key
 
 
 @pytest.mark.parametrize(
-    "declared", [{}, {"tariff_id": 7, "months": 3, "password": "Abcdefg1!"}, {"hours": 5, "os": "debian-11"}]
+    "declared",
+    [
+        {},
+        {
+            "tariff_id": 7,
+            "months": 3,
+            "billing_cycle": "monthly",
+            "ssh_key_ids": ["12", "3"],
+            "password": "Abcdefg1!",
+            "promo_code": "SPRING",
+            "custom_fields": {"zone": "é\n2", "area": "ü"},
+            "notes": "the shop",
+            "auto_renew": True,
+        },
+        {"hours": 5},
+        {"name": "another"},
+    ],
 )
-def test_what_is_ordered_is_no_part_of_the_key(
-    monkeypatch: pytest.MonkeyPatch, declared: dict[str, Any]
+@pytest.mark.parametrize("name_is_identity", [True, False])
+def test_what_is_ordered_is_no_part_of_the_key_of_a_declared_server(
+    monkeypatch: pytest.MonkeyPatch, declared: dict[str, Any], name_is_identity: bool
 ) -> None:
+    """Of two different orders for one declaration at the same moment the second meets a conflict."""
     monkeypatch.setattr(server_order, "account", lambda client: SimpleNamespace(account_id=1, livemode=True))
-    request: Any = SimpleNamespace(client=None, identity="pulumi:demo/dev/server/web-1")
+    request: Any = SimpleNamespace(
+        client=None, identity="pulumi:demo/dev/server/web-1", name_is_identity=name_is_identity
+    )
     body = ServerInputs.model_validate({"tariff_id": 1, "os": "debian-12", "name": "web-1", **declared})
     assert ServerOrder(request, body.order_body()).keys.key(0) == VECTORS[0]
+    assert ServerOrder(request, body.order_body(), attempt=1).keys.key(0) == ring(attempt=1).key(0)
 
 
-def test_the_keys_of_a_test_key_are_never_those_of_another_run() -> None:
+def test_the_keys_of_a_test_key_are_never_the_same_twice() -> None:
+    """Nothing is bought with them, so no run needs the answer of an earlier one."""
     one, other = ring(livemode=False), ring(livemode=False)
-    assert one.key(0) == one.key(0)
-    assert len({one.key(0), one.key(1), other.key(0), ring().key(0)}) == 4
+    assert one == other  # the same purchase
+    assert one.key(0) == one.key(0) != one.key(1)
+    assert one.key(0) != other.key(0)
+    assert len(one.key(0)) == len(VECTORS[0])
 
 
 @pytest.mark.parametrize(
@@ -131,10 +174,10 @@ def test_a_key_is_one_the_api_takes() -> None:
         {"operation": "add_server_ip"},
         {"attempt": 1},
         {"facts": FACTS},
-        {"facts": {**FACTS, "server_id": 4}},
+        {"facts": {"name": "shop.com"}},
     ],
 )
-def test_everything_that_makes_another_order_makes_another_key(other: dict[str, Any]) -> None:
+def test_everything_that_makes_another_purchase_makes_another_key(other: dict[str, Any]) -> None:
     assert ring(**other).key(0) != ring().key(0)
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import CallError, HostingError, error_class
+from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidResponse, error_class
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.errors import Failed
@@ -33,7 +33,8 @@ def refusal(status: int, code: str, *, lost: bool = False, **details: Any) -> Ca
 def assert_facts_of(error: CallError, failed: Failed) -> None:
     """What is reported carries the facts of the answer."""
     assert failed.request_id == error.request_id == "req-1"
-    assert (failed.code, failed.status) == (getattr(error, "code", None), getattr(error, "status", None))
+    code = "invalid_response" if isinstance(error, InvalidResponse) else getattr(error, "code", None)
+    assert (failed.code, failed.status) == (code, getattr(error, "status", None))
 
 
 def busy() -> CallError:

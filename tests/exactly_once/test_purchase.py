@@ -287,6 +287,10 @@ class Loop:
         """What a new process is told by the journal."""
         return journal.interrupted(self.service.request(), KIND, SUBJECT)
 
+    def report(self) -> None:
+        """The frontend has been given what this request came to."""
+        journal.reported(self.request.client, self.request.unreported)
+
     def _note_entry(self) -> None:
         self.entries.append(self.entry() is not None)
 
@@ -395,7 +399,6 @@ def test_a_refusal_is_passed_on_and_leaves_no_entry(error: CallError) -> None:
         loop.carry_out()
     assert caught.value is error
     assert (loop.service.keys, loop.entries, loop.entry()) == (loop.keys(0), [True], None)
-    assert loop.request.unreported == []
 
 
 def test_a_stale_refusal_is_left_behind() -> None:
@@ -734,7 +737,7 @@ def test_an_entry_is_there_while_it_is_sent_and_until_it_is_reported() -> None:
     loop.carry_out()
     assert loop.entries == [True, True]
     assert loop.entry() is not None
-    journal.reported(loop.request)
+    loop.report()
     assert loop.entry() is None
 
 
@@ -753,7 +756,7 @@ def test_a_killed_run_leaves_its_entry_and_the_next_one_keeps_when_it_began() ->
     again.carry_out()
     assert again.interrupted == first
     assert loop.entry() == first
-    journal.reported(loop.request)
+    loop.report()
     assert loop.entry() is None
 
 

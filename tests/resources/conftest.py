@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.exactly_once import journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_fields import ServerState
@@ -169,7 +170,9 @@ class ResourceHarness(AccountView):
     def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
         checked = check(SERVER, inputs or GOOD)
         assert not checked.failures
-        state: ServerState = apply.create(self.context(**context), SERVER, checked.inputs)
+        request = self.context(**context)
+        state: ServerState = apply.create(request, SERVER, checked.inputs)
+        journal.reported(request.client, request.unreported)  # as a frontend does, with the state saved
         return state
 
 

@@ -16,9 +16,9 @@ def first(request: Request, attempt: int, known: Collection[str]) -> int:
     """The first generation whose key may be unused. ``attempt``: a part of the keys; ``known``: ids of
     objects that are this declaration's already, or gone."""
     note = _read(request)
-    if not note or note["attempt"] != attempt:
+    if note.get("attempt") != attempt or not isinstance(note.get("generation"), int):
         return 0
-    return int(note["generation"]) + (bool(note["over"]) or note["id"] in known)
+    return int(note["generation"]) + (bool(note.get("over")) or note.get("id") in known)
 
 
 def remember(request: Request, attempt: int, generation: int, id: str) -> None:
@@ -29,7 +29,7 @@ def remember(request: Request, attempt: int, generation: int, id: str) -> None:
 def is_over(request: Request, id: str) -> None:
     """The object is deleted: the key that it was ordered with is of the past."""
     note = _read(request)
-    if note and (note["id"] == id or not note["id"].isdigit()):
+    if note.get("id") == id or str(note.get("id")).startswith("order:"):
         _write(request, {**note, "over": True})
 
 

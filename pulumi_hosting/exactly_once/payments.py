@@ -112,8 +112,9 @@ def latest(client: Client, *, server_id: int | None = None, domain_id: int | Non
     try:
         for invoice in islice(client.invoices.list(), _LATEST):
             for item in invoice.items or ():
-                is_meant = (item.server_id, item.domain_id) in ((server_id, None), (None, domain_id))
-                if invoice.paid_at is not None and is_meant:
+                of_server = server_id is not None and item.server_id == server_id
+                of_domain = domain_id is not None and item.domain_id == domain_id
+                if invoice.paid_at is not None and (of_server or of_domain):
                     return _payment(client, invoice)
     except (Forbidden, NotFound):
         pass

@@ -162,7 +162,7 @@ def meaning(error: CallError) -> Meaning:
     if isinstance(error, InvalidResponse | IdempotencyInProgress):
         return Meaning.LOST
     is_foreign = isinstance(error, ApiError) and error.code.startswith("http_")  # of a gateway, perhaps
-    if error.outcome_unknown and (is_foreign or status not in (500, 502)):
+    if status == 504 or (error.outcome_unknown and (is_foreign or status not in (500, 502))):
         # An attempt may still be carried out under this key: another key could buy a second time.
         return Meaning.LOST
     if isinstance(error, OperationInProgress):

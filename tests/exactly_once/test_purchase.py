@@ -201,10 +201,10 @@ DECIDED = {
     "operation_in_progress": Meaning.BUSY,
     "server_error": Meaning.FAILED,
     "upstream_error": Meaning.FAILED,
-    "upstream_timeout": Meaning.FAILED,
+    "upstream_timeout": Meaning.LOST,
 }
 """Every other code refuses, unless an attempt was lost."""
-STORED_FAILURES = ("server_error", "upstream_error", "upstream_timeout")
+STORED_FAILURES = ("server_error", "upstream_error")
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -228,7 +228,7 @@ def test_what_every_code_means(code: str) -> None:
         (501, Meaning.FAILED, Meaning.LOST),
         (502, Meaning.FAILED, Meaning.FAILED),
         (503, Meaning.REFUSED, Meaning.LOST),
-        (504, Meaning.FAILED, Meaning.FAILED),
+        (504, Meaning.LOST, Meaning.LOST),
         (507, Meaning.FAILED, Meaning.LOST),
     ],
 )

@@ -11,7 +11,7 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
-from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
+from pulumi_hosting.session.errors import ResourceConflict, StillOrdered, WaitTimeout
 from tests.resources.conftest import ResourceHarness
 
 RESOURCE = DOMAIN
@@ -247,7 +247,7 @@ def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: Res
         {"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"}
     )
     assert apply.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
-    with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
+    with pytest.raises(StillOrdered, match=r"the registration of example-1\.com is under way"):
         delete(harness, unlisted)
     first = create(harness)
     delete(harness, unlisted)

@@ -153,5 +153,6 @@ from pulumi_hosting.session.errors import LimitExceeded as LimitExceeded
 from pulumi_hosting.session.errors import NoSuchObject as NoSuchObject
 from pulumi_hosting.session.errors import NotOurs as NotOurs
 from pulumi_hosting.session.errors import ResourceConflict as ResourceConflict
+from pulumi_hosting.session.errors import StillOrdered as StillOrdered
 from pulumi_hosting.session.errors import Unchangeable as Unchangeable
 from pulumi_hosting.session.errors import WrongMode as WrongMode

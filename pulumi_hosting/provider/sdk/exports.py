@@ -55,6 +55,7 @@ STOPS = (
     "NoSuchObject",
     "NotOurs",
     "ResourceConflict",
+    "StillOrdered",
     "Unchangeable",
     "WrongMode",
 )

@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment, latest, payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
@@ -151,7 +151,7 @@ def act(
     before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     if not dry_run and not plan.changed and (paid := _unreported(request, action, plan)):
         plan, predicted = _as_paid(plan, paid, predicted)
-        journal.reported(request.client, request.unreported)
+        purchase_journal.reported(request.client, request.unreported)
     if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
         modelled = _modelled(action, predicted)
         return ActionResult(
@@ -166,7 +166,7 @@ def act(
             plan.reaches,
         )
     result = action.perform(request, inputs, plan)
-    journal.reported(request.client, request.unreported)
+    purchase_journal.reported(request.client, request.unreported)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(request, action, shown)
     marked = (
@@ -185,13 +185,13 @@ def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payme
     if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
         return None
     id, subject = plan.before["id"], f"{action.result} {plan.before['id']}"
-    entry = journal.interrupted(request, action.kind, subject)
+    entry = purchase_journal.interrupted(request, action.kind, subject)
     if entry is None:
         return None
     if action.result == "invoice":
-        return journal.unreported(entry, payment(request.client, int(id)))
+        return purchase_journal.unreported(entry, payment(request.client, int(id)))
     of = {"server_id": int(id)} if action.result == "server" else {"domain_id": int(id)}
-    return journal.unreported(entry, latest(request.client, **of))
+    return purchase_journal.unreported(entry, latest(request.client, **of))
 
 
 def _as_paid(plan: Plan, paid: Payment, shown: Any) -> tuple[Plan, dict[str, Any]]:

@@ -35,7 +35,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
 )
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
 from pulumi_hosting.session.errors import Failed, ResourceError
@@ -226,7 +226,7 @@ class Purchase(Generic[A, R]):
     price: Decimal | None = None
     outage: float = 0.0
     under_way: float = 0.0
-    interrupted: journal.Entry | None = field(default=None, init=False)
+    interrupted: purchase_journal.Entry | None = field(default=None, init=False)
     """What an earlier run began and did not report."""
     _began: float | None = field(default=None, init=False)
     _moved: set[tuple[int, Decimal]] | None = field(default=None, init=False)
@@ -239,7 +239,7 @@ class Purchase(Generic[A, R]):
         which says whether the outcome is known.
         """
         with self.turn():
-            self.interrupted = journal.interrupted(self.request, self.kind, self.subject)
+            self.interrupted = purchase_journal.interrupted(self.request, self.kind, self.subject)
             if (shown := self.look("before")) is not None:
                 return shown.result
             self.request.approve()
@@ -250,7 +250,7 @@ class Purchase(Generic[A, R]):
         busy, outage = self.request.poller(), self.request.poller(self.outage)
         walk, failures = self.walk(), 0
         self._began = self.request.clock.monotonic()
-        journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
+        purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
         while True:
             try:
                 answer = self.send(walk.key)
@@ -389,7 +389,7 @@ class Purchase(Generic[A, R]):
 
     def _decided(self, error: E) -> E:
         """An outcome that is known: nothing is left to report in a later run."""
-        journal.end(self.request, self.kind, self.subject)
+        purchase_journal.end(self.request, self.kind, self.subject)
         return error
 
     def _unsure(self, error: CallError) -> Failed:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
-from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
@@ -288,7 +288,7 @@ class Adapter:
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
         bought = spending.Purchase(budget, request, self.session.replacements)
-        interrupted = journal.interrupted(request, self.resource.kind)
+        interrupted = purchase_journal.interrupted(request, self.resource.kind)
         try:
             state = apply.create(request, self.resource, inputs, bought.save)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
@@ -305,11 +305,11 @@ class Adapter:
                 failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
             if bought.exceeded:
                 failure.reasons.append(bought.exceeded)
-            journal.reported(request.client, request.unreported)
+            purchase_journal.reported(request.client, request.unreported)
             raise failure from None
         bought.save(state)
         spending.show_unreported(request, interrupted, state)
-        journal.reported(request.client, request.unreported)
+        purchase_journal.reported(request.client, request.unreported)
         outputs = self._created(state, props, inputs.given())
         if bought.exceeded:
             reason = f"{spending.exists(request, self.resource, state)}, but: {bought.exceeded}"

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from pulumi_hosting.actions import ACTIONS, ActionResult, act, check
-from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once import purchase_journal
 from tests.resources.conftest import EmulatorClock, ResourceHarness
 
 HOOK = "https://hooks.example.com/x"
@@ -27,7 +27,7 @@ def do(
     context = harness.context(identity="ansible:/play", name_is_identity=True, **more)
     context.session.clock = ItsClock(harness.control)
     result = act(context, action, check(action, raw), dry_run=dry_run, approve=approve)
-    journal.reported(context.client, context.unreported)  # as a frontend does, with the result shown
+    purchase_journal.reported(context.client, context.unreported)  # as a frontend does, with the result shown
     return result
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.exactly_once import journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_fields import ServerState
@@ -172,7 +172,9 @@ class ResourceHarness(AccountView):
         assert not checked.failures
         request = self.context(**context)
         state: ServerState = apply.create(request, SERVER, checked.inputs)
-        journal.reported(request.client, request.unreported)  # as a frontend does, with the state saved
+        purchase_journal.reported(
+            request.client, request.unreported
+        )  # as a frontend does, with the state saved
         return state
 
 

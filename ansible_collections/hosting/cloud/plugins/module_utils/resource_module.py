@@ -19,8 +19,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.exactly_once.journal import Entry
     from pulumi_hosting.exactly_once.payments import Payment
+    from pulumi_hosting.exactly_once.purchase_journal import Entry
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import Resource, State
     from pulumi_hosting.session.request import Request
@@ -50,7 +50,7 @@ class ResourceModule(HostingModule):
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.exactly_once import journal
+        from pulumi_hosting.exactly_once import purchase_journal
         from pulumi_hosting.planning import apply
         from pulumi_hosting.planning.check import declared
 
@@ -77,7 +77,7 @@ class ResourceModule(HostingModule):
             task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
         )
         id = self.id_of(task, request, checked.inputs)
-        interrupted = None if task.check_mode else journal.interrupted(request, self.kind)
+        interrupted = None if task.check_mode else purchase_journal.interrupted(request, self.kind)
         if id == ALREADY_ABSENT:
             outcome = apply.Outcome("unchanged", None, None, None)
         else:
@@ -173,12 +173,12 @@ class ResourceModule(HostingModule):
         self, task: Task, interrupted: Entry, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any]:
         """The result, with what an interrupted run charged for the object and could not report."""
-        from pulumi_hosting.exactly_once import journal
+        from pulumi_hosting.exactly_once import purchase_journal
 
         after = outcome.after or {}
         if self.is_absent(task) or result.get("charge") is not None or not after.get("id"):
             return result
-        paid = journal.unreported(interrupted, self.latest_payment(task, after))
+        paid = purchase_journal.unreported(interrupted, self.latest_payment(task, after))
         if paid is None:
             return result
         charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"

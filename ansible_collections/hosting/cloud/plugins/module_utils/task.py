@@ -238,9 +238,9 @@ class Task:
     def was_reported(self) -> None:
         """Its result says what was bought: the journal need not."""
         if self.unreported:
-            from pulumi_hosting.exactly_once import journal
+            from pulumi_hosting.exactly_once import purchase_journal
 
-            journal.reported(self.client(True), self.unreported)
+            purchase_journal.reported(self.client(True), self.unreported)
 
     def only_priced(self) -> Task:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.exactly_once import journal, local_files
-from pulumi_hosting.exactly_once.journal import Entry
+from pulumi_hosting.exactly_once import local_files, purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
+from pulumi_hosting.exactly_once.purchase_journal import Entry
 from pulumi_hosting.session.request import Request
 from tests.exactly_once.service import NOW, Service
 
@@ -36,12 +36,14 @@ def open_entries(runtime: Path) -> list[Path]:
 
 
 def begun(request: Request, subject: str = "") -> None:
-    journal.begin(request, "server", subject, KEY, None)
+    purchase_journal.begin(request, "server", subject, KEY, None)
 
 
 def interrupted(request: Request, subject: str = "", **changes: Any) -> Entry | None:
     """What a later run of the declaration is told."""
-    return journal.interrupted(Request(request.session, request.identity, **changes), "server", subject)
+    return purchase_journal.interrupted(
+        Request(request.session, request.identity, **changes), "server", subject
+    )
 
 
 def of_a_process(request: Request, pid: int) -> None:
@@ -69,7 +71,7 @@ def test_an_entry_is_found_until_its_result_was_reported(request_: Request, runt
     assert interrupted(request_) == Entry(NOW, KEY)
     assert len(open_entries(runtime)) == 1
     assert len(request_.unreported) == 1
-    journal.reported(request_.client, request_.unreported)
+    purchase_journal.reported(request_.client, request_.unreported)
     assert interrupted(request_) is None
     assert (open_entries(runtime), request_.unreported) == ([], [])
 
@@ -77,16 +79,16 @@ def test_an_entry_is_found_until_its_result_was_reported(request_: Request, runt
 def test_whoever_is_told_of_an_entry_ends_it_with_the_report(request_: Request, runtime: Path) -> None:
     begun(request_)
     later = Request(request_.session, request_.identity)
-    assert journal.interrupted(later, "server") is not None
-    journal.reported(later.client, later.unreported)
+    assert purchase_journal.interrupted(later, "server") is not None
+    purchase_journal.reported(later.client, later.unreported)
     assert open_entries(runtime) == []
 
 
 def test_a_decided_outcome_ends_the_entry_at_once(request_: Request, runtime: Path) -> None:
     begun(request_)
-    journal.end(request_, "server")
+    purchase_journal.end(request_, "server")
     assert (interrupted(request_), open_entries(runtime)) == (None, [])
-    journal.end(request_, "server")  # again does no harm
+    purchase_journal.end(request_, "server")  # again does no harm
 
 
 def test_the_entry_of_a_process_that_still_runs_is_not_shown_to_another(request_: Request) -> None:
@@ -105,30 +107,30 @@ def test_a_run_that_goes_on_with_an_entry_keeps_when_it_began(request_: Request)
     begun(request_)
     earlier = interrupted(request_)
     request_.clock.sleep(3600.0)
-    journal.begin(request_, "server", "", "iac3-another", earlier)
+    purchase_journal.begin(request_, "server", "", "iac3-another", earlier)
     assert interrupted(request_) == earlier
-    journal.begin(request_, "server", "", "iac3-another", None)
+    purchase_journal.begin(request_, "server", "", "iac3-another", None)
     assert interrupted(request_) == Entry(NOW + timedelta(hours=1), "iac3-another")
 
 
 def test_entries_of_other_purchases_are_apart(request_: Request, runtime: Path) -> None:
     begun(request_, "a.com")
     begun(request_, "b.com")
-    journal.end(request_, "server", "a.com")
+    purchase_journal.end(request_, "server", "a.com")
     assert interrupted(request_, "a.com") is None
     assert interrupted(request_, "b.com") is not None
     assert interrupted(request_) is None
-    assert journal.interrupted(request_, "domain", "b.com") is None
+    assert purchase_journal.interrupted(request_, "domain", "b.com") is None
     other = Request(request_.session, "pulumi:t/dev/server/b")
-    assert journal.interrupted(other, "server", "b.com") is None
+    assert purchase_journal.interrupted(other, "server", "b.com") is None
     assert len(open_entries(runtime)) == 1
 
 
 @pytest.mark.parametrize("changes", [{"account_id": 8}, {"base_url": "https://other.example/v1"}], ids=str)
 def test_entries_of_other_accounts_are_apart(request_: Request, changes: dict[str, Any]) -> None:
     begun(request_)
-    assert journal.interrupted(Service([], **changes).request(), "server") is None
-    assert journal.interrupted(Service([]).request(), "server") is not None
+    assert purchase_journal.interrupted(Service([], **changes).request(), "server") is None
+    assert purchase_journal.interrupted(Service([]).request(), "server") is not None
 
 
 def test_a_test_key_buys_nothing_and_notes_nothing(runtime: Path) -> None:
@@ -175,4 +177,4 @@ def paid(minutes: float | None, returned: str = "0") -> Payment:
 def test_an_interrupted_run_charged_what_was_paid_since_it_began_and_kept(
     entry: Entry | None, payment: Payment | None, is_its_own: bool
 ) -> None:
-    assert journal.unreported(entry, payment) == (payment if is_its_own else None)
+    assert purchase_journal.unreported(entry, payment) == (payment if is_its_own else None)

@@ -435,9 +435,8 @@ def _looked_up(
 ) -> Any:
     if id is None:
         return _find(request, resource, inputs)
-    # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is
-    # found by its natural key.
     resource.must_be_id(id)
+    # What the service may rewrite (a key's comment) is compared as declared, as by the natural key.
     named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
     current = resource.read(request, id, resource.State.partial({**named, "id": id}))
     nameable = any(getattr(inputs, field) is not None for field in natural_key(resource))

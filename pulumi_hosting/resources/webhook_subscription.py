@@ -191,7 +191,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     # --- looking
 
     def is_id(self, id: str) -> bool:
-        return super().is_id(id.removeprefix(SIMULATED))
+        return id.startswith(SIMULATED) or super().is_id(id)
 
     def read(
         self, request: Request, id: str, last: WebhookSubscriptionState | None = None

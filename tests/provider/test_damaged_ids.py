@@ -92,3 +92,12 @@ def test_a_damaged_id_is_one_line_and_nothing_is_done(account: Account, kind: st
             assert not [told for told in process.lines if "warning" in told], (name, act, process.lines)
     assert (account.control("GET", "/objects"), account.ledger()) == before
     provider_process(account).delete(kind, entry)
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_an_id_that_a_test_key_made_is_none_of_them(account: Account, kind: str) -> None:
+    entry = created(account, kind, apiKey=account.test_key)
+    process = provider_process(account, apiKey=account.test_key)
+    assert read(process, kind, entry)
+    diff(process, kind, entry)
+    delete(process, kind, entry)

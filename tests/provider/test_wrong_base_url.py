@@ -23,8 +23,8 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 
 
-def created(account: Account, kind: str) -> Entry:
-    first = provider_process(account)
+def created(account: Account, kind: str, **settings: Any) -> Entry:
+    first = provider_process(account, **settings)
     web = first.create("server", "web", WEB)
     if kind == "server":
         return web

@@ -68,6 +68,7 @@ class KeyWalk:
     - ``is_cheap``: one key after the other is sent, and the replay of what is bound to it is judged; a
       request that is expensive to repeat goes to the first key that is not used.
     - ``is_fresh``: whether the present key was seen to be unused: what is answered to it is of this moment.
+    - ``is_under_way``: whether a request with one of the keys that were passed was still being processed.
     """
 
     ring: KeyRing
@@ -75,9 +76,11 @@ class KeyWalk:
     ask: Ask | None = None
     is_cheap: bool = False
     is_fresh: bool = False
+    is_under_way: bool = field(default=False, init=False)
     _asked: int | None = field(default=None, init=False)
     """The id with which the present key was asked about."""
     _untold: int = field(default=0, init=False)
+    _guessed: bool = field(default=False, init=False)
 
     @property
     def key(self) -> str:
@@ -96,7 +99,7 @@ class KeyWalk:
         while used:
             self.generation += 1
             id = nonexistent_id()
-            used = None if self.ask is None or self.is_cheap else _answer(self.ask, self.key, id)
+            used = None if self.ask is None or self.is_cheap else _answer(self._noting, self.key, id)
             if used is False:
                 self._asked = id
         self.is_fresh = used is False
@@ -106,6 +109,14 @@ class KeyWalk:
                 f"{_MOST_UNTOLD} requests of this kind within seven days are used up. Next: wait for the "
                 "oldest to be forgotten"
             )
+
+    def _noting(self, id: int, key: str) -> None:
+        try:
+            if self.ask is not None:
+                self.ask(id, key)
+        except IdempotencyInProgress:
+            self.is_under_way = True
+            raise
 
     def leave_if_used(self) -> None:
         """Go on if the present key is used."""
@@ -127,4 +138,6 @@ class KeyWalk:
         if self.ask is None or id is None or _answer(self.ask, self.key, id) is not False:
             return False
         self.generation += 1
+        # It was not asked about. Where the service forgets the keys of a week ago one by one, it may be used.
+        self.is_fresh, self._guessed = self._guessed, True
         return True

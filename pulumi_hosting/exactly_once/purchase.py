@@ -38,7 +38,7 @@ from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
-from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.errors import Failed, ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
@@ -268,10 +268,7 @@ class Purchase(Generic[A, R]):
                         error, walk, is_last=walk.is_exhausted or (failures > 1 and outage.over)
                     )
                 else:
-                    shown = None
-                    self._after_refusal(error, walk)
-                if shown is not None:
-                    return shown.result
+                    shown = self._after_refusal(error, walk)
             else:
                 if (result := self.accept(answer, walk)) is not None:
                     return result
@@ -280,7 +277,9 @@ class Purchase(Generic[A, R]):
                         f"the {self.what} was accepted, and nothing shows of it. Next: look at the account, "
                         "then run again"
                     )
-                walk.leave()
+                shown = self._leave(walk)
+            if shown is not None:
+                return shown.result
 
     def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[Shown[R] | None, KeyWalk]:
         """Another operation was running. The refusal may be stored under the key."""
@@ -301,16 +300,11 @@ class Purchase(Generic[A, R]):
         if walk.is_bound_by_the_question():
             return None
         self.request.info(f"{self.what}: another request is known under its key; looking again")
-        wait = Poller(self.request.clock, self.under_way, self.request.poll_interval)
-        while True:
-            self.request.clock.sleep(self.request.poll_interval)
-            if (shown := self.look("conflict")) is not None:
-                return shown
-            if wait.over:
-                break
+        self.request.clock.sleep(self.request.poll_interval)
+        if (shown := self._shown_shortly(True)) is not None:
+            return shown
         self.bound_elsewhere()
-        walk.leave()
-        return None
+        return self._leave(walk)
 
     def _after_loss(self, error: CallError, walk: KeyWalk) -> Shown[R] | None:
         if isinstance(error, InvalidResponse) and (result := self.in_part(error)) is not None:
@@ -322,8 +316,11 @@ class Purchase(Generic[A, R]):
     def _after_failure(self, error: CallError, walk: KeyWalk, *, is_last: bool) -> Shown[R] | None:
         """The service failed, and its outcome is stored under the key. The next key may be sent if no money
         is kept."""
-        if (shown := self.look("failed")) is not None:
-            return shown
+        try:
+            if (shown := self.look("failed")) is not None:
+                return shown
+        except ResourceConflict:  # of what is there nothing shows whether it is what this call bought
+            raise self._unsure(error) from None
         moved = sorted(self._paid(error), key=lambda paid: (paid.is_returned, -paid.invoice_id))  # kept first
         before, self._moved = self._moved, {(paid.invoice_id, paid.paid) for paid in moved}
         # A charge that was not there at the failure before shows that this one is no replay.
@@ -349,16 +346,36 @@ class Purchase(Generic[A, R]):
                     f"{error.summary} — no money moved and nothing was bought. Next: run again later", error
                 )
             ) from None
-        walk.leave()
-        return None
+        return self._leave(walk)
 
-    def _after_refusal(self, error: CallError, walk: KeyWalk) -> None:
+    def _after_refusal(self, error: CallError, walk: KeyWalk) -> Shown[R] | None:
         """Report it, unless it is a stored one that the account contradicts by now."""
         may_be_old = not walk.is_fresh and not walk.is_exhausted
         if isinstance(error, ApiError) and may_be_old and self._contradicted(error):
-            walk.leave()
-            return
+            return self._leave(walk)
         raise self._decided(error)
+
+    def _shown_shortly(self, may_be_under_way: bool) -> Shown[R] | None:
+        wait = Poller(self.request.clock, self.under_way, self.request.poll_interval)
+        while True:
+            if (shown := self.look("conflict")) is not None or wait.over or not may_be_under_way:
+                return shown
+            self.request.clock.sleep(self.request.poll_interval)
+
+    def _leave(self, walk: KeyWalk) -> Shown[R] | None:
+        """Go on to a key that is not used, and look again if others were passed: one of them may be what
+        another run has ordered with since this one looked."""
+        left = walk.generation
+        walk.leave()
+        if walk.generation == left + 1:
+            return None
+        shown = self._shown_shortly(walk.is_under_way)
+        if shown is None and walk.is_under_way:
+            raise ResourceError(
+                f"{self.what}: another run is sending the same at this moment; nothing was sent. Next: run "
+                "again"
+            )
+        return shown
 
     # --- parts
 

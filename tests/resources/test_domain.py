@@ -247,7 +247,11 @@ def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: Res
         {"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"}
     )
     assert apply.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
-    with pytest.raises(StillOrdered, match=r"the registration of example-1\.com is under way"):
+    with pytest.raises(
+        StillOrdered,
+        match=r"the registration of example-1.com is under way, and its auto-renew cannot be turned off yet; "
+        "nothing was deleted",
+    ):
         delete(harness, unlisted)
     first = create(harness)
     delete(harness, unlisted)

@@ -31,7 +31,8 @@ def test_an_order_is_not_sent_with_another_key(
     harness.fault(then, after=1, times=99)
     with pytest.raises(
         ResourceError,
-        match=r"whether the order of server 'web-1' was carried out is not known.*Next: run again",
+        match=r"whether the order of server 'web-1' was carried out is not known.*Next: run "
+        r"again",
     ):
         harness.order()
     keys = {row["headers"]["idempotency-key"] for row in _posts(harness, "/servers")}

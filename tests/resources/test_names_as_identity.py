@@ -21,20 +21,60 @@ from tests.resources.conftest import GOOD, KillingTransport, ProcessKilled, Reso
 from tests.resources.orders import exchanges_of_an_order, predicted
 
 
-@pytest.mark.parametrize("stops", [1, 2, 3])
+@dataclass
+class KilledOnceItIsOrdered(KillingTransport):
+    """Dies when the first order that was carried out has been processed; ``is_there`` tells."""
+
+    is_there: Callable[[], bool] = lambda: False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if self.sent[-1] == "POST /v1/servers" and self.is_there():
+            raise ProcessKilled
+        return response
+
+
+@dataclass
+class KilledAtTheReplay(KillingTransport):
+    """Dies before it sends an order, after it asked which keys are used."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "POST" and request.url.path == "/v1/servers":
+            raise ProcessKilled
+        return super().handle_request(request)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("searches", [0, 1])
+@pytest.mark.parametrize("stops", [0, 1, 2, 3])
 def test_orders_are_found_by_their_key_after_stops_that_probed_keys(
-    harness: ResourceHarness, stops: int
+    harness: ResourceHarness, stops: int, searches: int, stored: bool, elsewhere: bool
 ) -> None:
-    orders = 3  # the first key, the first that no question shows as used, and the one after it
-    other = harness.control("POST", "/servers", {"name": GOOD["name"]})
+    """``stops``: runs that met another's server; ``searches``: runs after the lost order that were killed
+    while they looked for it; ``elsewhere``: each is on another machine."""
+    harness.account.variant(refusals_stored=stored)
+
+    def order(transport: KillingTransport | None = None) -> Any:
+        if elsewhere:
+            harness.another_machine()
+        return harness.order(transport=transport)
+
+    other = harness.order(identity="another", name_is_identity=True)
     for _ in range(stops):
         with pytest.raises(ResourceConflict):
-            harness.order()
-    harness.control("DELETE", f"/servers/{other['id']}")
+            order()
+    SERVER.delete(harness.context(), other)
+    lost = KilledOnceItIsOrdered(is_there=lambda: bool(harness.living))
     with pytest.raises(ProcessKilled):
-        harness.order(transport=KillingTransport(kill_after=("POST /v1/servers", orders)))
+        order(lost)
+    assert lost.sent.count("POST /v1/servers") <= 3
     assert len(harness.living) == 1
-    state = harness.order()
+    for _ in range(searches):
+        with pytest.raises(ProcessKilled):
+            order(KilledAtTheReplay())
+    state = order()
+    assert harness.transports[-1].sent.count("POST /v1/servers") <= 2
     assert [str(server["id"]) for server in harness.living] == [state.id]
     assert harness.charges == 1
 

@@ -1,6 +1,7 @@
 """An order of a server: killed, cut off, refused or slow, it is one server and one charge."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
+from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
@@ -247,7 +249,7 @@ def test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again(
 
 
 def test_an_order_under_way_is_waited_for_though_the_program_was_edited(harness: ResourceHarness) -> None:
-    """The edited order has another key, and the first one is in no list of servers yet."""
+    """The first order is in no list of servers yet, and the edited one has its key."""
     harness.fault({"panel_timeout": "active"})
     with pytest.raises(WaitTimeout, match="run again"):
         harness.order(wait_timeout=0.0)
@@ -255,3 +257,141 @@ def test_an_order_under_way_is_waited_for_though_the_program_was_edited(harness:
         harness.order({**GOOD, "os": "ubuntu-24.04"})
     assert [server["os"] for server in harness.living] == [GOOD["os"]]
     assert harness.charges == 1
+
+
+# --- how many requests an order takes
+
+
+def roomy_key(harness: ResourceHarness) -> str:
+    """A key whose rate limits are not in the way."""
+    limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
+    key: str = harness.control("POST", "/keys", {"mode": "live", "scopes": "full", **limits})["key"]
+    return key
+
+
+def cycle(harness: ResourceHarness, key: str, **context: Any) -> int:
+    """One server is created and destroyed; how many expensive requests the order took."""
+    state = harness.order(key=key, **context)
+    orders: int = harness.transports[-1].sent.count("POST /v1/servers")
+    assert [str(server["id"]) for server in harness.living] == [state.id]
+    SERVER.delete(harness.context(key=key, **context), state)
+    assert harness.living == []
+    return orders
+
+
+stored = pytest.mark.parametrize("stored", [True, False])
+named = pytest.mark.parametrize("name_is_identity", [True, False])
+
+
+@stored
+@named
+def test_a_name_is_ordered_any_number_of_times_with_one_request_each_on_one_machine(
+    harness: ResourceHarness, stored: bool, name_is_identity: bool
+) -> None:
+    harness.account.variant(refusals_stored=stored)
+    key = roomy_key(harness)
+    orders = [cycle(harness, key, name_is_identity=name_is_identity) for _ in range(20)]
+    assert orders == [1] * 20
+    assert not [line for transport in harness.transports for line in transport.sent if "/renew" in line]
+
+
+@stored
+@named
+def test_a_name_is_ordered_any_number_of_times_with_three_requests_at_most_on_fresh_machines(
+    harness: ResourceHarness, stored: bool, name_is_identity: bool
+) -> None:
+    harness.account.variant(refusals_stored=stored)
+    key, orders = roomy_key(harness), list[int]()
+    for _ in range(20):
+        orders.append(cycle(harness, key, name_is_identity=name_is_identity))
+        harness.another_machine()
+    assert orders == [1] + [3 if stored else 2] * 19
+
+
+@stored
+@pytest.mark.parametrize("hours", [8, 24, 60])
+def test_three_requests_are_enough_while_the_first_keys_are_being_forgotten(
+    harness: ResourceHarness, stored: bool, hours: int
+) -> None:
+    harness.account.variant(refusals_stored=stored)
+    key = roomy_key(harness)
+    for _ in range(25):
+        assert cycle(harness, key) <= 3
+        harness.another_machine()
+        harness.control("POST", "/clock", {"advance": hours * 3600})
+
+
+@stored
+@pytest.mark.parametrize("at_home", [3, 6, 9])
+def test_runs_that_move_from_one_machine_to_fresh_ones_go_on(
+    harness: ResourceHarness, stored: bool, at_home: int
+) -> None:
+    """The first ones had a note and used one key each; the service forgets them one by one, so that a used
+    key may follow one that is not. Such an order takes two requests more."""
+    harness.account.variant(refusals_stored=stored)
+    key, orders = roomy_key(harness), list[int]()
+    for number in range(20):
+        orders.append(cycle(harness, key))
+        harness.control("POST", "/clock", {"advance": 24 * 3600})
+        if number >= at_home:
+            harness.another_machine()
+    assert max(orders) <= (5 if stored else 3), orders
+
+
+# --- another body for the same identity
+
+
+@dataclass
+class AtTheOrder(KillingTransport):
+    """``meanwhile`` happens once, just before the first order leaves."""
+
+    meanwhile: Callable[[], Any] = lambda: None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        line = f"{request.method} {request.url.path}"
+        if line == "POST /v1/servers" and line not in self.sent:
+            self.meanwhile()
+        return super().handle_request(request)
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is on a machine of its own: nothing is locked between them."""
+    monkeypatch.setattr(local_files, "lock", lambda *_, **__: nullcontext())
+
+
+@pytest.mark.usefixtures("machines")
+@stored
+@pytest.mark.parametrize("cycles", [0, 1, 2])
+def test_of_two_states_of_one_identity_with_different_bodies_the_second_stops(
+    harness: ResourceHarness, cycles: int, stored: bool
+) -> None:
+    """Both have looked before either has ordered."""
+    harness.account.variant(refusals_stored=stored)
+    for _ in range(cycles):
+        cycle(harness, roomy_key(harness))
+        harness.another_machine()
+    made = list[Any]()
+    transport = AtTheOrder(meanwhile=lambda: made.append(harness.order({**GOOD, "months": 3})))
+    with pytest.raises(ResourceConflict, match=r"at the same moment|exists already") as caught:
+        harness.order({**GOOD, "months": 1}, transport=transport)
+    (server,) = harness.living
+    assert [caught.value.id, made[0].id] == [str(server["id"])] * 2
+    assert "nothing was ordered" in str(caught.value)
+
+
+@stored
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_after_a_change_and_a_destruction_elsewhere_it_still_orders(
+    harness: ResourceHarness, stored: bool, elsewhere: bool
+) -> None:
+    """The first key is bound to the body of before."""
+    harness.account.variant(refusals_stored=stored)
+    first = harness.order({**GOOD, "months": 3})
+    harness.control("DELETE", f"/servers/{first.id}")
+    if elsewhere:
+        harness.another_machine()
+    second = harness.order()
+    assert [str(server["id"]) for server in harness.living] == [second.id]
+    assert second.id != first.id
+    assert harness.transports[-1].sent.count("POST /v1/servers") <= 3

@@ -151,5 +151,5 @@ def test_a_simulated_topup_makes_no_invoice(harness: ResourceHarness) -> None:
         do(harness, "balance_topup", DESIRED, key=harness.account.test_key).result for _ in range(2)
     )
     assert first.mode == second.mode == "test"
-    assert (first.amount, first.gateway) == (second.amount, second.gateway)
+    assert first.invoice_id != second.invoice_id  # the keys of a test key are random, so neither is a replay
     assert unpaid(harness) == []

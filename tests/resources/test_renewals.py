@@ -145,10 +145,10 @@ def test_a_lock_and_a_cancellation_that_were_lifted_are_of_the_past(harness: Res
 
 def test_a_refusal_that_nothing_explains_ends(harness: ResourceHarness) -> None:
     id = server(harness)
-    harness.fault({"status": 403, "code": "server_blocked"}, path="/renew$", times=99)
+    harness.fault({"status": 403, "code": "server_blocked"}, path=f"^/servers/{id}/renew$", times=99)
     with pytest.raises(ServerBlocked):
         do(harness, "server_renew", {"id": id, "until": text(due(harness, id) + timedelta(days=1))})
-    assert len(sent(harness)) == 16
+    assert [line for line in sent(harness) if f"/{id}/" in line] == [f"POST /v1/servers/{id}/renew"] * 16
 
 
 def test_a_server_without_a_due_date_is_not_renewed(harness: ResourceHarness) -> None:

@@ -33,12 +33,28 @@ def test_what_was_written_to_a_simulated_server_is_no_drift(harness: ResourceHar
     assert harness.charges == 0
 
 
-def test_a_simulated_server_whose_state_was_lost_is_made_again_and_costs_nothing(
-    harness: ResourceHarness,
+@pytest.mark.parametrize("echo", ["none", "server"])
+def test_a_simulated_server_whose_state_was_lost_is_made_again_unless_its_tag_shows(
+    harness: ResourceHarness, echo: str
 ) -> None:
-    """Its key has a random part, so that no run of a test key is kept from ordering by an earlier one."""
-    ids = {harness.order(DESIRED, key=harness.account.test_key).id for _ in range(20)}
-    assert len(ids) == 20
+    """The keys of a test key are random: a second one costs nothing."""
+    harness.account.variant(sandbox_echo=echo)
+    first = harness.order(DESIRED, key=harness.account.test_key)
+    again = harness.order(DESIRED, key=harness.account.test_key)
+    assert (again.id == first.id) is (echo == "server")
+    assert harness.charges == 0
+
+
+def test_a_simulated_server_is_made_any_number_of_times(harness: ResourceHarness) -> None:
+    roomy = {"mode": "test", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
+    key = harness.control("POST", "/keys", roomy)["key"]
+    made = set()
+    for _ in range(20):
+        state = harness.order(key=key)
+        made.add(state.id)
+        assert harness.transports[-1].sent.count("POST /v1/servers") == 1
+        apply.delete(harness.context(key=key), SERVER, state)
+    assert len(made) == 20
     assert harness.charges == 0
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.exactly_once import catalog_reads, generation
+from pulumi_hosting.exactly_once import catalog_reads, generation, key_users
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -54,9 +54,11 @@ from pulumi_hosting.resources.server_ownership import (
     must_stand_nowhere_else,
 )
 from pulumi_hosting.resources.server_reads import (
+    added,
     adoptable_server,
-    fingerprints_of,
+    fingerprints,
     how_it_ended,
+    installed_keys,
     left_with_server,
     living_server,
     must_have_scope_for,
@@ -108,6 +110,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         server = shared_server(request, id)
         if server is None or server.is_gone:
             if last is not None and last.status and is_checked(request, last):
+                key_users.forget(request, id)
                 ended = how_it_ended(id, server, last.name, last.next_due_at)
                 other = tagged_elsewhere(request, REPORT_AGE)
                 request.warn(
@@ -138,15 +141,19 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return tag if (is_own and verdict.decision == "allowed") or not last.status else recorded
 
     def create(self, request: Request, inputs: ServerInputs) -> ServerState:
+        keys = installed_keys(request, inputs.ssh_key_ids)
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
-            return self._taken(
-                request, server, from_api(server), inputs, fingerprints_of(request, inputs.ssh_key_ids)
-            )
+            state = self._taken(request, server, from_api(server), inputs, fingerprints(keys))
+        else:
+            state = self._ordered(request, inputs, fingerprints(keys))
+        key_users.record(request, added(keys))
+        return state
+
+    def _ordered(self, request: Request, inputs: ServerInputs, fingerprints: list[str] | None) -> ServerState:
         must_have_scope_for(
             request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
         )
-        fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
         sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
         ordered = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0).place()
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
@@ -281,8 +288,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         }
         if "ssh_key_ids" in body:
             body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
-        fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
+        keys = installed_keys(request, inputs.ssh_key_ids)
         result = send_reinstall(request, state.id, inputs.os, body)
+        key_users.record(request, added(keys))
         shown = result.root_password.reveal() if result.root_password else ""
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
@@ -293,7 +301,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         installed = {
             "os": inputs.os,
             "ssh_key_ids": inputs.ssh_key_ids,
-            "ssh_key_fingerprints": fingerprints,
+            "ssh_key_fingerprints": fingerprints(keys),
             "password": inputs.password,
             "root_password": password,
         }
@@ -346,6 +354,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 must_be_this_server(request, state, server, "deleted")
             delete_server(request, server)
         generation.is_over(request, state.id)
+        key_users.forget(request, state.id)
 
     def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
         """What was declared to go with the server, which is there as before. Of another server than the

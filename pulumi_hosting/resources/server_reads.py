@@ -33,7 +33,7 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age, name_in
+from pulumi_hosting.session.text import age, as_text, name_in
 
 _RUN = 86400.0  # seconds; longer than a run takes
 _DUE_SOON = timedelta(days=7)
@@ -177,15 +177,33 @@ def known_keys(request: Request, wanted: Iterable[str]) -> dict[str, m.SshKey]:
     return known
 
 
-def fingerprints_of(request: Request, ids: list[str] | None) -> list[str] | None:
-    """The fingerprints of these keys; None where there are no ids, or not all of them can be told."""
+def installed_keys(request: Request, ids: list[str] | None) -> list[m.SshKey]:
+    """The keys with these ids; none if there are no ids, or not all of them can be told."""
     if not ids:
-        return None
+        return []
     try:
         known = known_keys(request, ids)
-        return sorted({known[id].fingerprint or fingerprint(known[id].public_key) for id in ids})
-    except (HostingError, KeyError, ValueError):
+        return [known[id] for id in ids]
+    except (HostingError, KeyError):
+        return []
+
+
+def added(keys: list[m.SshKey]) -> dict[str, str | None]:
+    """Id → when the key was added to the account."""
+    return {str(key.id): as_text(key.created_at) for key in keys}
+
+
+def fingerprints(keys: list[m.SshKey]) -> list[str] | None:
+    """The fingerprints of these keys; None if there are none, or one cannot be read."""
+    try:
+        return sorted({key.fingerprint or fingerprint(key.public_key) for key in keys}) or None
+    except ValueError:
         return None
+
+
+def fingerprints_of(request: Request, ids: list[str] | None) -> list[str] | None:
+    """The fingerprints of the keys with these ids; None if not all of them can be told."""
+    return fingerprints(installed_keys(request, ids))
 
 
 def charge_of(request: Request, server: m.Server) -> Decimal | None:

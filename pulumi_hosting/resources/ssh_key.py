@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once import catalog_reads, key_users
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
@@ -222,6 +222,11 @@ class SshKeyResource(
     # --- making
 
     def create(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
+        state = self._created(request, inputs)
+        key_users.record(request, {state.id: state.created_at})
+        return state
+
+    def _created(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
         if inputs.adopt_id is not None:
             named = self._adoptable(request.client.ssh_keys.list(), inputs, inputs.adopt_id)
             return _from_api(named, inputs.public_key, self._is_taken_over(request))
@@ -312,20 +317,40 @@ class SshKeyResource(
         raise ResourceError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, request: Request, state: SshKeyState) -> None:
-        if not request.name_is_identity and state.taken_over is not False:
+        key_users.forget(request, state.id)
+        if request.name_is_identity:
+            self._delete(request, state)
+        elif state.taken_over is not False:
             if self.read(request, state.id, state) is not None:
                 request.warn(
                     f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}"
                 )
-            return
-        if not request.name_is_identity:
-            began = request.clock.monotonic()
-            keys = catalog_reads.ssh_keys(request, request.seconds_since(began))
-            found = next((key for key in keys if str(key.id) == state.id), None)
-            if found is None:
-                request.gone.add(state.id)
+        elif self._is_there(request, state):
+            if users := key_users.of_other_stacks(request, state.id, state.created_at):
+                request.warn(
+                    f"SSH key {state.name} ({state.id}) stays: a run on this machine noted that "
+                    f"{' and '.join(users)} use{'s' if len(users) == 1 else ''} it. {_HOW_TO_DELETE}"
+                )
                 return
-            self._must_be_the_recorded_one(request, state, found, "nothing was deleted")
+            self._delete(request, state)
+            request.info(
+                f"SSH key {state.name} ({state.id}) deleted; other stacks may declare it, which the API does "
+                "not show: there pulumi up --refresh adds it again"
+            )
+
+    def _is_there(self, request: Request, state: SshKeyState) -> bool:
+        """Whether it is there, by a list that is asked for now. Raises ``NotOurs`` if it is another key."""
+        began = request.clock.monotonic()
+        keys = catalog_reads.ssh_keys(request, request.seconds_since(began))
+        found = next((key for key in keys if str(key.id) == state.id), None)
+        if found is None:
+            request.gone.add(state.id)
+            return False
+        self._must_be_the_recorded_one(request, state, found, "nothing was deleted")
+        return True
+
+    @staticmethod
+    def _delete(request: Request, state: SshKeyState) -> None:
         try:
             request.client.ssh_keys.delete(int(state.id))
         except NotFound:

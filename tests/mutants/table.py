@@ -14,8 +14,10 @@ from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
 from pulumi_hosting.client import results, retry
 from pulumi_hosting.exactly_once import (
+    address_list,
     domain_order,
     idempotency_keys,
+    key_users,
     server_order,
     server_search,
     webhook_search,
@@ -30,7 +32,14 @@ from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.resources import server_reads, webhook_subscription
+from pulumi_hosting.resources import (
+    domain,
+    server,
+    server_ownership,
+    server_reads,
+    ssh_key,
+    webhook_subscription,
+)
 from pulumi_hosting.resources.powers import is_provisional
 from pulumi_hosting.resources.server_powers import ServerResource
 from pulumi_hosting.resources.ssh_key import SshKeyResource
@@ -224,6 +233,60 @@ MUTANTS = (
         ((server_search, "is_tag_of"),),
         always(False),
         "tests/resources/test_takeovers.py::test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_request",
+    ),
+    Mutant(
+        "another machine with the tag is not taken over",
+        ((server_search, "not_as_wanted"),),
+        always(()),
+        "tests/resources/test_names_as_identity.py::test_another_machine_that_carries_the_tag_is_not_taken_over",
+    ),
+    Mutant(
+        "a server is compared with the state before it is changed or deleted",
+        ((server_ownership, "must_be_own"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_a_server_that_was_ordered_by_hand_is_not_touched",
+    ),
+    Mutant(
+        "the order is asked which server it made",
+        ((server_ownership, "_made_by"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_a_server_that_was_ordered_by_hand_is_not_touched",
+    ),
+    Mutant(
+        "a subscription is compared with the state before it is changed or deleted",
+        ((webhook_subscription, "must_be_own"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_another_subscription_is_not_touched",
+    ),
+    Mutant(
+        "a key is compared with the state before it is deleted",
+        ((ssh_key, "must_be_the_recorded_one"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_another_persons_key_is_not_deleted",
+    ),
+    Mutant(
+        "a domain is compared with the state before it is changed",
+        ((domain, "must_be_the_recorded_one"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_another_domain_goes_on_renewing",
+    ),
+    Mutant(
+        "an address is compared with the state before it is released",
+        ((address_list, "must_be_the_recorded_one"),),
+        always(None),
+        "tests/provider/test_old_states.py::test_another_address_and_its_record_are_not_touched",
+    ),
+    Mutant(
+        "the tag is looked for where a server is gone",
+        ((server, "tagged_elsewhere"), (server_ownership, "tagged_elsewhere")),
+        always(None),
+        "tests/provider/test_old_states.py::test_a_deletion_of_what_was_replaced_since_names_what_is_there_and_its_commands_delete_it",
+    ),
+    Mutant(
+        "a key that another stack uses stays",
+        ((key_users, "of_other_stacks"),),
+        always([]),
+        "tests/resources/test_ssh_key.py::test_a_key_stays_while_a_server_of_another_stack_uses_it",
     ),
     Mutant(
         "addresses of unknown origin stop a purchase",

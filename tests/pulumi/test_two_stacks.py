@@ -28,10 +28,15 @@ def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) 
     done = program.run(prod.up())
     assert message in done.output
     assert program.moved() == Decimal("10.00")
-    # The one that made the key deletes it; the other makes it again, and its server stays as it is.
+    # On a machine without notes the one that made the key deletes it; the other makes it again, and its
+    # server stays as it is.
     (server,) = [row for row in program.living if row["name"] == "web-prod"]
-    with staging.unchecked("the state of prod has the key that goes here"):
-        program.run(staging.destroy())
+    elsewhere = replace(
+        staging, environ={**staging.environ, "HOSTING_RUNTIME_DIR": str(program.directory / "run")}
+    )
+    with elsewhere.unchecked("the state of prod has the key that goes here"):
+        gone = program.run(elsewhere.destroy())
+    assert f"SSH key alice ({key['id']}) deleted; other stacks may declare it" in gone.output
     assert program.objects("ssh_keys") == []
     program.run(prod.up("--refresh"))
     (again,) = program.objects("ssh_keys")
@@ -46,6 +51,13 @@ def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) 
     assert [row["id"] for row in program.objects("ssh_keys")] == [again["id"]]
     assert [row["id"] for row in program.living] == [server["id"]]
     program.run(prod.up("--refresh", "--expect-no-changes"))
-    program.run(prod.destroy())
-    assert [*program.living, *program.objects("ssh_keys")] == []
+    # On a machine that noted the other stack's use it stays too.
+    program.run(staging.up())
+    gone = program.run(prod.destroy())
+    users = " and ".join(f"pulumi:toys/{staging.name}/{what}" for what in ("server/web", "ssh_key/alice"))
+    noted = f"SSH key alice ({again['id']}) stays: a run on this machine noted that {users} use it"
+    assert noted in gone.output
+    program.run(staging.destroy())
+    assert [row["id"] for row in program.objects("ssh_keys")] == [again["id"]]
+    assert program.living == []
     assert program.moved() == 0

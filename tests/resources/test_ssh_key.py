@@ -7,9 +7,12 @@ import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
+from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import (
+    GOOD,
     KillingTransport,
     ProcessKilled,
     ResourceHarness,
@@ -167,8 +170,9 @@ def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarn
     (left,) = on_account(harness)
     assert {state.id for state in states} == {str(left)}
     assert sorted(state.taken_over for state in states) == [False, True]
-    # each is destroyed: the one that made it deletes it, whichever goes first
-    for state, identity in zip(states, (STAGING, PROD), strict=True):
+    # each is destroyed: the one that made it deletes it
+    pairs = zip(states, (STAGING, PROD), strict=True)
+    for state, identity in sorted(pairs, key=lambda pair: not pair[0].taken_over):
         apply.delete(harness.context(identity=identity), RESOURCE, state)
     assert on_account(harness) == []
 
@@ -205,3 +209,114 @@ def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness) -> None:
     with pytest.raises(Exception, match="upstream_error"):
         apply.delete(harness.context(identity=STAGING), RESOURCE, made)
     assert on_account(harness) == [int(made.id)]
+
+
+# --- keys that other stacks use, as this machine noted it
+
+
+def order(harness: ResourceHarness, key: str, identity: str, **given: Any) -> Any:
+    inputs = {**GOOD, "name": identity.rpartition("/")[2], "ssh_key_ids": [key], **given}
+    return harness.order(inputs, identity=identity, kind="server")
+
+
+def delete(harness: ResourceHarness, state: Any, identity: str = STAGING, resource: Any = RESOURCE) -> None:
+    apply.delete(harness.context(identity=identity, kind=resource.kind), resource, state)
+
+
+def test_a_key_stays_while_a_server_of_another_stack_uses_it(harness: ResourceHarness) -> None:
+    made = create(harness)
+    server = order(harness, made.id, "pulumi:t/prod/server/web")
+    sent = len(harness.control("GET", "/requests"))
+    delete(harness, made)
+    assert on_account(harness) == [int(made.id)]
+    assert harness.messages[-1] == (
+        f"SSH key alice ({made.id}) stays: a run on this machine noted that pulumi:t/prod/server/web uses "
+        "it. Next: delete it in the control panel if nothing else uses it"
+    )
+    asked = [row["path"] for row in harness.control("GET", "/requests")[sent:]]
+    assert asked == ["/me", "/ssh-keys"]
+    delete(harness, server, "pulumi:t/prod/server/web", SERVER)
+    delete(harness, made)
+    assert on_account(harness) == []
+    assert harness.messages[-1] == (
+        f"SSH key alice ({made.id}) deleted; other stacks may declare it, which the API does not show: there "
+        "pulumi up --refresh adds it again"
+    )
+
+
+def test_a_key_that_another_stack_declares_stays_until_that_stack_is_destroyed(
+    harness: ResourceHarness,
+) -> None:
+    made = create(harness)
+    taken = create(harness, PROD)
+    delete(harness, made)
+    assert on_account(harness) == [int(made.id)]
+    assert f"noted that {PROD} uses it" in harness.messages[-1]
+    delete(harness, taken, PROD)
+    assert "it was not created here" in harness.messages[-1]
+    delete(harness, made)
+    assert on_account(harness) == []
+
+
+def test_servers_of_the_same_stack_keep_no_key(harness: ResourceHarness) -> None:
+    made = create(harness)
+    order(harness, made.id, "pulumi:t/staging/server/web")
+    delete(harness, made)
+    assert on_account(harness) == []
+
+
+def test_a_replaced_server_goes_on_using_its_key(harness: ResourceHarness) -> None:
+    made, prod = create(harness), "pulumi:t/prod/server/web"
+    old = order(harness, made.id, prod)
+    ownership = Ownership()
+    ownership.of_kind("server").add(prod, old.id)
+    new = harness.order(
+        {**GOOD, "name": "web", "ssh_key_ids": [made.id], "order_attempt": 1},
+        identity=prod,
+        kind="server",
+        owned=frozenset({old.id}),
+        ownership=ownership,
+    )
+    assert new.id != old.id
+    apply.delete(harness.context(identity=prod, kind="server", ownership=ownership), SERVER, old)
+    delete(harness, made)
+    assert on_account(harness) == [int(made.id)]
+    delete(harness, new, prod, SERVER)
+    delete(harness, made)
+    assert on_account(harness) == []
+
+
+def test_a_server_that_ended_uses_no_key(harness: ResourceHarness) -> None:
+    made, prod = create(harness), "pulumi:t/prod/server/web"
+    server = order(harness, made.id, prod)
+    harness.control("DELETE", f"/servers/{server.id}")
+    assert apply.read(harness.context(identity=prod, kind="server"), SERVER, server) is None
+    delete(harness, made)
+    assert on_account(harness) == []
+
+
+def test_a_note_about_a_key_of_an_emulator_before_keeps_nothing(harness: ResourceHarness) -> None:
+    made = create(harness)
+    order(harness, made.id, "pulumi:t/prod/server/web")
+    harness.control("POST", "/reset", {})
+    harness.control("POST", "/clock", {"advance": 60})
+    again = create(harness)
+    assert again.id == made.id
+    delete(harness, again)
+    assert on_account(harness) == []
+
+
+def test_a_machine_without_notes_deletes_it(harness: ResourceHarness) -> None:
+    made = create(harness)
+    order(harness, made.id, "pulumi:t/prod/server/web")
+    harness.another_machine()
+    delete(harness, made)
+    assert on_account(harness) == []
+
+
+def test_a_play_deletes_a_key_that_it_names_whoever_uses_it(harness: ResourceHarness) -> None:
+    made = create(harness)
+    order(harness, made.id, "pulumi:t/prod/server/web")
+    context = harness.context(identity="ansible:/alice", name_is_identity=True)
+    assert apply.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
+    assert on_account(harness) == []

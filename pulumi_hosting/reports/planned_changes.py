@@ -41,7 +41,7 @@ _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
-_PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before .*)")
+_PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 Takes and returns property values, whether they came through the dynamic provider or the plugin.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
-from pulumi_hosting.provider.provider_session import SESSION, ProviderSession
+from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.provider.stack_state import (
     entry_stamp,
     managed_inputs,
@@ -61,13 +60,6 @@ from pulumi_hosting.session.request import Request
 PropertyValues = Mapping[str, Any]
 
 
-def _print(line: str) -> None:
-    # Pulumi shows a provider's output as information about the stack. One write: lines of several threads
-    # must not run together.
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 @dataclass(frozen=True)
 class Adapter:
     """Serves one resource type. ``ids_may_change``: whether a read may bring another id than the one an
@@ -76,7 +68,7 @@ class Adapter:
 
     resource: Resource[Any, Any]
     session: ProviderSession = field(default=SESSION)
-    info: Callable[[str], None] = field(default=_print)
+    info: Callable[[str], None] = field(default=print_line)
     warn: Callable[[str], None] | None = None
     ids_may_change: bool = False
     urn: str | None = None

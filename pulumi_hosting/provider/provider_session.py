@@ -3,6 +3,7 @@
 import copy
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -34,6 +35,13 @@ NO_ORGANIZATION = "organization"
 
 REACH_WITHIN = 5.0  # seconds for the first request of a process, retries included
 _BALANCE_WITHIN = 3.0  # seconds for its last; engines wait five before they end it
+
+
+def print_line(line: str) -> None:
+    """Pulumi shows a provider's output as information about the stack."""
+    # One write: lines of several threads must not run together.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 class Interrupted(ResourceError):

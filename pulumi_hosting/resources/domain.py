@@ -7,7 +7,6 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -17,7 +16,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.domain_order import DomainOrder, became_of
+from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
@@ -30,9 +29,10 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
+from pulumi_hosting.resources.domain_under_way import fate, is_under_way, let_go, ordered
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, StillOrdered, WaitTimeout
+from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -184,22 +184,6 @@ def _is_settled(domain: m.Domain) -> bool:
     return domain.status not in ("pending", "transfer_pending")
 
 
-def is_under_way(state: DomainState) -> bool:
-    """Whether the state is that of an order that the registrar had not confirmed. An import knows no name."""
-    return bool(state.name) and state.status in ("pending", "transfer_pending") and state.mode != "test"
-
-
-def ordered(state: DomainState) -> str:
-    """The order of a domain, in words."""
-    what = "transfer" if state.status == "transfer_pending" else "registration"
-    return f"the {what} of {state.name}"
-
-
-def ordered_at(state: DomainState) -> datetime | None:
-    """When the service says that it was ordered."""
-    return None if state.created_at is None else datetime.fromisoformat(state.created_at)
-
-
 _FRESH = 30.0  # seconds for which a list of domains is believed
 
 
@@ -234,7 +218,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
         found = self._resolved(request, id)
         if found is None and last is not None and is_under_way(last):
-            verdict = became_of(request, last.name, ordered_at(last))
+            verdict = fate(request, last)
             if not verdict.is_over:
                 request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
                 return last
@@ -411,7 +395,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if found is not None:
             self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found is None and is_under_way(state):
-            verdict = became_of(request, state.name, ordered_at(state))
+            verdict = fate(request, state)
             if verdict.is_over:
                 what = verdict.sentence(ordered(state))
                 raise ResourceError(f"{what}. Next: run again with a refresh, which orders it again")
@@ -447,7 +431,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         found = self._resolved(request, state.id)
         if found is None:
             if is_under_way(state):
-                self._let_go(request, state)
+                let_go(request, state)
             else:
                 self._must_stand_nowhere_else(request, state)
             return
@@ -479,23 +463,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API "
             "cannot delete domains"
         )
-
-    @staticmethod
-    def _let_go(request: Request, state: DomainState) -> None:
-        """Forget an order whose domain is not there, or raise if it may still come, or its charge is kept."""
-        wait = request.poller()
-        while not (verdict := became_of(request, state.name, ordered_at(state))).is_over:
-            if wait.over:
-                raise StillOrdered(
-                    "domain",
-                    state.id,
-                    f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet",
-                )
-            request.info(f"waiting for {ordered(state)}")
-            wait.pause()
-        if not verdict.may_be_forgotten:
-            raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
-        request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
 def _takeover(domain: m.Domain, reason: str) -> Takeover:

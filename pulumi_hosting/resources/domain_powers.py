@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.domain_order import became_of
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
     _LATE,
@@ -16,10 +15,8 @@ from pulumi_hosting.resources.domain import (
     DomainState,
     _from_api,
     _takeover,
-    is_under_way,
-    ordered,
-    ordered_at,
 )
+from pulumi_hosting.resources.domain_under_way import fate, is_under_way, ordered
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Findable,
@@ -63,7 +60,7 @@ class DomainResource(
         try:
             if self._resolved(request, state.id) is not None:
                 return []
-            verdict = became_of(request, state.name, ordered_at(state))
+            verdict = fate(request, state)
         except HostingError:
             return []
         if not verdict.is_over:

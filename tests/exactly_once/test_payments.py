@@ -172,7 +172,7 @@ def test_movements_that_cannot_be_seen_are_not_taken_for_none(error: CallError) 
 def test_only_the_payments_that_are_meant_are_told() -> None:
     rows = [invoice(32, type="topup"), invoice(31, items=[item(server_id=3)])]
     books = Books(rows, [movement("4.00"), movement("1.00", "credit"), movement("9.00", invoice_id=32)])
-    meant: Callable[[m.Invoice], bool] = lambda row: row.type == "vds_renewal"  # noqa: E731
+    meant: Callable[[m.Invoice], bool] = lambda row: row.type == "vds_renewal"  # noqa: E731  # a stub stands in
     assert list(payments_since(books.client, NOW, meant)) == [
         Payment(31, "paid", Decimal("4.00"), Decimal("1.00"), "EUR", NOW, 3)
     ]

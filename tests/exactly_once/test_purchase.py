@@ -179,7 +179,7 @@ def binding(loop: Loop) -> None:
             raise conflict()
         return Service.send(loop.service, key)
 
-    loop.service.ask, loop.service.send = ask, send  # type: ignore[method-assign]
+    loop.service.ask, loop.service.send = ask, send  # type: ignore[method-assign]  # a stub stands in
 
 
 def must_not_be_asked() -> None:
@@ -242,7 +242,7 @@ def test_while_a_request_with_a_key_that_is_passed_is_under_way_nothing_is_sent(
             raise refusal(409, "idempotency_in_progress")
         return ask(id, key)
 
-    loop.service.ask = asking  # type: ignore[method-assign]
+    loop.service.ask = asking  # type: ignore[method-assign]  # a stub stands in
     with pytest.raises(ResourceError):
         loop.carry_out(accept=lambda answer, walk: None, under_way=30.0)
     assert loop.service.keys == loop.keys(0)

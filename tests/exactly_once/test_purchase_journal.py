@@ -62,7 +62,7 @@ def ended_process() -> int:
 
 
 def test_nothing_is_open_at_first_and_nothing_is_asked_for(request_: Request) -> None:
-    request_.session._client = Service([], account_id=None)  # type: ignore[assignment, arg-type]
+    request_.session._client = Service([], account_id=None)  # type: ignore[assignment, arg-type]  # a stub stands in
     assert interrupted(request_) is None
 
 

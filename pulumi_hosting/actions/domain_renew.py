@@ -182,7 +182,9 @@ def _fresh(request: Request, id: int) -> m.Domain:
     try:
         return request.client.domains.get(id)
     except NotFound:
-        raise ResourceError(f"domain {id} is not on this account any more. Next: correct the task") from None
+        raise ResourceError(
+            f"domain {id} is not on this account any more. Next: correct id or name"
+        ) from None
 
 
 def _years(expires: datetime, inputs: DomainRenewInputs) -> int:

@@ -224,7 +224,7 @@ def _fresh(request: Request, id: str) -> m.Server:
     except NotFound:
         raise ResourceError(
             f"server {id} was deleted meanwhile; nothing was charged for it by this "
-            "run. Next: correct the task"
+            "run. Next: correct id or name"
         ) from None
 
 

@@ -17,6 +17,7 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     RedirectRefused,
 )
+from pulumi_hosting.client.words import Words
 
 _ME = "get_me"
 
@@ -49,12 +50,12 @@ class KeyOwner:
         self._me = me
 
 
-def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str) -> ApiError:
+def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str, words: Words) -> ApiError:
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only where this service is known to be the
     API. Asks for the owner of the key where that decides."""
     is_foreign = error.code == NO_ENVELOPE
     if operation.id == _ME or (not owner.is_known and (is_foreign or not _names_object(operation))):
-        return _no_api(error, base_url)
+        return _no_api(error, base_url, words)
     if is_foreign:
         error._remedy = "check the proxies on the way to the base URL, then run again"
         return error
@@ -64,7 +65,7 @@ def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str
     except HostingError as failure:
         reason = failure
     if isinstance(reason, InvalidResponse | RedirectRefused) or getattr(reason, "code", "") == NO_ENVELOPE:
-        return _no_api(error, base_url)
+        return _no_api(error, base_url, words)
     why = getattr(reason, "summary", None) or str(reason)
     return _unproven(
         error,
@@ -80,12 +81,11 @@ def _names_object(operation: Operation) -> bool:
     return row is None or "not_found" in row.error_codes
 
 
-def _no_api(error: ApiError, base_url: str) -> ApiError:
+def _no_api(error: ApiError, base_url: str, words: Words) -> ApiError:
     return _unproven(
         error,
         f"{error.operation}: no API answers at the base URL {base_url}",
-        "correct the base URL, which ends in the version segment, such as /v1 (HOSTING_BASE_URL; "
-        "hosting:baseUrl in Pulumi; base_url in Ansible and Python)",
+        f"correct the base URL, which ends in the version segment, such as /v1 ({words.base_url})",
     )
 
 

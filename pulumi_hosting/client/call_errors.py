@@ -7,11 +7,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from pulumi_hosting.client.words import PYTHON, Words
+
 
 class HostingError(Exception):
     """Base of every error of this package. ``str()`` is one line for a person: what is wrong and what to do
     next.
     """
+
+    _words: Words = PYTHON
+    """The words of what to do next."""
 
     def __reduce__(self) -> Any:
         # Not by calling the class again, as exceptions do: its arguments are not those of the message.
@@ -32,7 +37,7 @@ def _portable(value: Any) -> Any:
         return {name: _portable(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return type(value)(_portable(item) for item in value)
-    return value if isinstance(value, str | int | float | Decimal | datetime | HostingError) else None
+    return value if isinstance(value, str | int | float | Decimal | datetime | HostingError | Words) else None
 
 
 class ConfigurationError(HostingError):
@@ -76,7 +81,10 @@ class RateLimitTimeout(HostingError):
     def __init__(self, summary: str, *, operation: str, bucket: str, waited: float) -> None:
         self.summary = summary
         self.operation, self.bucket, self.waited = operation, bucket, waited
-        super().__init__(f"{summary}. Next: run it again later, or raise rate_limit_timeout")
+        super().__init__(summary)
+
+    def __str__(self) -> str:
+        return f"{self.summary}. Next: run it again later, or raise {self._words.rate_limit_timeout}"
 
 
 class CallError(HostingError):
@@ -111,18 +119,16 @@ class CallError(HostingError):
             return f"Next: {self._remedy}" if self._remedy else ""
         which = "An earlier attempt" if self._because_of_earlier else "The request"
         if self.idempotency_key:
-            return f"{which} may have been processed. {self._repetition()}"
-        return f"{which} may have been processed. Next: look whether it was before sending it again"
-
-    def _repetition(self) -> str:
-        return (
-            f'Next: repeat the same call with idempotency_key="{self.idempotency_key}"; '
-            "the service carries it out once only"
-        )
+            step = self._words.repeat.format(key=self.idempotency_key)
+        else:
+            step = self._words.look
+        return f"{which} may have been processed. Next: {step}"
 
     def __str__(self) -> str:
         advice = self.advice
-        return f"{self.args[0]}{f'. {advice}' if advice else ''}{self._facts()}"
+        names_key = self.idempotency_key is not None and self.idempotency_key in advice
+        facts = self._facts(with_key=self.outcome_unknown and not names_key)
+        return f"{self.args[0]}{f'. {advice}' if advice else ''}{facts}"
 
     def _facts(self, with_key: bool = False) -> str:
         """Status, code and request id in brackets, where they are known; the key where the advice does not

@@ -30,7 +30,13 @@ from pulumi_hosting.api.models.body import Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
-from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    HostingError,
+    InvalidInput,
+    RateLimitTimeout,
+    WriteRefused,
+)
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, RawResponse, given
@@ -38,6 +44,7 @@ from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, settings
 from pulumi_hosting.client.transport import HttpResponse, Transport
+from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
     import httpx
@@ -129,6 +136,8 @@ class Client(Services):
         calls raise that error again and send nothing. For processes that live as long as one run."""
         self.refusal: ApiError | None = None
         """With ``keeps_refusal``: the error by which the service refused the key."""
+        self.words = PYTHON
+        """In whose words errors say what to do next. Each frontend sets its own."""
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
@@ -193,7 +202,11 @@ class Client(Services):
         place = self.rate_limiter.place(row, request.query)
         failure: HostingError | None = None
         while True:
-            place.wait(failure)
+            try:
+                place.wait(failure)
+            except RateLimitTimeout as late:
+                late._words = self.words
+                raise
             attempts.count += 1
             sent_id, sent_at = self._new_id(), self._clock()
             # The error is looked at, and raised, outside of the except block: its context must not grow with
@@ -209,8 +222,9 @@ class Client(Services):
             finally:
                 place.lost()  # unless it was answered
             if isinstance(failure, ApiError) and failure.status == 404:
-                failure = absence.judged(failure, row, self.key_owner, self.base_url)
+                failure = absence.judged(failure, row, self.key_owner, self.base_url, self.words)
             failure = attempts.failed(failure, sent_id)
+            failure._words = self.words
             if place.is_refused(row):
                 self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
                 continue

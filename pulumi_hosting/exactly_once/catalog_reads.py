@@ -101,6 +101,11 @@ def service_now(request: Request) -> datetime:
     return moment
 
 
+def unknown_tariff(id: object, found: Mapping[int, m.Tariff]) -> str:
+    """What is wrong with an id that no tariff has, and which there are."""
+    return f"there is no tariff {id}: choose one of {choices(found)}"
+
+
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:
     """The ids of tariffs that can be ordered, for a message."""
     names = [f"{tariff.id} ({tariff.name})" for tariff in found.values() if tariff.in_stock is not False]

@@ -124,7 +124,7 @@ def remark_on_doubles(request: Request, listed: Iterable[m.Subscription], found:
         if other.id in certain:
             request.warn(
                 f"{second_one(other.id)} beside {found.id}: a request of an interrupted run was processed "
-                "late. Next: run pulumi up, which deletes it"
+                f"late. Next: run {request.client.words.apply}, which deletes it"
             )
         else:
             request.warn(
@@ -209,7 +209,7 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
         return first
     raise ResourceConflict(
         f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. "
-        "Next: run pulumi up again; it takes over what is left, and makes a new secret",
+        f"Next: run {request.client.words.apply} again; it takes over what is left, and makes a new secret",
         id=str(first.id),
     )
 

@@ -25,9 +25,10 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
             f"{named} was made with a live key, and a test key may look at it but never change it; nothing "
             "was sent. Next: use the live key for changes, the test key for previews"
         )
+    forget = request.client.words.forget
     raise WrongMode(
         f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
-        "Next: use the test key that made it, or, with Pulumi, remove it from the state (pulumi state delete)"
+        f"Next: use the test key that made it{forget and f', or {forget}'}"
     )
 
 

@@ -7,7 +7,22 @@ from typing import NoReturn
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.words import Words
 from pulumi_hosting.provider.names import NAME
+
+WORDS = Words(
+    repeat="run the same command again: it finds what was done, and pays nothing twice",
+    look="look whether it was, then run the same command again",
+    read="pulumi refresh",
+    apply="pulumi up",
+    read_and_apply="pulumi up --refresh",
+    remove="pulumi destroy",
+    base_url="HOSTING_BASE_URL, or hosting:baseUrl",
+    rate_limit_timeout="hosting:rateLimitTimeout",
+    reset="in the control panel, or with servers.reset_password({id}) of the Python client",
+    forget="remove it from the state (pulumi state delete)",
+)
+"""What advice names to the person who runs Pulumi."""
 
 
 class Failed(Exception):

@@ -18,6 +18,7 @@ from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.entries import Entries
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
@@ -131,6 +132,7 @@ class ProviderSession(Session):
                         )
                 self._client = self._connect(api_key, base_url)
                 self._client.keeps_refusal = True
+                self._client.words = WORDS
                 self.reads.watch(self._client)
                 limiter = self._client.rate_limiter
                 limiter.sleep, limiter.on_wait = self._sleep, self._tell
@@ -163,7 +165,7 @@ class ProviderSession(Session):
 
     def _try_to_reach(self, client: Client) -> HostingError | None:
         with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
-            probe.keeps_refusal = True
+            probe.keeps_refusal, probe.words = True, WORDS
             try:
                 account(client, probe.me)
             except HostingError as error:

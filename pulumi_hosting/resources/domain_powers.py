@@ -65,7 +65,8 @@ class DomainResource(
             return []
         if not verdict.is_over:
             return []
-        return [f"{verdict.sentence(ordered(state))}. Next: pulumi up --refresh, to order it again"]
+        step = f"{request.client.words.read_and_apply}, to order it again"
+        return [f"{verdict.sentence(ordered(state))}. Next: {step}"]
 
     def find(self, request: Request, inputs: DomainInputs) -> DomainState | None:
         """By name."""

@@ -116,8 +116,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 request.warn(
                     f"{ended}; a new one is ordered where the program declares it"
                     if other is None
-                    else f"{ended}; {described(other)}: pulumi up takes it over or names the setting that "
-                    "does, and before that no destroy deletes it"
+                    else f"{ended}; {described(other)}: {request.client.words.apply} takes it over or names "
+                    "the setting that does, and before that no destroy deletes it"
                 )
             return None
         state = as_written(request, from_api(server, last), last)

@@ -178,7 +178,7 @@ class ServerResource(
             tariff = tariffs.get(desired["tariff_id"])
             choices = f"choose one of {catalog_reads.choices(tariffs)}"
             if tariff is None:
-                failures[by] = f"there is no tariff {desired['tariff_id']}: {choices}"
+                failures[by] = catalog_reads.unknown_tariff(desired["tariff_id"], tariffs)
             elif (
                 "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
             ):
@@ -307,10 +307,7 @@ class ServerResource(
                     if state.root_password
                     else "was not shown to this run"
                 )
-                + (
-                    ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python "
-                    "servers.reset_password)"
-                )
+                + f". Next: have another one made: {request.client.words.reset.format(id=state.id)}"
             )
         return self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
 
@@ -409,7 +406,8 @@ class ServerResource(
                 ended = how_it_ended(state.id, server, state.name, state.next_due_at)
                 other = tagged_elsewhere(request, REPORT_AGE)
                 then = "to order a new one" if other is None else f"to take it over: {described(other)}"
-                return [f"{ended}, and the state still has it. Next: pulumi up --refresh, {then}"]
+                step = f"Next: {request.client.words.read_and_apply}, {then}"
+                return [f"{ended}, and the state still has it. {step}"]
             return renewal_remarks(request, server)
         except HostingError:
             return []

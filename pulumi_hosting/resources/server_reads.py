@@ -267,7 +267,7 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
     """Which bought addresses and PTR records are there because the deletion of the server failed with
     ``error``, and how an engine that forgot them finds them again. None where there are none.
     """
-    named, adopt = "its addresses and PTR records", "adopt_id"
+    named, adopt, words = "its addresses and PTR records", "adopt_id", request.client.words
     # a list of its addresses shows that it is there
     may_be_gone = isinstance(error, CallError) and error.outcome_unknown
     # without a connection the list would be waited for once more
@@ -286,15 +286,15 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
     if may_be_gone:
         return (
             f"whether server {id} was deleted is not known, and with it what goes with it: {named}. What was "
-            "declared with server= has left the state. Next: pulumi refresh, which shows whether the server "
-            "is there; if it is, pulumi up finds what goes with it again and pays nothing (an address bought "
-            f"more than seven days ago: with {adopt}), and pulumi destroy deletes it with the server"
+            f"declared with server= has left the state. Next: {words.read}, which shows whether the server "
+            f"is there; if it is, {words.apply} finds what goes with it again and pays nothing (an address "
+            f"bought more than seven days ago: with {adopt}), and {words.remove} deletes it with the server"
         )
     return (
         f"server {id} was not deleted, and neither was what goes with it: {named}. What was declared with "
-        "server= has left the state, though it was reported as deleted. Next: pulumi up finds it again and "
-        f"pays nothing (an address bought more than seven days ago: with {adopt}), or pulumi destroy deletes "
-        "it with the server"
+        f"server= has left the state, though it was reported as deleted. Next: {words.apply} finds it again "
+        f"and pays nothing (an address bought more than seven days ago: with {adopt}), or {words.remove} "
+        "deletes it with the server"
     )
 
 

@@ -206,8 +206,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         if found is None:
             if last is not None and last.url and (other := one_in_its_place(request, listed)):
                 request.warn(
-                    f"{self.title} {id} is gone from the account; {described(other)}: pulumi up takes it "
-                    "over or names the setting that does, and before that no destroy deletes it"
+                    f"{self.title} {id} is gone from the account; {described(other)}: "
+                    f"{request.client.words.apply} takes it over or names the setting that does, and before "
+                    "that no destroy deletes it"
                 )
             return None
         recorded = last.ownership_tag if last else None

@@ -398,3 +398,19 @@ def test_the_password_file_is_in_the_diff_of_an_order(tmp_path: Path) -> None:
     for check_mode in (True, False):
         result = Play(Account(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
         assert result["diff"]["after"]["root_password_file"] == file
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_tariff_that_is_not_there_is_refused_with_those_that_are(check_mode: bool) -> None:
+    play = Play(Account(), check_mode=check_mode)
+    quoted, ordered = (
+        play("quote_info", tariff_id=999),
+        play("server", name="a", tariff_id=999, os="debian-12"),
+    )
+    choices = "there is no tariff 999: choose one of 1 (VDS-1), 2 (VDS-2), "
+    for result in (quoted, ordered):
+        assert choices in result["msg"]
+        assert result["msg"].endswith("Next: correct tariff_id")
+        assert result["failure"]["code"] == "invalid_input"
+    assert "the quote is not valid: tariff_id: " in quoted["msg"]
+    assert play("quote_info", tariff_id=1)["quote"]["tariff_id"] == 1

@@ -93,7 +93,7 @@ def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response
         client.me()
     line = str(caught.value)
     assert line.startswith("get_me: no API answers at the base URL https://example.com/api. Next: correct")
-    assert all(name in line for name in ("HOSTING_BASE_URL", "hosting:baseUrl", "base_url", "/v1"))
+    assert all(name in line for name in ("HOSTING_BASE_URL", "base_url", "/v1"))
     assert "account" not in line
 
 

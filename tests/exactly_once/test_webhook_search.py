@@ -9,8 +9,10 @@ import pytest
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.client.words import Words
 from pulumi_hosting.exactly_once import webhook_search
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.session.errors import ResourceConflict
 from pulumi_hosting.session.request import Request
 
@@ -36,6 +38,7 @@ class Service:
     accepted: frozenset[int] = frozenset()
     failure: HostingError | None = None
     deleted: list[int] = field(default_factory=list)
+    words: Words = WORDS
 
     @property
     def webhooks(self) -> Any:

@@ -12,6 +12,7 @@ from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.check import declared
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.resources.base import (
     ADOPTS,
     POLICY,
@@ -80,7 +81,7 @@ class Client:
     def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
         self.is_test_key, self.scopes = is_test_key, scopes
         self.transport = SimpleNamespace(observer=None)
-        self.key_owner = KeyOwner(self.me)
+        self.key_owner, self.words = KeyOwner(self.me), WORDS
 
     def me(self) -> Any:
         return SimpleNamespace(scopes=self.scopes)

@@ -17,6 +17,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
@@ -160,6 +161,7 @@ class ResourceHarness(AccountView):
                 transport=transport,
                 sleep=lambda seconds: None,
             )
+            client.words = WORDS
             client.rate_limiter.sleep = time.sleep  # requests of two processes that leave together
         shared = {name: more.pop(name) for name in SHARED if name in more}
         session = Session(client, **{"clock": EmulatorClock(self.control), **shared})

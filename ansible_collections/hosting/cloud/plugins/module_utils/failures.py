@@ -14,6 +14,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE,
 
 if TYPE_CHECKING:
     from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+    from pulumi_hosting.client.words import Words
 
 PYTHON = (3, 11)
 """The oldest Python version that ``pulumi_hosting`` supports."""
@@ -27,6 +28,24 @@ CODES = {
     "resource_error": "refused",
 }
 """Codes of our own errors, where they are not the name of the class in snake case."""
+
+
+def words() -> Words:
+    """What advice names to the person who runs a playbook."""
+    from pulumi_hosting.client.words import Words
+
+    return Words(
+        repeat="run the playbook again: it finds what was done, and pays nothing twice",
+        look="look whether it was, then run the playbook again",
+        read="ansible-playbook --check",
+        apply="ansible-playbook",
+        read_and_apply="ansible-playbook",
+        remove="a task with state: absent",
+        base_url="HOSTING_BASE_URL, or the option base_url",
+        rate_limit_timeout="rate_limit_timeout",
+        reset="hosting.cloud.server_password with id: {id} and password_file",
+        forget="",
+    )
 
 
 def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:

@@ -147,6 +147,22 @@ class InvoiceInfoModule(LookupInfoModule):
         return found
 
 
+class QuoteInfoModule(LookupInfoModule):
+    """The price of an order. A tariff that is not there is refused with those that are."""
+
+    def found(self, task: Task, request: Request) -> Any:
+        from pulumi_hosting.client.exceptions import InvalidInput, NotFound
+        from pulumi_hosting.exactly_once import catalog_reads
+
+        try:
+            return super().found(task, request)
+        except NotFound:
+            id, tariffs = task.params["tariff_id"], catalog_reads.tariffs(request)
+            if id in tariffs:
+                raise
+        raise InvalidInput({"tariff_id": catalog_reads.unknown_tariff(id, tariffs)}, "the quote")
+
+
 class ServerIpInfoModule(LookupInfoModule):
     """The addresses of one server, including its primary ones, and the price of another one."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import words
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import (
     PlannedSnapshot,
     PlannedTransport,
@@ -128,6 +129,7 @@ class Task:
 
         client = self.open_client(self.params, read_only)
         client.rate_limiter.on_wait = self.tell or self.warn
+        client.words = words()
         transport: Any = client.transport
         if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner

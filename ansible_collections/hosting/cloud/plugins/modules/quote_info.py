@@ -147,7 +147,7 @@ quote:
       sample: "3.20"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import QuoteInfoModule
 
 OPTIONS = {
     "tariff_id": {"type": "int", "required": True},
@@ -157,7 +157,7 @@ OPTIONS = {
     "promo_code": {"type": "str"},
 }
 
-MODULE = LookupInfoModule("quote", "getQuote", OPTIONS, mutually_exclusive=[("months", "hours")])
+MODULE = QuoteInfoModule("quote", "getQuote", OPTIONS, mutually_exclusive=[("months", "hours")])
 
 
 def main() -> None:

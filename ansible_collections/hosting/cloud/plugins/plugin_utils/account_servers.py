@@ -60,7 +60,7 @@ class Source:
 
     @contextmanager
     def _request(self) -> Iterator[Request]:
-        from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable
+        from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable, words
 
         if refusal := unusable():
             raise AnsibleParserError(refusal["msg"])
@@ -80,6 +80,7 @@ class Source:
                 user_agent=f"ansible {self.plugin}",
             ) as client:
                 # Not with the inventory that ansible-inventory prints.
+                client.words = words()
                 client.rate_limiter.on_wait = partial(self.display.display, stderr=True)
                 warn = self.display.warning
                 request = Request(Session(client), identity=f"ansible:inventory/{self.plugin}", warn=warn)

@@ -1,0 +1,47 @@
+"""What advice names: commands, options and settings, in the words of the person who reads it.
+
+A frontend has one table, and gives it to its clients (``Client.words``); errors and lines that say what to do
+next take it from there. So nothing below a frontend names a command of one.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The table of a frontend. Each entry is a part of a sentence.
+
+    - ``repeat``: how to repeat a request with a key whose outcome is not known; ``{key}`` in it is the key.
+    - ``look``: what to do after a request without a key whose outcome is not known.
+    - ``read``, ``apply``, ``remove``: what looks at what is declared, brings it about, and deletes it;
+      ``read_and_apply``: the first two.
+    - ``base_url``, ``rate_limit_timeout``: where these are set.
+    - ``reset``: what makes another root password of server ``{id}``.
+    - ``forget``: how to let go of what was only simulated; empty where nothing remembers it.
+    """
+
+    repeat: str
+    look: str
+    read: str
+    apply: str
+    read_and_apply: str
+    remove: str
+    base_url: str
+    rate_limit_timeout: str
+    reset: str
+    forget: str
+
+
+PYTHON = Words(
+    repeat='repeat the same call with idempotency_key="{key}"; the service carries it out once only',
+    look="look whether it was before sending it again",
+    read="a read",
+    apply="the same call",
+    read_and_apply="the same call",
+    remove="a deletion",
+    base_url="HOSTING_BASE_URL, or base_url",
+    rate_limit_timeout="rate_limit_timeout",
+    reset="client.servers.reset_password({id})",
+    forget="",
+)
+"""The words of a program that uses the client, and of the commands of ``pulumi-hosting``."""

@@ -66,6 +66,10 @@ def test_a_replacement_trigger(make_project: MakeProject) -> None:
     assert up(project).changes == {"same": 2}
     write(project, 'Thing("a", {"name": "a"}, pulumi.ResourceOptions(replacement_trigger="two"))')
     assert up(project).changes == {"replace": 1, "same": 1}
+    write(project, 'Thing("a", {"name": "a"})')
+    assert up(project).changes == {"same": 2}
+    write(project, 'Thing("a", {"name": "a"}, pulumi.ResourceOptions(replacement_trigger="one"))')
+    assert up(project).changes == {"same": 2}
 
 
 def test_delete_before_replace_whose_create_fails(make_project: MakeProject) -> None:

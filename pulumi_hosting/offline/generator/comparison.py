@@ -73,8 +73,8 @@ def compare(decisions: Decisions, registration: Registration) -> Generator[Work,
 
 def _is_triggered(decisions: Decisions, goal: Goal, old: State, new: State) -> bool:
     """Whether the program's replacement trigger has changed."""
-    if goal.replacement_trigger is None:
-        return False
+    if goal.replacement_trigger is None or old.replacement_trigger is None:
+        return False  # as in Pulumi, adding or removing one is no change of it
     if not decisions.operation.preview and contains_unknowns(goal.replacement_trigger):
         decisions.operation.error(f"replacement trigger contains unknowns for {new.urn}", new.urn)
         raise AlreadyReported

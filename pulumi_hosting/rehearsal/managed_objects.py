@@ -85,7 +85,7 @@ class ManagedObjects:
                         str(resource.get("id", "")),
                         resource["urn"].rpartition("::")[2],
                         (resource.get("outputs") or {}).get("mode") or "live",
-                        bool(resource.get("delete")),
+                        bool(resource.get("delete") or resource.get("pendingReplacement")),
                         bool(resource.get("deletedWith")),
                         bool(resource.get("retainOnDelete")),
                     )

@@ -17,8 +17,8 @@ from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
-from pulumi_hosting.planning.plan import PlanOptions, deletes_double, plan, predict, same_as
-from pulumi_hosting.provider import refusals, spending
+from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
+from pulumi_hosting.provider import refusals, remarks, spending
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
     DECLARED,
@@ -48,7 +48,6 @@ from pulumi_hosting.provider.stack_state import (
 )
 from pulumi_hosting.resources.base import Resource, plain
 from pulumi_hosting.resources.powers import (
-    Remarked,
     Repeatable,
     Sandboxed,
     Validated,
@@ -151,6 +150,8 @@ class Adapter:
         if planned.unchecked is not None:
             refusal = self._not_checked(props, planned.unchecked)
             return {"": refusal} if refusal else {}
+        if not olds:
+            remarks.tell_replacement(request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
             spending.show_unpriced(self.session.budget, request, self.resource, remark)
         if planned.refusals:
@@ -194,14 +195,12 @@ class Adapter:
             (self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces
         )
         replacements, label = self.session.replacements, self._label(news)
-        replacements.found(label, self.resource, state)
+        replacements.found(
+            label, self.resource, state, changed=frozenset() if found.replaces else found.fields
+        )
         if found.replaces and unknown:  # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, checked.values, known=False)
-        for remark in planned.remarks:
-            self.info(f"{self._name(news)}: {remark}")
-        for double in planned.doubles:
-            self._warn(news, deletes_double(self.resource, double))
-        self._remark(state, news)
+        remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces)
             for change in found.changes
@@ -216,19 +215,6 @@ class Adapter:
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be reached."""
         return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
-
-    def _remark(self, state: Any, props: PropertyValues) -> None:
-        """Say what the account shows of an object whatever the program declares. Without a key, or an
-        answer, there is nothing to say.
-        """
-        if not isinstance(self.resource, Remarked):
-            return
-        with suppress(HostingError):
-            if self.session.unreachable() is not None:
-                return
-            request = self._request(props)
-            for remark in self.resource.remarks(request, state):
-                request.warn(remark)
 
     def preview_create(self, props: PropertyValues) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""
@@ -397,6 +383,8 @@ class Adapter:
         refusals.must_be_id(self.resource, id, olds, self.urn)
         try:
             self._delete(id, olds)
+        except refusals.NotReplaced:
+            raise  # what goes with it is in the state, with the newer entry
         except HostingError as error:
             if left := self.resource.after_failed_deletion(self._request(olds), id, error):
                 self._warn(olds, left)

@@ -19,6 +19,10 @@ from pulumi_hosting.session.text import name_in
 PropertyValues = Mapping[str, Any]
 
 
+class NotReplaced(ResourceError):
+    """The creation of a replacement took the object itself over, so that nothing was replaced or deleted."""
+
+
 def name_of(resource: Resource[Any, Any], props: PropertyValues, urn: str | None = None) -> str:
     """The name of the resource in the program."""
     return name_in(label_of(props, urn) or resource.title)
@@ -115,18 +119,18 @@ def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
 
 def not_replaced(
     resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None, *, adopted: str | None
-) -> ResourceError:
+) -> NotReplaced:
     """The creation of the replacement took the object itself over. ``adopted``: the input that names it."""
     tidy = "pulumi up, which removes the older of the two entries from the state"
     if adopted or resource.replacement == "once":
         why = f"{adopted} names it" if adopted else "the API deletes none and sells a name once"
-        return ResourceError(
+        return NotReplaced(
             f"{resource.title} {id} was not replaced: {why}, so the creation took the same one over; nothing "
             f"was changed. Next: {tidy} and keeps the {resource.title}"
         )
     # without a URN: a pattern that fits it alone
     target = urn or f"**{NAME}:{class_of(resource.kind)}::{name_of(resource, olds)}"
-    return ResourceError(
+    return NotReplaced(
         f"{resource.title} {id} was not replaced: without a refresh the creation found it and took it over; "
         f"nothing was deleted. Next: {tidy} and keeps the {resource.title}; or, to replace it, pulumi up "
         f"--refresh --target-replace '{target}' --target-dependents"

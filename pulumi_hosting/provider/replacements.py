@@ -22,6 +22,7 @@ class Declared:
     - ``state``: the object as it was read or compared; None if there is none, or if it is deleted.
     - ``wanted``: the values that another one is to be made of, until it is made; ``known``: all of them.
     - ``made``: another one was made.
+    - ``changed``: the fields that a comparison found changed, and that replace nothing.
     """
 
     resource: Resource[Any, Any]
@@ -30,6 +31,7 @@ class Declared:
     wanted: Mapping[str, Any] | None = None
     known: bool = True
     made: bool = False
+    changed: frozenset[str] = frozenset()
 
     @property
     def is_replaced(self) -> bool:
@@ -47,11 +49,17 @@ class Replacements:
         self._declared: dict[str, Declared] = {}
         self._deleted: list[tuple[str, Any]] = []
 
-    def found(self, label: str, resource: Resource[Any, Any], state: Any) -> None:
-        """The stack has this object of the declaration."""
+    def found(
+        self,
+        label: str,
+        resource: Resource[Any, Any],
+        state: Any,
+        changed: frozenset[str] = frozenset(),
+    ) -> None:
+        """The stack has this object of the declaration, with these fields ``changed``."""
         with self._lock:
             declared = self._declared.setdefault(label, Declared(resource))
-            declared.state, declared.made = state, False
+            declared.state, declared.made, declared.changed = state, False, changed
 
     def checked(
         self,

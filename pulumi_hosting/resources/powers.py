@@ -180,6 +180,11 @@ class Remarked(ABC, Generic[S]):
         where the account cannot be read.
         """
 
+    def is_gone(self, request: Request, state: S) -> bool:
+        """Whether a remark says that the object is not there any more, so that nothing is to be said of its
+        change."""
+        return False
+
 
 class Predicted(ABC, Generic[S]):
     @abstractmethod

@@ -412,6 +412,12 @@ class ServerResource(
         except HostingError:
             return []
 
+    def is_gone(self, request: Request, state: ServerState) -> bool:
+        if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
+            return False
+        server = server_at_first(request, state.id)  # the read of the remarks
+        return server is None or server.is_gone
+
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
         if state and predicted["name"] != state.name:
             predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows

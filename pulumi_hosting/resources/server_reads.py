@@ -285,16 +285,17 @@ def left_with_server(request: Request, id: str, error: HostingError) -> str | No
             adopt = " or ".join(f'adopt_id="{ip.address}"' for ip in bought) or adopt
     if may_be_gone:
         return (
-            f"whether server {id} was deleted is not known, and with it what goes with it: {named}. What was "
-            f"declared with server= has left the state. Next: {words.read}, which shows whether the server "
-            f"is there; if it is, {words.apply} finds what goes with it again and pays nothing (an address "
-            f"bought more than seven days ago: with {adopt}), and {words.remove} deletes it with the server"
+            f"whether server {id} was deleted is not known, and with it what goes with it: {named}. If it "
+            f"was declared with server=, it has left the state. Next: {words.read}, which shows whether the "
+            f"server is there; if it is, {words.apply} finds what goes with it again and pays nothing (an "
+            f"address bought more than seven days ago: with {adopt}), and {words.remove} deletes it with the "
+            "server"
         )
     return (
-        f"server {id} was not deleted, and neither was what goes with it: {named}. What was declared with "
-        f"server= has left the state, though it was reported as deleted. Next: {words.apply} finds it again "
-        f"and pays nothing (an address bought more than seven days ago: with {adopt}), or {words.remove} "
-        "deletes it with the server"
+        f"server {id} was not deleted, and neither was what goes with it: {named}. If it was declared with "
+        f"server=, it has left the state, though it was reported as deleted. Next: {words.apply} finds it "
+        f"again and pays nothing (an address bought more than seven days ago: with {adopt}), or "
+        f"{words.remove} deletes it with the server"
     )
 
 

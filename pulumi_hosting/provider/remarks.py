@@ -1,0 +1,48 @@
+"""What a comparison says of a recorded object: what its change does, and what the account shows of it."""
+
+from contextlib import suppress
+from typing import Any
+
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning.plan import Plan, deletes_double
+from pulumi_hosting.provider.provider_session import ProviderSession
+from pulumi_hosting.provider.replacements import Declared
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.powers import Rebuildable, Remarked
+from pulumi_hosting.session.request import Request
+
+
+def tell(
+    session: ProviderSession, request: Request, resource: Resource[Any, Any], state: Any, planned: Plan
+) -> None:
+    """Say it. Of an object that is gone, a change does nothing more."""
+    if not _is_said_to_be_gone(session, request, resource, state):
+        for remark in planned.remarks:
+            request.info(remark)
+    for double in planned.doubles:
+        request.warn(deletes_double(resource, double))
+
+
+def tell_replacement(request: Request, declared: Declared | None) -> None:
+    """Say what replacing the object does, where an engine asks as for a new one after a comparison that
+    replaces nothing: an option does (``replace_on_changes``), which no provider is told."""
+    if declared is None or declared.state is None or not isinstance(declared.resource, Rebuildable):
+        return
+    if fields := declared.changed:
+        declared.changed = frozenset()
+        request.info(declared.resource.consequence(declared.state, frozenset(), fields) or "")
+
+
+def _is_said_to_be_gone(
+    session: ProviderSession, request: Request, resource: Resource[Any, Any], state: Any
+) -> bool:
+    """Say what the account shows of it whatever the program declares. Without a key, or an answer, there is
+    nothing to say."""
+    if not isinstance(resource, Remarked):
+        return False
+    with suppress(HostingError):
+        if session.unreachable() is None:
+            for remark in resource.remarks(request, state):
+                request.warn(remark)
+            return resource.is_gone(request, state)
+    return False

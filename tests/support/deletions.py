@@ -67,9 +67,11 @@ class Before:
         }
 
     def _steps(self, run: Run) -> Iterator[str]:
-        after = present(self.program)
+        after, still = present(self.program), {*recorded(self.program).values()}
         for name, stays in self._claimed(run).items():
             kind, id = self.recorded[name]
+            if not stays and (kind, id) in still:
+                continue  # the entry of a replacement that took the object over
             if stays is not ((kind, id) in after):
                 yield f"{kind} {name} ({id}) is said to {'stay' if stays else 'be deleted'}, and is not so"
 

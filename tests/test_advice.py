@@ -127,7 +127,7 @@ def test_a_playbook_reads_no_words_of_others(fault: str) -> None:
     lines = [line for line in seen if line]
     assert len(lines) > 8
     assert not [line for line in lines if re.search(f"{OF_PULUMI}|{OF_PYTHON}|hosting:[a-z]", line)]
-    assert not [line for line in lines if "defect" in line]
+    assert not [line for line in lines if "defect" in line or line.count("Next: ") > 1]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -163,7 +163,7 @@ def test_a_program_of_pulumi_reads_no_words_of_others(fault: str) -> None:
         lines += process.lines
     assert len(lines) > 5
     assert not [line for line in lines if re.search(f"{OF_ANSIBLE}|{OF_PYTHON}|playbook", line)]
-    assert not [line for line in lines if "defect" in line]
+    assert not [line for line in lines if "defect" in line or line.count("Next: ") > 1]
 
 
 def test_a_program_in_python_reads_how_to_repeat_the_call() -> None:

@@ -335,7 +335,7 @@ class SshKeyResource(
             self._delete(request, state)
             request.info(
                 f"SSH key {state.name} ({state.id}) deleted; other stacks may declare it, which the API does "
-                "not show: there pulumi up --refresh adds it again"
+                f"not show: there {request.client.words.read_and_apply} adds it again"
             )
 
     def _is_there(self, request: Request, state: SshKeyState) -> bool:

@@ -127,3 +127,13 @@ def test_no_module_believes_another_version(
         assert result["failure"]["code"] == "http_404"
         assert not result.get("changed")
     assert everything(account) == before
+
+
+def test_a_run_asks_once_whether_this_is_the_api() -> None:
+    """However many of its tasks find something gone."""
+    account = Account()
+    play = Play(account)
+    for id in ("11", "12", "13"):
+        assert play("server_info", id=id)["servers"] == []
+        assert play("server", id=id, state="absent")["changed"] is False
+    assert account.requested("GET").count("/me") == 1

@@ -221,6 +221,47 @@ def test_a_server_is_not_deleted_if_the_balance_has_gone_meanwhile(account: Acco
     assert (account.living_ids, account.balance()) == ([new.id], "0.00")
 
 
+def test_what_was_deleted_before_a_server_credits_nothing_with_it(account: Account) -> None:
+    web = made(account)
+    mails = [made(account, name, "server_ip", serverId=web.id) for name in ("mail", "spare")]
+    balance(account, "1.00")
+    process = provider_process(account)
+    assert replacing(process, web, BIG) is None, "1.00 and 9.00 pay it"
+    for mail in mails:
+        process.delete("server_ip", mail)
+    with pytest.raises(ResourceError) as refused:
+        process.delete("server", web)
+    gone = ", ".join(f"server address {mail.outputs['address']}" for mail in mails)
+    assert str(refused.value).endswith(
+        f"credits 5.00 EUR. Deleted before it in this run: {gone}. Next: top up 4.00 EUR"
+    )
+    assert account.living_ids == [web.id]
+
+
+def test_an_address_whose_next_server_is_not_there_is_released_within_a_limit(account: Account) -> None:
+    """Its price is known once that server exists, and is compared with the limit then."""
+    web = made(account)
+    mail = made(account, "mail", "server_ip", serverId=web.id)
+    process = provider_process(account, maxCharge="100.00")
+    assert process.of("server_ip").diff(mail.id, mail.outputs, {**mail.inputs, "serverId": UNKNOWN}).replaces
+    process.delete("server_ip", mail)
+    assert not [row for row in account.objects("addresses") if row["bought"]]
+
+
+def test_what_an_interrupted_run_ordered_in_its_place_needs_no_money(account: Account) -> None:
+    web = made(account)
+    process = provider_process(account)
+    assert replacing(process, web, BIG) is None
+    new = process.create("server", "web", BIG)  # and then it was interrupted
+    balance(account, "0.00")
+    later = provider_process(account)
+    assert replacing(later, web, BIG) is None
+    assert f"takes over server {new.id}" in later.lines[-1]
+    later.delete("server", web)
+    assert later.create("server", "web", BIG).id == new.id
+    assert (account.living_ids, account.charges) == ([new.id], 1)
+
+
 def test_a_server_is_not_deleted_if_another_order_may_take_its_money(account: Account) -> None:
     """The credit of the first server comes too late if the second one is ordered before."""
     web, db = made(account), made(account, "db")

@@ -140,17 +140,17 @@ class Adapter:
 
     def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
-        request = self._request(props)
+        request, before = self._request(props), from_pulumi(olds)[0]
         try:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
-            planned = plan(request, self.resource, desired, recorded=from_pulumi(olds)[0], options=options)
+            planned = plan(request, self.resource, desired, recorded=before, options=options)
         # a scope is missing; what would be taken over is not there, or not what is declared
         except ResourceError as error:
             return {"": str(error)}
         if planned.unchecked is not None:
             refusal = self._not_checked(props, planned.unchecked)
             return {"": refusal} if refusal else {}
-        if not olds:
+        if not before:
             remarks.tell_replacement(request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
             spending.show_unpriced(self.session.budget, request, self.resource, remark)

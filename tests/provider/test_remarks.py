@@ -3,6 +3,7 @@
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.provider.conversion import IDENTITY
 from tests.provider.processes import WEB, Start
 from tests.support.account import Account
 
@@ -19,8 +20,9 @@ def test_a_server_that_is_gone_and_changed_is_only_said_to_be_gone(
     assert "Next: pulumi up --refresh, to order a new one" in said
 
 
+@pytest.mark.parametrize("olds", [{}, {IDENTITY: "pulumi:t/dev/server/web"}], ids=["dynamic", "native"])
 def test_a_replacement_that_an_option_asks_for_says_what_it_erases(
-    processes: Start, account: Account
+    processes: Start, account: Account, olds: dict[str, str]
 ) -> None:
     """``replace_on_changes``: the engine replaces after a difference that is an update for the provider."""
     id, outputs, inputs = processes().made("server", "web", WEB)
@@ -28,7 +30,7 @@ def test_a_replacement_that_an_option_asks_for_says_what_it_erases(
     changed = later.check("server", "web", {**WEB, "notes": "new"}, inputs)
     assert not later.of("server").diff(id, outputs, changed).replaces
     assert "ERASED" not in "\n".join(later.lines)
-    later.check("server", "web", {**WEB, "notes": "new"})  # as for a new one
+    later.check("server", "web", {**WEB, "notes": "new"}, olds)  # as for a new one
     said = [line for line in later.lines if "ERASED" in line]
     assert said == [
         f"web: notes by replacing server {id}: unless it is retained, it is deleted and ITS DISK IS ERASED"

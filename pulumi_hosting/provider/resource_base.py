@@ -183,7 +183,8 @@ class Declaration:
                 opts is None or opts.deleted_with is None
             )
             return opts, (
-                f"{self._early_deletion}. Next: declare it with server=… in place of server_id"
+                f"{self._early_deletion}. Next: declare it with server=… in place of server_id; "
+                'Server.get("NAME", id) is a server of another stack'
             ) if lock else None
         if "server_id" in given:
             self._refuse(resource_name, "give either server or server_id, not both", ["server_id"])

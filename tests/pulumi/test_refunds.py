@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting import Client
 from tests.support.programs import Program, Ref, messages
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -134,6 +135,27 @@ def test_a_server_by_its_id_alone_warns_once(program: Program) -> None:
     program.run(program.stack.up())
     program.run(program.stack.destroy())
     assert credited(program) == Decimal("7.00")
+
+
+def test_the_id_of_another_stacks_server_warns_until_the_server_is_looked_up(program: Program) -> None:
+    with Client(program.stack.environ["HOSTING_API_KEY"], program.emulator.base_url) as client:
+        client.servers.create(
+            tariff_id=1, os="debian-12", name="theirs", idempotency_key="by-hand-0123456789"
+        )
+    (server,) = program.living_ids
+    program.stack.allow("of another stack", server)
+    referred = f'id = pulumi.Output.from_input("{server}")\n'  # as a StackReference gives it
+    program.write(f'{referred}hosting.ServerIp("mail", server_id=id)')
+    made = program.run(program.stack.up())
+    assert 'Server.get("NAME", id) is a server of another stack' in made.output
+    (address,) = bought(program)
+    program.write(f'{referred}hosting.ServerIp("mail", server=Server.get("theirs", id))')
+    done = program.run(program.stack.up())
+    assert "warning" not in done.output
+    assert bought(program) == [address]
+    program.run(program.stack.destroy())
+    assert bought(program) == []
+    assert program.living_ids == [server]
 
 
 def test_two_providers_and_two_stacks_buy_an_address_each(program: Program) -> None:

@@ -29,13 +29,16 @@ FOUND = 7
 )
 @json_option
 def validate(directory: Path, config: tuple[str, ...], stack: str | None, as_json: bool) -> None:
-    """Name all mistakes of the Python program in DIRECTORY at once, without an account and without a key.
+    """Name all mistakes of the program in DIRECTORY at once, without an account and without a key.
 
     One line for each: the line of the program, the resource, what is wrong and what to do. The program runs
     once; nothing is sent. Lookups are answered as an emulator's fresh account answers them. What only the
     account knows, such as stock and prices, is checked by the preview. Exit codes: 0 when nothing is wrong,
     7 when something is, 1 when the program could not be run (a syntax error, a missing
-    module, sys.exit) and nothing else was found, 2 where there is no Pulumi project in Python.
+    module, sys.exit) and nothing else was found, 2 where there is no Pulumi project in these languages.
+
+    A program in YAML, TypeScript or JavaScript is read, not run, for one mistake: deletedWith a server that
+    protect or retainOnDelete keeps. Pulumi itself checks the types of its arguments.
 
     Example: pulumi-hosting validate infra --config domain=example.com
     """
@@ -55,5 +58,6 @@ def validate(directory: Path, config: tuple[str, ...], stack: str | None, as_jso
         click.echo("\n".join(map(str, found.mistakes)))
     else:
         what = "resource" if found.resources == 1 else "resources"
-        click.echo(f"{found.resources} {what} checked, no mistakes.")
+        checked = "checked, no mistakes" if found.is_run else "read, none goes with a server that stays"
+        click.echo(f"{found.resources} {what} {checked}.")
     sys.exit(FOUND if found.mistakes else 0)

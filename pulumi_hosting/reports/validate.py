@@ -1,4 +1,5 @@
-"""All mistakes of a Pulumi program at once, without an account: it runs once, in a process of its own.
+"""All mistakes of a Pulumi program at once, without an account: it runs once, in a process of its own. Of a
+program in another language than Python, what ``kept_servers`` reads.
 
 Nothing is asked of Pulumi's engine, of a provider or of the service: every declaration is checked as a
 preview checks it before it asks the account, and the program goes on.
@@ -14,17 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.offline.errors import OfflineError
-from pulumi_hosting.offline.storage.project import Project, StackConfig, find_python, load_project
+from pulumi_hosting.offline.storage.project import (
+    Project,
+    StackConfig,
+    find_python,
+    load_project,
+    runtime_of,
+)
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.stack_settings import SETTINGS
+from pulumi_hosting.reports import kept_servers
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """``resources``: how many declarations were checked; ``mistakes`` in the order of the program."""
+    """``resources``: how many declarations were checked; ``mistakes`` in the order of the program.
+    ``is_run``: whether the program was run, and not only its options read."""
 
     resources: int
     mistakes: tuple[Mistake, ...]
+    is_run: bool = True
 
     def facts(self) -> dict[str, Any]:
         return {"resources": self.resources, "mistakes": [asdict(mistake) for mistake in self.mistakes]}
@@ -38,6 +48,13 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
     Python for it, ``RuntimeError`` where the program could not be run and nothing else is wrong.
     """
     try:
+        runtime, folder_of_program = runtime_of(directory)
+        if runtime in ("yaml", "nodejs"):
+            count, mistakes = kept_servers.read(folder_of_program, runtime)
+            return Validation(count, tuple(mistakes), is_run=False)
+        if runtime != "python":
+            known = "Python, YAML, TypeScript and JavaScript"
+            raise ValueError(f"programs in {known} can be checked, and runtime is {runtime!r}")
         project = load_project(directory)
         python = find_python(project, os.environ)
         values, secret = _configuration(project, config, stack)

@@ -209,12 +209,12 @@ def test_a_class_of_the_program_is_checked_as_what_it_is(tmp_path: Path) -> None
     )
 
 
-def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_project_that_it_reads_is_refused(tmp_path: Path) -> None:
     assert validated(tmp_path).exit_code == 2
-    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: yaml\n")
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: go\n")
     answer = validated(tmp_path)
     assert (answer.exit_code, answer.stdout) == (2, "")
-    assert "Python programs only" in answer.stderr
+    assert "programs in Python, YAML, TypeScript and JavaScript can be checked" in answer.stderr
 
 
 @pytest.mark.parametrize(

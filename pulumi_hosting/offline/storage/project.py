@@ -43,23 +43,40 @@ class Project:
 
 def load_project(cwd: Path) -> Project:
     """The project of a directory: the nearest Pulumi.yaml upwards. Raises `ConfigurationError`."""
+    return _parse_project(_project_file(cwd))
+
+
+def runtime_of(cwd: Path) -> tuple[str, Path]:
+    """In which language the program of a directory is, and the directory of its files. Raises
+    `ConfigurationError`."""
+    path = _project_file(cwd)
+    data = _read_yaml(path)
+    main = (path.parent / str(data.get("main") or ".")).resolve()
+    return str(_runtime(path, data)[0]), main if main.is_dir() else main.parent
+
+
+def _project_file(cwd: Path) -> Path:
     cwd = cwd.absolute()
     if not cwd.is_dir():
         raise ConfigurationError(f"{cwd} is not a directory")
     for root in (cwd, *cwd.parents):
         for name in ("Pulumi.yaml", "Pulumi.yml"):
             if (root / name).is_file():
-                return _parse_project(root / name)
+                return root / name
     raise ConfigurationError(f"no Pulumi.yaml project file found in {cwd} or above it")
+
+
+def _runtime(path: Path, data: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Its name and its options."""
+    runtime = data.get("runtime")
+    if not isinstance(runtime, dict):
+        return runtime, {}
+    return runtime.get("name"), _mapping(path, "runtime.options", runtime.get("options"))
 
 
 def _parse_project(path: Path) -> Project:
     data = _read_yaml(path)
-    runtime = data.get("runtime")
-    options: dict[str, Any] = {}
-    if isinstance(runtime, dict):
-        options = _mapping(path, "runtime.options", runtime.get("options"))
-        runtime = runtime.get("name")
+    runtime, options = _runtime(path, data)
     if runtime != "python":
         raise ConfigurationError(
             f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}"

@@ -1,0 +1,214 @@
+"""What goes with a server that its program keeps, in programs that Pulumi runs without our classes: YAML, and
+TypeScript or JavaScript.
+
+``deletedWith`` beside ``protect`` or ``retainOnDelete`` of the server: Pulumi reports the resource as deleted
+and asks no provider, and it stays with its server. A program is read, not run. Options count as they are
+written out: in the declaration, in a parent, in TypeScript in a constant of the same file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pulumi_hosting.provider.mistake import Mistake
+from pulumi_hosting.provider.names import NAME
+
+SERVER, OF_A_SERVER = "Server", ("ServerIp", "Ptr")
+KEEPING = ("protect", "retainOnDelete")
+_SKIPPED = {"node_modules", "sdks", "bin", "dist"}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """``kind``: the class of ours, else empty. ``options``: True, or the name of another declaration."""
+
+    kind: str
+    name: str
+    line: int
+    options: Mapping[str, bool | str] = field(default_factory=dict)
+
+
+def read(directory: Path, runtime: str) -> tuple[int, list[Mistake]]:
+    """How many servers and resources of servers it declares, and what is wrong with their options. Raises
+    ``ValueError`` for a file that cannot be read."""
+    count, mistakes = 0, []
+    for file, scopes in (_yaml if runtime == "yaml" else _scripts)(directory):
+        for declared in scopes:
+            count += sum(1 for one in declared.values() if one.kind in (SERVER, *OF_A_SERVER))
+            mistakes += [Mistake(file, *found) for found in _mistakes(declared)]
+    return count, mistakes
+
+
+def _mistakes(declared: Mapping[str, Declared]) -> Iterator[tuple[int, str, str, str]]:
+    for one in declared.values():
+        if one.kind not in OF_A_SERVER or _keeping(one, declared):
+            continue
+        server = declared.get(str(_option(one, "deletedWith", declared)))
+        if server is None or server.kind != SERVER or not (option := _keeping(server, declared)):
+            continue
+        paid = " and is billed" if one.kind == "ServerIp" else ""
+        text = (
+            f"it is deletedWith {server.name}, which {option} keeps: Pulumi would report it as deleted, and "
+            f"it stays{paid}. Next: remove deletedWith"
+        )
+        yield one.line, one.kind, one.name, text
+
+
+def _keeping(one: Declared, declared: Mapping[str, Declared]) -> str | None:
+    """The option that keeps it."""
+    return next((option for option in KEEPING if _option(one, option, declared) is True), None)
+
+
+def _option(one: Declared, option: str, declared: Mapping[str, Declared]) -> bool | str | None:
+    """Its own, else its parent's."""
+    passed: list[Declared] = []
+    current: Declared | None = one
+    while current is not None and current not in passed:
+        if option in current.options:
+            return current.options[option]
+        passed.append(current)
+        current = declared.get(str(current.options.get("parent")))
+    return None
+
+
+# --- YAML --------------------------------------------------------------------------------------------------
+
+
+def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, Declared]]]]:
+    names = ("Main.yaml", "Main.yml", "Pulumi.yaml", "Pulumi.yml")
+    path = next((directory / name for name in names if (directory / name).is_file()), None)
+    if path is None:
+        raise ValueError(f"no program in YAML found in {directory}")
+    try:
+        program = _value(yaml.compose(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    components = _mapping(_mapping(program).get("components")).values()
+    yield path.name, [_resources(_mapping(one)) for one in (program, *components)]
+
+
+def _resources(scope: Mapping[str, Any]) -> dict[str, Declared]:
+    found = {}
+    for name, resource in _mapping(scope.get("resources")).items():
+        package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
+        options = {
+            option: reference[1]
+            if (reference := re.fullmatch(r"\$\{\s*([\w-]+)\s*\}", str(value)))
+            else value
+            for option, value in _mapping(_mapping(resource).get("options")).items()
+            if isinstance(value, bool | str)
+        }
+        ours = kind.rpartition(":")[2] if package == NAME else ""
+        found[name] = Declared(ours, str(_mapping(resource).get("name", name)), name.line, options)
+    return found
+
+
+def _mapping(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+class _Key(str):
+    """A key of a mapping, and its line."""
+
+    line = 0
+
+
+def _value(node: yaml.Node | None) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        found = {}
+        for key, value in node.value:
+            text = _Key(key.value if isinstance(key, yaml.ScalarNode) else "")
+            text.line = key.start_mark.line + 1
+            found[text] = _value(value)
+        return found
+    if isinstance(node, yaml.ScalarNode):
+        is_true = node.tag == "tag:yaml.org,2002:bool" and node.value.lower() in ("true", "yes", "on")
+        return is_true if node.tag == "tag:yaml.org,2002:bool" else node.value
+    return None  # a list: no option of interest
+
+
+# --- TypeScript and JavaScript -----------------------------------------------------------------------------
+
+_NEW = re.compile(r"(?:([\w$.]+)\s*(?::[^=;(){}]+)?=\s*)?\bnew\s+(?:[\w$]+\.)*([\w$]+)\s*(?:<[^()]*>)?\(")
+_CONSTANT = re.compile(r"\b(?:const|let|var)\s+([\w$]+)\s*(?::[^=;]+)?=\s*(?=\{)")
+_TEXT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL
+)
+_PAIRS = {"(": ")", "{": "}", "[": "]"}
+
+
+def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, Declared]]]]:
+    for path in sorted(directory.rglob("*")):
+        inside = path.relative_to(directory)
+        if path.suffix not in (".ts", ".js", ".mts", ".mjs") or path.name.endswith(".d.ts"):
+            continue
+        if not _SKIPPED & {*inside.parts} and path.is_file():
+            yield str(inside), [_declarations(path.read_text(encoding="utf-8", errors="replace"))]
+
+
+def _declarations(script: str) -> dict[str, Declared]:
+    """By the variable that holds it."""
+    code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), script)
+    constants = {found[1]: code[found.end() : _end(code, found.end())] for found in _CONSTANT.finditer(code)}
+    declared = {}
+    for number, found in enumerate(_NEW.finditer(code)):
+        variable, kind = found.groups()
+        end = _end(code, found.end() - 1)
+        spans = list(_parts(code, found.end(), end - 1))
+        named = re.match(r"\s*(['\"`])(.*?)\1", script[spans[0][0] : spans[0][1]]) if spans else None
+        options = _options(code[slice(*spans[-1])], constants) if len(spans) > 1 else {}
+        line = code.count("\n", 0, found.start(2)) + 1
+        ours = kind if kind in (SERVER, *OF_A_SERVER) else ""
+        declared[variable or f"#{number}"] = Declared(ours, named[2] if named else kind, line, options)
+    return declared
+
+
+def _options(text: str, constants: Mapping[str, str]) -> dict[str, bool | str]:
+    """Of an object that is written out, or of a constant that is one."""
+    text = text.strip()
+    text = constants.get(text, text)
+    found: dict[str, bool | str] = {}
+    if text.startswith("{"):
+        for start, end in _parts(text, 1, len(text) - 1):
+            name, colon, value = text[start:end].strip().partition(":")
+            if name.startswith("..."):
+                found |= _options(name[3:], constants)
+            elif name:
+                found[name.strip()] = _literal(value.strip() if colon else name.strip())
+    return found
+
+
+def _literal(value: str) -> bool | str:
+    return value == "true" if value in ("true", "false") else value
+
+
+def _end(code: str, start: int) -> int:
+    """Behind the bracket that closes the one at ``start``."""
+    open_ones: list[str] = []
+    for place in range(start, len(code)):
+        if code[place] in _PAIRS:
+            open_ones.append(_PAIRS[code[place]])
+        elif open_ones and code[place] == open_ones[-1]:
+            open_ones.pop()
+            if not open_ones:
+                return place + 1
+    return len(code)
+
+
+def _parts(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """What commas separate, from ``start`` to ``end``."""
+    place = first = start
+    while place < end:
+        if code[place] in _PAIRS:
+            place = _end(code, place)
+            continue
+        if code[place] == ",":
+            yield first, place
+            first = place + 1
+        place += 1
+    if code[first:end].strip():
+        yield first, end

@@ -164,9 +164,9 @@ def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdi
     """What became of the newest order of a name. ``ordered_at``: when that was; None if it is not known."""
     rows = [row for row in request.client.domains.list() if ascii_name(row.name) == name]
     alive = [row for row in rows if row.status != "cancelled" or row.blocked is True]
-    paid = _newest_payment(request, name, rows)
     newest = max(rows, key=lambda row: row.id, default=None)
     began = ordered_at or (newest.created_at if newest else None)
+    paid = _newest_payment(request, name, rows, began)
     return judge(
         Evidence(
             is_there=any(row.status not in _PENDING for row in alive),
@@ -177,9 +177,13 @@ def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdi
     )
 
 
-def _newest_payment(request: Request, name: str, rows: Iterable[m.Domain]) -> Payment | None:
-    """The money of the newest order of the name; None if the key may not see it."""
+def _newest_payment(
+    request: Request, name: str, rows: Iterable[m.Domain], began: datetime | None
+) -> Payment | None:
+    """The money of the newest order of the name; None if the key may not see it. ``began``: when that was."""
     since = request.service_now() - KEY_MEMORY
+    if began is not None:
+        since = min(since, began - CLOCKS_DIFFER)
     ids = {row.id for row in rows}
     try:
         for invoice in request.client.invoices.list():

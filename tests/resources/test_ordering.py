@@ -262,13 +262,6 @@ def test_an_order_under_way_is_waited_for_though_the_program_was_edited(harness:
 # --- how many requests an order takes
 
 
-def roomy_key(harness: ResourceHarness) -> str:
-    """A key whose rate limits are not in the way."""
-    limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
-    key: str = harness.control("POST", "/keys", {"mode": "live", "scopes": "full", **limits})["key"]
-    return key
-
-
 def cycle(harness: ResourceHarness, key: str, **context: Any) -> int:
     """One server is created and destroyed; how many expensive requests the order took."""
     state = harness.order(key=key, **context)
@@ -289,7 +282,7 @@ def test_a_name_is_ordered_any_number_of_times_with_one_request_each_on_one_mach
     harness: ResourceHarness, stored: bool, name_is_identity: bool
 ) -> None:
     harness.account.variant(refusals_stored=stored)
-    key = roomy_key(harness)
+    key = harness.roomy_key()
     orders = [cycle(harness, key, name_is_identity=name_is_identity) for _ in range(20)]
     assert orders == [1] * 20
     assert not [line for transport in harness.transports for line in transport.sent if "/renew" in line]
@@ -301,7 +294,7 @@ def test_a_name_is_ordered_any_number_of_times_with_three_requests_at_most_on_fr
     harness: ResourceHarness, stored: bool, name_is_identity: bool
 ) -> None:
     harness.account.variant(refusals_stored=stored)
-    key, orders = roomy_key(harness), list[int]()
+    key, orders = harness.roomy_key(), list[int]()
     for _ in range(20):
         orders.append(cycle(harness, key, name_is_identity=name_is_identity))
         harness.another_machine()
@@ -314,7 +307,7 @@ def test_three_requests_are_enough_while_the_first_keys_are_being_forgotten(
     harness: ResourceHarness, stored: bool, hours: int
 ) -> None:
     harness.account.variant(refusals_stored=stored)
-    key = roomy_key(harness)
+    key = harness.roomy_key()
     for _ in range(25):
         assert cycle(harness, key) <= 3
         harness.another_machine()
@@ -329,7 +322,7 @@ def test_runs_that_move_from_one_machine_to_fresh_ones_go_on(
     """The first ones had a note and used one key each; the service forgets them one by one, so that a used
     key may follow one that is not. Such an order takes two requests more."""
     harness.account.variant(refusals_stored=stored)
-    key, orders = roomy_key(harness), list[int]()
+    key, orders = harness.roomy_key(), list[int]()
     for number in range(20):
         orders.append(cycle(harness, key))
         harness.control("POST", "/clock", {"advance": 24 * 3600})
@@ -369,7 +362,7 @@ def test_of_two_states_of_one_identity_with_different_bodies_the_second_stops(
     """Both have looked before either has ordered."""
     harness.account.variant(refusals_stored=stored)
     for _ in range(cycles):
-        cycle(harness, roomy_key(harness))
+        cycle(harness, harness.roomy_key())
         harness.another_machine()
     made = list[Any]()
     transport = AtTheOrder(meanwhile=lambda: made.append(harness.order({**GOOD, "months": 3})))

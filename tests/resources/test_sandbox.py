@@ -46,8 +46,7 @@ def test_a_simulated_server_whose_state_was_lost_is_made_again_unless_its_tag_sh
 
 
 def test_a_simulated_server_is_made_any_number_of_times(harness: ResourceHarness) -> None:
-    roomy = {"mode": "test", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
-    key = harness.control("POST", "/keys", roomy)["key"]
+    key = harness.roomy_key("test")
     made = set()
     for _ in range(20):
         state = harness.order(key=key)

@@ -151,7 +151,7 @@ def act(
     before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     if not dry_run and not plan.changed and (paid := _unreported(request, action, plan)):
         plan, predicted = _as_paid(plan, paid, predicted)
-        purchase_journal.reported(request.client, request.unreported)
+        purchase_journal.reported(request.unreported)
     if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
         modelled = _modelled(action, predicted)
         return ActionResult(
@@ -166,7 +166,7 @@ def act(
             plan.reaches,
         )
     result = action.perform(request, inputs, plan)
-    purchase_journal.reported(request.client, request.unreported)
+    purchase_journal.reported(request.unreported)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(request, action, shown)
     marked = (

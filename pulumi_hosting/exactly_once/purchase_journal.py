@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.payments import Payment
@@ -55,7 +54,7 @@ def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
         return None
     if process != os.getpid() and process_runs(process):
         return None
-    request.unreported.append(name)
+    request.unreported.append((scope, name))
     return entry
 
 
@@ -67,20 +66,21 @@ def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | 
     name = _purpose(request, kind, subject)
     entry = earlier or Entry(request.clock.now(), key)
     values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
-    local_files.write(local_files.account_scope(request.client), name, values, survives=False, kind=_KIND)
-    request.unreported.append(name)
+    scope = local_files.account_scope(request.client)
+    local_files.write(scope, name, values, survives=False, kind=_KIND)
+    request.unreported.append((scope, name))
 
 
-def reported(client: Client, names: list[str]) -> None:
+def reported(entries: list[tuple[str, str]]) -> None:
     """The frontend has been given the results of these purchases: the ``unreported`` ones of a request."""
-    while names:
+    while entries:
         with suppress(local_files.LocalFilesError):
-            local_files.remove(local_files.account_scope(client), names.pop(), kind=_KIND)
+            local_files.remove(*entries.pop(), kind=_KIND)
 
 
 def end(request: Request, kind: str, subject: str = "") -> None:
     """Nothing is left to report of this declaration's purchase."""
-    reported(request.client, [_purpose(request, kind, subject)])
+    reported([(local_files.account_scope(request.client), _purpose(request, kind, subject))])
 
 
 def _purpose(request: Request, kind: str, subject: str) -> str:

@@ -283,11 +283,11 @@ class Adapter:
                 failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
             if bought.exceeded:
                 failure.reasons.append(bought.exceeded)
-            purchase_journal.reported(request.client, request.unreported)
+            purchase_journal.reported(request.unreported)
             raise failure from None
         bought.save(state)
         spending.show_unreported(request, interrupted, state)
-        purchase_journal.reported(request.client, request.unreported)
+        purchase_journal.reported(request.unreported)
         outputs = self._created(state, props, inputs.given())
         if bought.exceeded:
             reason = f"{spending.exists(request, self.resource, state)}, but: {bought.exceeded}"

@@ -31,8 +31,9 @@ def is_under_way(state: Order) -> bool:
 
 def ordered(state: Order) -> str:
     """The order, in words."""
-    what = "transfer" if state.status == "transfer_pending" else "registration"
-    return f"the {what} of {state.name}"
+    if state.status == "transfer_pending":
+        return f"the transfer of {state.name}"
+    return f"the registration of {state.name}"
 
 
 def fate(request: Request, state: Order) -> Verdict:

@@ -67,7 +67,7 @@ class Request:
     taken_over: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
-    unreported: list[str] = field(default_factory=list)
+    unreported: list[tuple[str, str]] = field(default_factory=list)
     save: Callable[[Any], None] = lambda state: None
     is_declared: Callable[[str, str | None], bool] = lambda id, name: False
     approve: Callable[[], None] = lambda: None

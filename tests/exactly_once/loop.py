@@ -41,7 +41,7 @@ class Loop:
 
     def report(self) -> None:
         """The frontend has been given what this request came to."""
-        purchase_journal.reported(self.request.client, self.request.unreported)
+        purchase_journal.reported(self.request.unreported)
 
     def _note_entry(self) -> None:
         self.entries.append(self.entry() is not None)

@@ -71,7 +71,7 @@ def test_an_entry_is_found_until_its_result_was_reported(request_: Request, runt
     assert interrupted(request_) == Entry(NOW, KEY)
     assert len(open_entries(runtime)) == 1
     assert len(request_.unreported) == 1
-    purchase_journal.reported(request_.client, request_.unreported)
+    purchase_journal.reported(request_.unreported)
     assert interrupted(request_) is None
     assert (open_entries(runtime), request_.unreported) == ([], [])
 
@@ -80,7 +80,7 @@ def test_whoever_is_told_of_an_entry_ends_it_with_the_report(request_: Request, 
     begun(request_)
     later = Request(request_.session, request_.identity)
     assert purchase_journal.interrupted(later, "server") is not None
-    purchase_journal.reported(later.client, later.unreported)
+    purchase_journal.reported(later.unreported)
     assert open_entries(runtime) == []
 
 

@@ -27,7 +27,7 @@ def do(
     context = harness.context(identity="ansible:/play", name_is_identity=True, **more)
     context.session.clock = ItsClock(harness.control)
     result = act(context, action, check(action, raw), dry_run=dry_run, approve=approve)
-    purchase_journal.reported(context.client, context.unreported)  # as a frontend does, with the result shown
+    purchase_journal.reported(context.unreported)  # as a frontend does, with the result shown
     return result
 
 

@@ -180,9 +180,7 @@ class ResourceHarness(AccountView):
         assert not checked.failures
         request = self.context(**context)
         state: ServerState = apply.create(request, SERVER, checked.inputs)
-        purchase_journal.reported(
-            request.client, request.unreported
-        )  # as a frontend does, with the state saved
+        purchase_journal.reported(request.unreported)  # as a frontend does, with the state saved
         return state
 
 

@@ -2,6 +2,7 @@
 command ends, says where the money is, and names a way out.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -106,10 +107,11 @@ def test_the_wait_for_an_address_ends_once_its_purchase_is_refunded(
 ) -> None:
     state, invoice = not_assigned(harness, server, wait_timeout=30.0)
     refund(harness, invoice)
-    for do in (
+    ways: tuple[Callable[[Any], Any], ...] = (
         lambda of: SERVER_IP.wait(of, state),
         lambda of: SERVER_IP.update(of, state, inputs_of(server), frozenset()),
-    ):
+    )
+    for do in ways:
         context = request(harness)
         with pytest.raises(
             OrderFailed,
@@ -178,7 +180,7 @@ def test_one_that_may_still_come_is_neither_bought_again_nor_let_go(
 def test_it_never_keeps_its_server_from_being_deleted(harness: ResourceHarness, server: str) -> None:
     """The server is not declared any more, and goes after the address."""
     state, invoice = not_assigned(harness, server, wait_timeout=30.0)
-    context = request(harness, wait_timeout=30.0, is_declared=lambda kind, id: False)
+    context = request(harness, wait_timeout=30.0, stays=lambda kind, id: False)
     apply.delete(context, SERVER_IP, state)
     assert any(
         f"2.00 EUR were charged, invoice {invoice}; if it still comes, it goes when server {server} is "

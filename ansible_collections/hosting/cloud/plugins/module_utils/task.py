@@ -90,7 +90,7 @@ class Task:
     """The purchase that was booked last: its identity, and its announced price."""
     lost_orders: list[str] = field(default_factory=list)
     """The operations of purchases whose answer was lost, so that they may have been carried out."""
-    unreported: list[str] = field(default_factory=list)
+    unreported: list[tuple[str, str]] = field(default_factory=list)
     """The entries of the journal about purchases that the task's result reports."""
     progress: Progress | None = None
     wrote: bool = False
@@ -242,7 +242,7 @@ class Task:
         if self.unreported:
             from pulumi_hosting.exactly_once import purchase_journal
 
-            purchase_journal.reported(self.client(True), self.unreported)
+            purchase_journal.reported(self.unreported)
 
     def only_priced(self) -> Task:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the

@@ -19,11 +19,18 @@ from typing import Any, Literal
 
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.exactly_once.ownership_tag import is_same_holder, is_tag, is_tag_of, takeovers
+from pulumi_hosting.exactly_once.purchase_journal import is_interrupted
 from pulumi_hosting.session.errors import NotOurs
 from pulumi_hosting.session.request import Request
 
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 """How long an idempotency key is remembered, and so how long what an interrupted run made is taken over."""
+
+_CRASHED_WITHIN = timedelta(hours=1)
+"""How long after a crash it is believed that there was one, though no journal of this machine shows it."""
+_BOUGHT = ("server", "server_ip", "domain")
+"""Kinds of objects that cost money, of which the journal shows a crash."""
+_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say that there is a state
 
 Facts = Mapping[str, str | None]
 """What tells an object from every other one, by name of the fact; None: not known, and not compared."""
@@ -130,6 +137,22 @@ def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | Non
     if it may. ``ordered``: how long ago it was made; None if that is not shown."""
     if ordered is not None and ordered > KEY_MEMORY:
         return "it is older than seven days, and another state may have it"
+    if ordered is not None and ordered > _CRASHED_WITHIN and request.scope is None and _is_first_run(request):
+        return (
+            "the state of this stack is empty, and another backend with the same names may have it, from "
+            "which hosting:scope tells this one apart"
+        )
     if request.strict and request.scope is None:
         return "strict is set and hosting:scope is not, and it may be another backend's"
     return None
+
+
+def _is_first_run(request: Request) -> bool:
+    """Whether the state has nothing, as far as the engine told within a second, and no run of this machine
+    was interrupted when it bought for this declaration."""
+    if not request.session.starts_empty or request.kind not in _BOUGHT:
+        return False
+    wait = request.poller(_SAID_WITHIN)
+    while request.session.starts_empty and not wait.over:
+        wait.pause()
+    return request.session.starts_empty and not is_interrupted(request, request.kind or "")

@@ -41,6 +41,20 @@ def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
     """The purchase of this declaration that an interrupted run began and did not report. ``subject``: what it
     is for, if the declaration alone does not tell. May ask for the account of the key, and only if this
     machine knows of any purchase under way."""
+    found = _of_an_ended_process(request, kind, subject)
+    if found is None:
+        return None
+    request.unreported.append(found[0])
+    return found[1]
+
+
+def is_interrupted(request: Request, kind: str) -> bool:
+    """Whether an interrupted run began a purchase of this declaration and did not report it."""
+    return _of_an_ended_process(request, kind, "") is not None
+
+
+def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tuple[str, str], Entry] | None:
+    """The file of the purchase, and what it says."""
     try:
         if request.client.is_test_key or not local_files.any_of(_KIND):
             return None
@@ -52,10 +66,7 @@ def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
         process, entry = int(found["process"]), Entry(datetime.fromisoformat(found["at"]), str(found["key"]))
     except (KeyError, TypeError, ValueError):  # there is none, or its file is damaged
         return None
-    if process != os.getpid() and process_runs(process):
-        return None
-    request.unreported.append((scope, name))
-    return entry
+    return None if process != os.getpid() and process_runs(process) else ((scope, name), entry)
 
 
 def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | None) -> None:

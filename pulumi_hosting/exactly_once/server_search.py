@@ -2,6 +2,7 @@
 still being ordered.
 """
 
+from datetime import timedelta
 from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
@@ -121,13 +122,13 @@ def _renamed_conflict(
 def unproven(request: Request, name: str) -> m.Server | None:
     """The living server of the name of which only sending the order's key could prove that it is this
     declaration's. What a resource that is declared beside this one turns out to have within a second is not
-    meant. Raises what an order would stop with: where no key can prove it any more, or, under ``strict``
-    without a scope, in any case."""
+    meant. Raises what an order would stop with: where no key can prove it any more, or where a proof is not
+    enough for a takeover."""
     wait = request.poller(_SAID_WITHIN)
     while found := [server for server in candidates(request) if server.name == name]:
         if wait.over:
             provable = next((server for server in found if may_be_proven(request, server)), None)
-            if provable is None or (request.strict and request.scope is None):
+            if provable is None or why_not_taken_over(request, _ordered_ago(request, provable)):
                 raise name_conflict(request, found[0], 0)
             return provable
         wait.pause()
@@ -213,7 +214,7 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
     """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's
     must not be taken over automatically.
     """
-    ordered = request.service_now() - server.created_at if server.created_at else None
+    ordered = _ordered_ago(request, server)
     why = why_not_taken_over(request, ordered)
     if why is None:
         return
@@ -224,6 +225,10 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
         "one; if this run was asked to replace it, run it again with --refresh",
         id=str(server.id),
     )
+
+
+def _ordered_ago(request: Request, server: m.Server) -> timedelta | None:
+    return request.service_now() - server.created_at if server.created_at else None
 
 
 def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:

@@ -80,6 +80,7 @@ class Adapter:
 
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
+        self.session.has_entry(olds)
         beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
         checked = check(self.resource, raw, unknown)
@@ -465,6 +466,7 @@ class Adapter:
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         """Record whose the object is, under the identity of before too: a renamed resource keeps it."""
+        self.session.has_entry(olds)
         if olds.get("takenOver"):
             return  # it is shared: no resource has it to itself
         ownership = self.session.ownership.of_kind(self.resource.kind)

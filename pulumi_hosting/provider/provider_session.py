@@ -89,6 +89,7 @@ class ProviderSession(Session):
         self._warned = False
         self._told_money = ""
         self.entries = Entries()
+        self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
         self.budget = RunBudget(lambda: account_scope(self.client))
 
@@ -183,6 +184,11 @@ class ProviderSession(Session):
             return first
 
     # --- who may change what
+
+    def has_entry(self, olds: Mapping[str, Any]) -> None:
+        """The engine asks about a resource that the state has, if ``olds`` are not empty."""
+        if olds:
+            self.starts_empty = False
 
     def record_mode(self, mode: str | None) -> None:
         """An object of the stack was made with a key of this mode."""

@@ -19,6 +19,7 @@ class Session:
     - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity
       names, for one.
+    - ``starts_empty``: whether the run has found no state of an earlier one; False where none is kept.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
     """
 
@@ -42,6 +43,7 @@ class Session:
         self.ownership = ownership or Ownership()
         self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
         self.poll_interval = poll_interval
+        self.starts_empty = False
         self._announced: set[tuple[str | None, str, str]] = set()
 
     @property

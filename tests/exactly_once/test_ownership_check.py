@@ -1,11 +1,14 @@
 """May an object be taken over, changed or deleted: the table."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from pulumi_hosting.exactly_once import ownership_check
 from pulumi_hosting.exactly_once.ownership_check import (
     KEY_MEMORY,
     Verdict,
@@ -96,9 +99,33 @@ def test_what_is_not_known_is_no_difference() -> None:
     )
 
 
-def asked(warnings: list[str] | None = None, **facts: Any) -> Request:
-    given = {"strict": False, "scope": None, **facts}
-    return cast(Request, SimpleNamespace(warn=(warnings if warnings is not None else []).append, **given))
+@dataclass
+class Wait:
+    """A wait that ends after ``pauses``; ``at_each`` is called in each."""
+
+    pauses: int = 2
+    at_each: Callable[[], None] = lambda: None
+
+    @property
+    def over(self) -> bool:
+        return self.pauses <= 0
+
+    def pause(self) -> None:
+        self.pauses -= 1
+        self.at_each()
+
+
+def asked(warnings: list[str] | None = None, *, empty: bool = False, **facts: Any) -> Request:
+    given = {"strict": False, "scope": None, "kind": "server", **facts}
+    return cast(
+        Request,
+        SimpleNamespace(
+            warn=(warnings if warnings is not None else []).append,
+            poller=lambda seconds: Wait(),
+            session=SimpleNamespace(starts_empty=empty),
+            **given,
+        ),
+    )
 
 
 def test_a_stop_raises_and_a_repair_warns() -> None:
@@ -132,20 +159,67 @@ def test_what_carries_no_tag_is_known_by_what_never_changes() -> None:
     assert (stopped.value.tag, stopped.value.reason) == (None, "object")
 
 
+HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
+OLD, STRICT, EMPTY = (
+    "older than seven days",
+    "strict is set and hosting:scope is not",
+    "the state of this stack is empty",
+)
+
+
 @pytest.mark.parametrize(
     ("ordered", "facts", "why"),
     [
         (timedelta(), {}, None),
         (None, {}, None),
         (KEY_MEMORY, {}, None),
-        (KEY_MEMORY + timedelta(seconds=1), {}, "older than seven days"),
-        (KEY_MEMORY + timedelta(seconds=1), {"scope": "team"}, "older than seven days"),
-        (timedelta(), {"strict": True}, "strict is set and hosting:scope is not"),
+        (KEY_MEMORY + SECOND, {}, OLD),
+        (KEY_MEMORY + SECOND, {"scope": "team"}, OLD),
+        (timedelta(), {"strict": True}, STRICT),
         (timedelta(), {"strict": True, "scope": "team"}, None),
+        (None, {"empty": True}, None),
+        (HOUR, {"empty": True}, None),
+        (HOUR + SECOND, {"empty": True}, EMPTY),
+        (HOUR + SECOND, {"empty": True, "scope": "team"}, None),
+        (HOUR + SECOND, {"empty": True, "strict": True}, STRICT),
+        (KEY_MEMORY + SECOND, {"empty": True}, OLD),
     ],
 )
 def test_a_takeover_needs_a_persons_word(
-    ordered: timedelta | None, facts: dict[str, Any], why: str | None
+    monkeypatch: pytest.MonkeyPatch, ordered: timedelta | None, facts: dict[str, Any], why: str | None
 ) -> None:
+    monkeypatch.setattr(ownership_check, "is_interrupted", lambda request, kind: False)
     found = why_not_taken_over(asked(**facts), ordered)
     assert found is None if why is None else (found is not None and why in found)
+
+
+def test_an_empty_state_is_no_reason_after_an_own_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[str] = []
+
+    def is_interrupted(request: Request, kind: str) -> bool:
+        kinds.append(kind)
+        return True
+
+    monkeypatch.setattr(ownership_check, "is_interrupted", is_interrupted)
+    assert why_not_taken_over(asked(empty=True), HOUR * 2) is None
+    assert kinds == ["server"]
+
+
+def test_an_engine_that_tells_of_the_state_a_moment_later_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ownership_check, "is_interrupted", lambda request, kind: False)
+    request = cast(Any, asked(empty=True))
+
+    def told() -> None:
+        request.session.starts_empty = False
+
+    waits: list[float] = []
+
+    def poller(seconds: float) -> Wait:
+        waits.append(seconds)
+        return Wait(at_each=told)
+
+    request.poller = poller
+    assert why_not_taken_over(request, HOUR * 2) is None
+    assert waits == [1.0]

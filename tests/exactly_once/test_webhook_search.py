@@ -91,6 +91,8 @@ def asked(
             identity=ME,
             ownership=SimpleNamespace(of_others=of_others),
             service_now=lambda: NOW,
+            poller=lambda seconds: None,
+            session=SimpleNamespace(starts_empty=False),
             info=lines.info.append,
             warn=lines.warnings.append,
             **given,

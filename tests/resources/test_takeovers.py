@@ -307,3 +307,13 @@ def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(harness: Resourc
     assert state.notes == "yours"
     assert harness.living[0]["notes"] == with_tag("yours", ownership_tag(IDENTITY, 1))
     assert apply.read(harness.context(), SERVER, state).notes == "yours"
+
+
+def test_an_adopted_server_whose_tag_cannot_be_written_can_be_deleted(harness: ResourceHarness) -> None:
+    other = harness.order(identity="pulumi:t/prod/server/web-1")
+    harness.fault({"status": 403, "code": "forbidden"}, path="^/servers/", method="PATCH")
+    adopted = harness.order({**GOOD, "adopt_id": other.id})
+    assert any("the ownership tag could not be written" in line for line in harness.messages)
+    assert adopted.ownership_tag == other.ownership_tag == harness.living[0]["notes"]
+    apply.delete(harness.context(), SERVER, adopted)
+    assert harness.living == []

@@ -137,13 +137,13 @@ def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | Non
     if it may. ``ordered``: how long ago it was made; None if that is not shown."""
     if ordered is not None and ordered > KEY_MEMORY:
         return "it is older than seven days, and another state may have it"
+    if request.strict and request.scope is None:
+        return "strict is set and hosting:scope is not, and it may be another backend's"
     if ordered is not None and ordered > _CRASHED_WITHIN and request.scope is None and _is_first_run(request):
         return (
             "the state of this stack is empty, and another backend with the same names may have it, from "
             "which hosting:scope tells this one apart"
         )
-    if request.strict and request.scope is None:
-        return "strict is set and hosting:scope is not, and it may be another backend's"
     return None
 
 

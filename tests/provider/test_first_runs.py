@@ -13,7 +13,6 @@ from tests.support.account import Account
 
 HOUR = 3600.0
 SITE: dict[str, Any] = {"name": "example.com"}
-HOOK: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}
 EMPTY = "the state of this stack is empty, and another backend with the same names may have it"
 
 

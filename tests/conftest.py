@@ -4,8 +4,11 @@ names the engines that ran.
 
 import itertools
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -123,6 +126,27 @@ def chromium() -> Iterator[browser.Chromium]:
     """A headless Chromium. The test is skipped where none is installed."""
     with browser.started() as started:
         yield started
+
+
+NPM_UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETUNREACH")
+
+
+@pytest.fixture(scope="session")
+def npm_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The npm packages that the lock file of the example in TypeScript names, in a directory of their own."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        pytest.skip("no node and npm on PATH")
+    folder = tmp_path_factory.mktemp("npm")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(Path(__file__).parents[1] / "examples" / "typescript" / name, folder)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+    installed = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if any(code in installed.stderr for code in NPM_UNREACHABLE):
+        pytest.skip("npm reaches no registry from here")
+    assert installed.returncode == 0, installed.stderr
+    return folder / "node_modules"
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from pulumi_hosting.rehearsal.runner import plugin_environ
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.checked import checked
-from tests.test_examples_pulumi import CONFIG, compiled, done, modules, problems, script
+from tests.test_examples_pulumi import CONFIG, compiled, done, problems, script
 
-__all__ = ["modules", "script"]  # fixtures
+__all__ = ["script"]  # a fixture
 
 FOLDER = Path(__file__).parent.parent / "examples" / "resources"
 KINDS = list(RESOURCES)

@@ -221,34 +221,14 @@ def test_yaml_for_real(emulator: Any, tmp_path: Path) -> None:
 
 # --- TypeScript --------------------------------------------------------------------------------------------
 
-_OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETUNREACH")
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The npm packages that the example's lock file names, in a directory of their own."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("no node and npm on PATH")
-    folder = tmp_path_factory.mktemp("npm")
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(EXAMPLES / "typescript" / name, folder)
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-    installed = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if any(code in installed.stderr for code in _OFFLINE):
-        pytest.skip("npm reaches no registry from here")
-    assert installed.returncode == 0, installed.stderr
-    return folder / "node_modules"
-
 
 @pytest.fixture
-def script(modules: Path, tmp_path: Path) -> Path:
+def script(npm_modules: Path, tmp_path: Path) -> Path:
     """The example with its types and packages, as ``pulumi package add`` and ``npm ci`` leave it."""
     program = copied(EXAMPLES / "typescript", tmp_path)
     typescript.write(program / "sdks" / "hosting")
     (program / "node_modules").mkdir()
-    for package in modules.iterdir():
+    for package in npm_modules.iterdir():
         (program / "node_modules" / package.name).symlink_to(package)
     (program / "node_modules" / "pulumi-hosting").symlink_to(program / "sdks" / "hosting")
     return program

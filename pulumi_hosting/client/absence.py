@@ -90,7 +90,7 @@ def _no_api(error: ApiError, base_url: str, words: Words) -> ApiError:
 
 
 def _unproven(error: ApiError, text: str, remedy: str) -> ApiError:
-    """An error that nobody takes for "the object is gone"."""
+    """An error that no caller takes for "the object is gone"."""
     found = ApiError(
         status=error.status,
         code=NO_ENVELOPE,

@@ -134,7 +134,7 @@ class DomainOrder:
         if answer.domain_id is not None:
             return None  # registered, and not there: the replay of an order whose domain has gone since
         # No answer shows whether it is a replay. What was paid just now is ours; of an older order the
-        # account says what became of it.
+        # account shows the outcome.
         if walk.is_fresh or self._was_paid_just_now():
             return OrderedDomain(None, answer)
         verdict = became_of(self.request, self.name, None)

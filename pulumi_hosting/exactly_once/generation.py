@@ -1,7 +1,7 @@
 """Which of an order's keys this machine remembers as used, as notes in the private directory.
 
 A help only: without the note (another machine) an order begins with the first key and asks for the next free
-one. The note is written once the service has accepted an order, and says which object came of it.
+one. The note is written once the service has accepted an order, and names the object.
 """
 
 from collections.abc import Collection

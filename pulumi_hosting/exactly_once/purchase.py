@@ -4,7 +4,7 @@
 
 1. *Turn*: one purchase of a kind at a time, among the processes of this user on this machine.
 2. *Look*: what is there already is not bought again.
-3. *Approve*: nothing is paid that nobody agreed to. Then an entry is written into the journal.
+3. *Approve*: nothing is paid without agreement. Then an entry is written into the journal.
 4. *Send*, with a key that follows from the declaration alone, so that a run after a crash sends the same.
 5. *Judge* the answer. The service stores every outcome under its key for seven days, refusals too (API
    document, "Idempotency"). A key is left behind only if what is bound to it is shown to be of the past and
@@ -44,7 +44,7 @@ from pulumi_hosting.session.request import Request
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 """How long the service remembers a key."""
 
-# --- what became of it -------------------------------------------------------------------------------------
+# --- the judgement -----------------------------------------------------------------------------------------
 
 
 class Fate(Enum):
@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will come of it any more."""
+        """Whether nothing will arrive any more."""
         return self.fate in (Fate.REFUNDED, Fate.REFUSED, Fate.CANCELLED, Fate.NEVER_ARRIVED)
 
     @property
@@ -201,7 +201,7 @@ class Purchase(Generic[A, R]):
     - ``look``: what the account shows of it; its argument says when.
     - ``send``: sends it with a key. ``accept``: what an accepted answer comes to; None if it replays
       something of the past. ``in_part``: the same of an answer that could be read in part.
-    - ``turn``: held while nobody else on this machine may buy the same.
+    - ``turn``: held while no other process of this machine may buy the same.
     - ``is_outdated``: whether the present state of the account contradicts a refusal.
     - ``concerns``: whether an invoice may be one of this purchase; None if no money moves.
     - ``bound_elsewhere``: called if the key is bound to another request; raises if that one may have charged.

@@ -1,7 +1,7 @@
 """The purchases under way on this machine, as files of the private directory.
 
 An entry is written before a purchase is sent, and removed once its result was reported to the frontend. An
-entry of a process that has ended shows that a run was interrupted while it bought: nobody has been told yet
+entry of a process that has ended shows that a run was interrupted while it bought: no report has told yet
 what was charged. Without the file (another machine) a run says less, and buys no more.
 """
 

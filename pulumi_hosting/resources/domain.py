@@ -29,7 +29,7 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.domain_under_way import fate, is_under_way, let_go, ordered
+from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, WaitTimeout
@@ -431,7 +431,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         found = self._resolved(request, state.id)
         if found is None:
             if is_under_way(state):
-                let_go(request, state)
+                forget_order(request, state)
             else:
                 self._must_stand_nowhere_else(request, state)
             return

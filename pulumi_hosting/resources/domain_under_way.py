@@ -1,4 +1,4 @@
-"""An order of a domain that the registrar has not confirmed, and what becomes of it."""
+"""An order of a domain that the registrar has not confirmed, and its outcome."""
 
 from datetime import datetime
 from typing import Protocol
@@ -42,7 +42,7 @@ def fate(request: Request, state: Order) -> Verdict:
     return became_of(request, state.name, ordered_at)
 
 
-def let_go(request: Request, state: Order) -> None:
+def forget_order(request: Request, state: Order) -> None:
     """Forget an order whose domain is not there. Raises ``StillOrdered`` if it may still come, or its charge
     is kept."""
     wait = request.poller()

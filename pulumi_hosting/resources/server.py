@@ -30,8 +30,8 @@ from pulumi_hosting.exactly_once.server_search import (
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,
+    forget_order,
     how_it_failed,
-    let_go_of_order,
     order_id,
     send_power,
     send_reinstall,
@@ -369,7 +369,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         try:
             return from_api(wait_for_order(request, state.id, state.name), state)
         except (OrderFailed, WaitTimeout):
-            let_go_of_order(request, state.id, state.name)
+            forget_order(request, state.id, state.name)
         except ResourceError:  # the server was deleted
             pass
         return None

@@ -82,7 +82,7 @@ def became_of(request: Request, order: m.Order) -> Verdict:
     )
 
 
-def let_go_of_order(request: Request, id: str, name: str | None) -> None:
+def forget_order(request: Request, id: str, name: str | None) -> None:
     """Forget an order of which no server came. Raises ``StillOrdered`` if one may still come, or its charge
     is kept."""
     order = request.client.orders.get(order_id(id))

@@ -313,7 +313,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             try:
                 state = self.wait(request, state)
             except (WaitTimeout, OrderFailed):
-                self._let_go(request, state)
+                self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
         found = address_list.of_server(request, server_id, fresh=True)
@@ -332,7 +332,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             f"address {ip.address} (id {ip.id}) of server {server_id} released; nothing is refunded for it"
         )
 
-    def _let_go(self, request: Request, state: ServerIpState) -> None:
+    def _forget_purchase(self, request: Request, state: ServerIpState) -> None:
         """Forget a purchase of which no address came, or raise if one may still come."""
         verdict = self._became_of(request, state)
         if verdict.may_be_forgotten:

@@ -63,7 +63,7 @@ class NotOurs(ResourceError):
 
 class StillOrdered(ResourceError):
     """A deletion of a purchase that has not arrived and was charged; nothing was deleted. ``id`` names it,
-    ``why`` says what became of it. A frontend that knows what lets the declaration go says that too."""
+    ``why`` says what happened. A frontend adds how to forget the declaration."""
 
     def __init__(self, title: str, id: str, why: str) -> None:
         self.title, self.id, self.why = title, id, f"{why}; nothing was deleted"

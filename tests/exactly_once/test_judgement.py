@@ -20,7 +20,7 @@ from tests.exactly_once.service import (
     refusal,
 )
 
-# --- what became of it
+# --- the judgement
 
 
 def paid(status: str = "paid", amount: str = "12.00", returned: str = "0") -> Payment:
@@ -124,7 +124,7 @@ def test_of_which_purchases_nothing_comes_any_more(fate: Fate, is_over: bool) ->
         (FREE, True),
     ],
 )
-def test_only_what_keeps_no_money_or_is_forgotten_may_be_let_go(
+def test_only_what_keeps_no_money_or_is_forgotten_may_be_forgotten_by_a_deletion(
     fate: Fate, payment: Payment | None, keeps_nothing: bool
 ) -> None:
     expected = fate is not Fate.THERE and (keeps_nothing or fate is Fate.NEVER_ARRIVED)
@@ -169,7 +169,7 @@ def test_only_what_keeps_no_money_or_is_forgotten_may_be_let_go(
         ),
     ],
 )
-def test_a_sentence_says_what_became_of_it_and_where_the_money_is(evidence: Evidence, sentence: str) -> None:
+def test_a_sentence_says_the_outcome_and_where_the_money_is(evidence: Evidence, sentence: str) -> None:
     assert judge(evidence).sentence("the domain shop.com") == sentence
 
 

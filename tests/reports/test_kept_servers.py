@@ -115,7 +115,7 @@ def test_what_would_stay_with_its_server_is_a_mistake(tmp_path: Path, case: str,
 
 @pytest.mark.parametrize("runtime", WITH_IT)
 @pytest.mark.parametrize("case", RIGHT)
-def test_what_goes_or_is_kept_by_itself_is_none(tmp_path: Path, case: str, runtime: str) -> None:
+def test_what_goes_or_is_kept_alone_is_none(tmp_path: Path, case: str, runtime: str) -> None:
     in_yaml, in_script, yaml_of_it, script_of_it = RIGHT[case]
     given = (in_yaml, yaml_of_it) if runtime == "yaml" else (in_script, script_of_it)
     answer = validated(program(tmp_path, runtime, *given))

@@ -140,7 +140,7 @@ def test_a_refunded_purchase_is_gone_when_it_is_read_and_the_next_run_buys(
 
 
 @pytest.mark.parametrize("days", [0, 6.9, 7.1, 30])
-def test_a_refunded_purchase_is_let_go_at_once(harness: ResourceHarness, server: str, days: float) -> None:
+def test_a_refunded_purchase_is_forgotten_at_once(harness: ResourceHarness, server: str, days: float) -> None:
     state, invoice = not_assigned(harness, server, wait_timeout=30.0)
     refund(harness, invoice)
     later(harness, days)
@@ -157,7 +157,7 @@ def test_a_refunded_purchase_is_let_go_at_once(harness: ResourceHarness, server:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_one_that_may_still_come_is_neither_bought_again_nor_let_go(
+def test_one_that_may_still_come_is_neither_bought_again_nor_forgotten(
     harness: ResourceHarness, server: str, elsewhere: bool
 ) -> None:
     state, invoice = not_assigned(harness, server, wait_timeout=30.0)

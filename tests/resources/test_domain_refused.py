@@ -114,7 +114,7 @@ def test_a_change_of_one_that_was_refused_says_so(harness: ResourceHarness, refu
 
 
 @pytest.mark.parametrize("days", [0, 6.9, 7.1, 30])
-def test_one_whose_charge_was_returned_is_let_go_at_once(harness: ResourceHarness, days: float) -> None:
+def test_one_whose_charge_was_returned_is_forgotten_at_once(harness: ResourceHarness, days: float) -> None:
     state = pending(harness)
     cancel(harness, refund=True)
     later(harness, days)
@@ -138,7 +138,7 @@ def test_one_whose_charge_is_kept_stops_the_deletion_and_says_where_the_money_is
 @refunded
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("readings", [{}, {"refusals_stored": False}], ids=str)
-def test_the_next_run_registers_it_anew_and_announces_no_replay(
+def test_the_next_run_registers_it_again_and_announces_no_replay(
     harness: ResourceHarness, refund: bool, elsewhere: bool, readings: dict[str, Any]
 ) -> None:
     harness.account.variant(**readings)
@@ -167,7 +167,7 @@ def test_a_refusal_of_the_registrar_itself_ends_likewise(harness: ResourceHarnes
 
 
 @pytest.mark.parametrize("days", [0, 6.9])
-def test_one_that_is_still_pending_is_neither_ordered_again_nor_let_go(
+def test_one_that_is_still_pending_is_neither_ordered_again_nor_forgotten(
     harness: ResourceHarness, days: float
 ) -> None:
     state = pending(harness)

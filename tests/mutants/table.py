@@ -14,10 +14,13 @@ from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
 from pulumi_hosting.client import results, retry
 from pulumi_hosting.exactly_once import (
+    address_facts,
     address_list,
     domain_order,
+    generation,
     idempotency_keys,
     key_users,
+    purchase_journal,
     server_order,
     server_search,
     webhook_search,
@@ -27,7 +30,7 @@ from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.purchase import Purchase
+from pulumi_hosting.exactly_once.purchase import Evidence, Fate, Purchase, Verdict
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
@@ -44,6 +47,7 @@ from pulumi_hosting.resources.powers import is_provisional
 from pulumi_hosting.resources.server_powers import ServerResource
 from pulumi_hosting.resources.ssh_key import SshKeyResource
 from pulumi_hosting.resources.webhook_subscription_powers import WebhookSubscriptionResource
+from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.webhooks import signature
 
 
@@ -76,6 +80,18 @@ def always(value: Any) -> Callable[..., Any]:
 
 def _any_server(self: ServerOrder, server_id: int, ordered_as: str | None) -> Any:
     return self.request.client.servers.get(server_id)
+
+
+def _first_key_only(self: KeyWalk) -> None:
+    raise ResourceError("the key is used")
+
+
+def _without_a_look(self: Purchase[Any, Any], walk: KeyWalk) -> None:
+    walk.leave()
+
+
+def _never_over(evidence: Evidence) -> Verdict:
+    return Verdict(Fate.THERE if evidence.is_there else Fate.ON_ITS_WAY, evidence.payment)
 
 
 def _only_wait(self: ServerOrder, *, is_ours: bool) -> None:
@@ -124,7 +140,7 @@ MUTANTS = (
         "wait for orders under way before ordering",
         ((ServerOrder, "_wait_for_pending_orders"),),
         always(None),
-        "tests/resources/test_ordering.py::test_an_order_under_way_is_waited_for_though_the_program_was_edited",
+        "tests/resources/test_ordering.py::test_an_order_of_another_stack_that_is_under_way_is_waited_for_and_stops_it",
     ),
     Mutant(
         "look for a living server of the name before ordering",
@@ -153,8 +169,38 @@ MUTANTS = (
     Mutant(
         "the next key where one is used up",
         ((KeyWalk, "leave"),),
-        always(None),
+        _first_key_only,
         "tests/resources/test_ordering.py::test_a_replay_of_a_dead_server_is_not_taken_for_a_living_one",
+    ),
+    Mutant(
+        "a look behind keys that another run may have used",
+        ((Purchase, "_leave"),),
+        _without_a_look,
+        "tests/resources/test_one_name.py::test_after_a_deletion_two_machines_that_order_at_the_same_moment_buy_one",
+    ),
+    Mutant(
+        "a key that only the question bound is told from one that another order bound",
+        ((KeyWalk, "is_bound_by_the_question"),),
+        always(False),
+        "tests/exactly_once/test_purchase.py::test_a_key_that_only_the_question_bound_is_followed_by_the_next_one",
+    ),
+    Mutant(
+        "the key that an order was accepted with is noted",
+        ((generation, "remember"),),
+        always(None),
+        "tests/resources/test_ordering.py::test_a_name_is_ordered_any_number_of_times_with_one_request_each_on_one_machine",
+    ),
+    Mutant(
+        "of two orders for one declaration at the same moment the second stops",
+        ((ServerOrder, "_refuse_another_order"),),
+        always(None),
+        "tests/resources/test_ordering.py::test_of_two_states_of_one_identity_with_different_bodies_the_second_stops",
+    ),
+    Mutant(
+        "a purchase is noted before it is sent",
+        ((purchase_journal, "begin"),),
+        always(None),
+        "tests/exactly_once/test_purchase_failures.py::test_a_killed_run_leaves_its_entry_and_the_next_one_keeps_when_it_began",
     ),
     Mutant(
         "an accepted server must live",
@@ -185,6 +231,18 @@ MUTANTS = (
         ((Purchase, "_paid"),),
         always([]),
         "tests/resources/test_actions_charged.py::test_money_that_is_gone_without_effect_stops_everything",
+    ),
+    Mutant(
+        "a refunded purchase is no purchase",
+        ((address_facts, "judge"),),
+        _never_over,
+        "tests/resources/test_addresses_refunded.py::test_a_refunded_purchase_is_gone_when_it_is_read_and_the_next_run_buys",
+    ),
+    Mutant(
+        "a registration that was refused is no domain",
+        ((domain_order, "judge"),),
+        _never_over,
+        "tests/resources/test_domain_refused.py::test_the_next_run_registers_it_anew_and_announces_no_replay",
     ),
     Mutant(
         "an id is saved before it is waited for",

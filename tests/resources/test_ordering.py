@@ -75,9 +75,14 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_key(
     assert state.root_password.reveal() == "Abcdefg1"
 
 
-def test_a_replay_of_a_dead_server_is_not_taken_for_a_living_one(harness: ResourceHarness) -> None:
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_replay_of_a_dead_server_is_not_taken_for_a_living_one(
+    harness: ResourceHarness, elsewhere: bool
+) -> None:
     first = harness.order()
     SERVER.delete(harness.context(), first)
+    if elsewhere:  # nothing tells that the first key is used
+        harness.another_machine()
     second = harness.order()
     assert second.id != first.id
     assert [str(server["id"]) for server in harness.living] == [second.id]
@@ -256,6 +261,19 @@ def test_an_order_under_way_is_waited_for_though_the_program_was_edited(harness:
     with pytest.raises(ResourceError, match="exists already"):
         harness.order({**GOOD, "os": "ubuntu-24.04"})
     assert [server["os"] for server in harness.living] == [GOOD["os"]]
+    assert harness.charges == 1
+
+
+def test_an_order_of_another_stack_that_is_under_way_is_waited_for_and_stops_it(
+    harness: ResourceHarness,
+) -> None:
+    """It is in no list of servers yet, and has another key."""
+    harness.fault({"panel_timeout": "active"})
+    with pytest.raises(WaitTimeout, match="run again"):
+        harness.order(identity="pulumi:t/prod/server/web-1", wait_timeout=0.0)
+    with pytest.raises(ResourceConflict, match="exists already"):
+        harness.order()
+    assert len(harness.living) == 1
     assert harness.charges == 1
 
 

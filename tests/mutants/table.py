@@ -242,7 +242,7 @@ MUTANTS = (
         "a registration that was refused is no domain",
         ((domain_order, "judge"),),
         _never_over,
-        "tests/resources/test_domain_refused.py::test_the_next_run_registers_it_anew_and_announces_no_replay",
+        "tests/resources/test_domain_refused.py::test_the_next_run_registers_it_again_and_announces_no_replay",
     ),
     Mutant(
         "an id is saved before it is waited for",

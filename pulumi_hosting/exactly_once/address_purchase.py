@@ -108,11 +108,11 @@ class AddressPurchase:
             return None
         return Shown(self._purchased(None, None))
 
-    def _send(self, key: str) -> m.IpAdded:
+    def _send(self, idempotency_key: str) -> m.IpAdded:
         request, server_id = self.request, self.server_id
-        self.owners.intend(key, sorted(self._before.everything, key=int), self._before.paid)
+        self.owners.intend(idempotency_key, sorted(self._before.everything, key=int), self._before.paid)
         try:
-            return request.client.servers.ips.add(int(server_id), idempotency_key=key)
+            return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
         except ApiError as error:
             if error.status < 500 and not error.outcome_unknown:
                 self.owners.drop_intent()

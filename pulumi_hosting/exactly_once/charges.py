@@ -67,7 +67,7 @@ def charge(
         kind,
         walk=walk,
         look=look,
-        send=send,
+        send=lambda idempotency_key: send(idempotency_key),
         accept=lambda answer, walk: None if is_of_the_past(answer) else answer,
         turn=lambda: request.ownership.lock(f"{operation} {sorted(facts.items())}"),
         is_outdated=is_outdated,

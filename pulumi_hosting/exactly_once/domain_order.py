@@ -121,11 +121,11 @@ class DomainOrder:
             return Shown(OrderedDomain(found, None)) if (found := self.find()) else None
         return None
 
-    def _send(self, key: str) -> Answer:
+    def _send(self, idempotency_key: str) -> Answer:
         domains = self.request.client.domains
         if self.auth_code is not None:
-            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=key)
-        return domains.register(**self.body, idempotency_key=key)
+            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=idempotency_key)
+        return domains.register(**self.body, idempotency_key=idempotency_key)
 
     def _accepted(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
         found = None if self.request.client.is_test_key else self.find()

@@ -199,8 +199,8 @@ class Purchase(Generic[A, R]):
     - ``walk``: the first key, and how to go on from it. Asked again after each wait, since what keys are made
       of may have changed.
     - ``look``: what the account shows of it; its argument says when.
-    - ``send``: sends it with a key. ``accept``: what an accepted answer comes to; None if it replays
-      something of the past. ``in_part``: the same of an answer that could be read in part.
+    - ``send``: sends it with an ``idempotency_key``. ``accept``: what an accepted answer comes to; None if it
+      replays something of the past. ``in_part``: the same of an answer that could be read in part.
     - ``turn``: held while no other process of this machine may buy the same.
     - ``is_outdated``: whether the present state of the account contradicts a refusal.
     - ``concerns``: whether an invoice may be one of this purchase; None if no money moves.
@@ -215,7 +215,7 @@ class Purchase(Generic[A, R]):
     kind: str
     walk: Callable[[], KeyWalk]
     look: Callable[[When], Shown[R] | None]
-    send: Callable[[str], A]
+    send: Callable[..., A]
     accept: Callable[[A, KeyWalk], R | None]
     in_part: Callable[[InvalidResponse], R | None] = lambda error: None
     turn: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -229,6 +229,9 @@ class Purchase(Generic[A, R]):
     interrupted: purchase_journal.Entry | None = field(default=None, init=False)
     """What an earlier run began and did not report."""
     _began: float | None = field(default=None, init=False)
+    _busy: Poller = field(init=False, repr=False)
+    _outage: Poller = field(init=False, repr=False)
+    _failures: int = field(default=0, init=False)
     _moved: set[tuple[int, Decimal]] | None = field(default=None, init=False)
     """The invoices of this purchase, and what was paid for them, as of the latest failure of the service."""
 
@@ -244,42 +247,43 @@ class Purchase(Generic[A, R]):
                 return shown.result
             self.request.approve()
             self.request.clock.raise_if_cancelled()
-            return self._sent()
-
-    def _sent(self) -> R:
-        busy, outage = self.request.poller(), self.request.poller(self.outage)
-        walk, failures = self.walk(), 0
-        self._began = self.request.clock.monotonic()
-        purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
-        while True:
-            try:
-                answer = self.send(walk.key)
-            except (ApiError, TransportError, InvalidResponse) as error:
-                means = meaning(error)
-                if means is Meaning.BUSY:
-                    shown, walk = self._after_a_wait(error, walk, busy)
-                elif means is Meaning.CONFLICT:
-                    shown = self._after_conflict(walk)
-                elif means is Meaning.LOST:
-                    shown = self._after_loss(error, walk)
-                elif means is Meaning.FAILED:
-                    failures += 1
-                    shown = self._after_failure(
-                        error, walk, is_last=walk.is_exhausted or (failures > 1 and outage.over)
-                    )
+            self._busy, self._outage = self.request.poller(), self.request.poller(self.outage)
+            walk, self._began = self.walk(), self.request.clock.monotonic()
+            purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
+            while True:
+                try:
+                    answer = self.send(idempotency_key=walk.key)
+                except (ApiError, TransportError, InvalidResponse) as error:
+                    shown, walk = self._after(error, walk)
                 else:
-                    shown = self._after_refusal(error, walk)
-            else:
-                if (result := self.accept(answer, walk)) is not None:
-                    return result
-                if walk.is_fresh:  # no replay: it went as soon as it came
-                    raise ResourceError(
-                        f"the {self.what} was accepted, and nothing shows of it. Next: look at the account, "
-                        "then run again"
-                    )
-                shown = self._leave(walk)
-            if shown is not None:
-                return shown.result
+                    if (result := self.accept(answer, walk)) is not None:
+                        return result
+                    shown = self._after_a_replay(walk)
+                if shown is not None:
+                    return shown.result
+
+    def _after_a_replay(self, walk: KeyWalk) -> Shown[R] | None:
+        if walk.is_fresh:  # no replay: it went as soon as it came
+            raise ResourceError(
+                f"the {self.what} was accepted, and nothing shows of it. Next: look at the account, "
+                "then run again"
+            )
+        return self._leave(walk)
+
+    def _after(self, error: CallError, walk: KeyWalk) -> tuple[Shown[R] | None, KeyWalk]:
+        """What the account shows after an error, and how to go on."""
+        means = meaning(error)
+        if means is Meaning.BUSY:
+            return self._after_a_wait(error, walk, self._busy)
+        if means is Meaning.CONFLICT:
+            return self._after_conflict(walk), walk
+        if means is Meaning.LOST:
+            return self._after_loss(error, walk), walk
+        if means is Meaning.FAILED:
+            self._failures += 1
+            is_last = walk.is_exhausted or (self._failures > 1 and self._outage.over)
+            return self._after_failure(error, walk, is_last=is_last), walk
+        return self._after_refusal(error, walk), walk
 
     def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[Shown[R] | None, KeyWalk]:
         """Another operation was running. The refusal may be stored under the key."""

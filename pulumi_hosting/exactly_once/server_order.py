@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -92,13 +93,16 @@ class Ordered:
 
 @dataclass
 class ServerOrder:
-    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name."""
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name.
+
+    ``purchase`` finds what an interrupted run bought, else buys. It raises what ``Purchase`` raises,
+    ResourceConflict, AmbiguousMatch, WaitTimeout or LocalFilesError.
+    """
 
     request: Request
     body: m.ServerCreate
     attempt: int = 0
     purchase: Purchase[m.ServerCreated | m.Order, Ordered] = field(init=False)
-    _generation: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.purchase = Purchase(
@@ -107,8 +111,8 @@ class ServerOrder:
             "server",
             walk=self._walk,
             look=self._look,
-            send=lambda key: self.request.client.call("create_server", body=self.body, idempotency_key=key),
-            accept=self._accepted,
+            send=partial(self.request.client.call, "create_server", body=self.body),
+            accept=self._remembered,
             in_part=self._accepted_in_part,
             turn=self._name_lock,
             is_outdated=self._is_outdated,
@@ -131,13 +135,11 @@ class ServerOrder:
             me.account_id, me.livemode, self.request.identity, "create_server", attempt=self.attempt
         )
 
-    def place(self) -> Ordered:
-        """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch,
-        WaitTimeout, LocalFilesError, Failed, what ``request.approve`` raises, or the service's refusal.
-        """
-        ordered = self.purchase.carry_out()
-        if self._generation is not None:
-            generation.remember(self.request, self.attempt, self._generation, ordered.id)
+    def _remembered(self, answer: m.ServerCreated | m.Order, walk: KeyWalk) -> Ordered | None:
+        """An accepted order, whose key this machine remembers."""
+        ordered = self._accepted(answer)
+        if ordered is not None:
+            generation.remember(self.request, self.attempt, walk.generation, ordered.id)
         return ordered
 
     def _walk(self) -> KeyWalk:
@@ -270,7 +272,6 @@ class ServerOrder:
         is handed on like one under way, so that whoever waits for it reports it: only the user starts a
         second purchase.
         """
-        self._generation = None if walk is None else walk.generation
         if isinstance(answer, m.Order):
             try:
                 order = self.request.client.orders.get(answer.invoice_id)
@@ -376,10 +377,10 @@ class ServerOrder:
             last += 1
         for number in range(last - 1, max(first, last - 3) - 1, -1):
             try:
-                answer = self.purchase.send(self.keys.key(number))
+                answer = self.purchase.send(idempotency_key=self.keys.key(number))
             except ApiError:
                 continue  # bound to a question, to a refusal, or to another body
-            if accepted := self._accepted(answer, KeyWalk(self.keys, number)):
+            if accepted := self._remembered(answer, KeyWalk(self.keys, number)):
                 self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted
         return None

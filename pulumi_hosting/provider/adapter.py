@@ -100,7 +100,10 @@ class Adapter:
         identity = str(beside.get(IDENTITY) or "")
         self.session.entries.checked(identity)
         self.session.replacements.checked(
-            self._label({**news, **beside}), self.resource, identity, checked.values if is_new else None
+            self._label({**news, **beside}),
+            self.resource,
+            identity,
+            (lambda: checked.values) if is_new else None,
         )
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **beside}))
@@ -200,7 +203,7 @@ class Adapter:
             label, self.resource, state, changed=frozenset() if found.replaces else found.fields
         )
         if found.replaces and unknown:  # it may be deleted with what it depends on, before it is checked
-            replacements.checked(label, self.resource, identity, checked.values, known=False)
+            replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
         remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces)

@@ -8,7 +8,7 @@ values that are not known.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class Declared:
     resource: Resource[Any, Any]
     identity: str = ""
     state: Any = None
-    wanted: Mapping[str, Any] | None = None
+    wanted: Callable[[], Mapping[str, Any]] | None = None
     known: bool = True
     made: bool = False
     changed: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Replacements:
         label: str,
         resource: Resource[Any, Any],
         identity: str,
-        wanted: Mapping[str, Any] | None,
+        wanted: Callable[[], Mapping[str, Any]] | None,
         *,
         known: bool = True,
     ) -> None:

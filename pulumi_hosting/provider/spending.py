@@ -59,7 +59,7 @@ def show_price(
         request.warn(f"{line} (insufficient). Next: top up {lacking} {currency}")
         return None
     resource, wanted = (declared.resource, declared.wanted) if declared else (None, None)
-    if isinstance(resource, Priced) and resource.may_be_paid(request, wanted or {}):
+    if isinstance(resource, Priced) and resource.may_be_paid(request, wanted() if wanted else {}):
         request.warn(
             f"{line} (insufficient, unless the order under way is that of an interrupted run). Next: if it "
             f"is not, top up {lacking} {currency}"
@@ -99,7 +99,7 @@ def must_be_payable(
     """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
     and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.
     """
-    wanted = awaited.wanted or {}
+    wanted = awaited.wanted() if awaited.wanted else {}
     if not isinstance(resource, Priced) or request.client.is_test_key:
         return
     if resource.Inputs.adopted_by(wanted) is not None:

@@ -146,16 +146,18 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             state = self._taken(request, server, from_api(server), inputs, fingerprints(keys))
         else:
-            state = self._ordered(request, inputs, fingerprints(keys))
+            must_have_scope_for(
+                request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
+            )
+            sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
+            order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
+            state = self._from_order(request, order.purchase.carry_out(), inputs, fingerprints(keys))
         key_users.record(request, added(keys))
         return state
 
-    def _ordered(self, request: Request, inputs: ServerInputs, fingerprints: list[str] | None) -> ServerState:
-        must_have_scope_for(
-            request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
-        )
-        sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
-        ordered = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0).place()
+    def _from_order(
+        self, request: Request, ordered: Ordered, inputs: ServerInputs, fingerprints: list[str] | None
+    ) -> ServerState:
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),

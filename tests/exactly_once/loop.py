@@ -59,7 +59,7 @@ class Loop:
         given: dict[str, Any] = {
             "walk": lambda: KeyWalk(self.ring, ask=self.service.ask),
             "look": self._look,
-            "send": self.service.send,
+            "send": lambda idempotency_key: self.service.send(idempotency_key),
             "accept": lambda answer, walk: answer,
             "turn": turn,
             "subject": SUBJECT,

@@ -144,9 +144,9 @@ def test_the_replay_of_something_of_the_past_is_left_behind() -> None:
 def test_an_answer_to_an_unused_key_is_no_replay_and_nothing_is_bought_beside_it() -> None:
     loop = Loop(PAID)
 
-    def send(key: str) -> Any:
+    def send(idempotency_key: str) -> Any:
         assert len(loop.service.keys) < 20, "it never ends"
-        return Service.send(loop.service, key)
+        return Service.send(loop.service, idempotency_key)
 
     with pytest.raises(ResourceError):
         loop.carry_out(send=send, accept=lambda answer, walk: None)

@@ -70,7 +70,7 @@ def test_an_engine_that_asks_about_the_state_a_moment_later_is_waited_for(accoun
     sleep = process.session.clock.sleep
 
     def meanwhile(seconds: float) -> None:
-        process.session.clock.sleep = sleep  # type: ignore[method-assign]  # once
+        process.session.clock.sleep = sleep  # type: ignore[method-assign]  # a stub stands in
         process.check("domain", "site", SITE, site.inputs)
         sleep(seconds)
 

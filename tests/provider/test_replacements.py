@@ -324,7 +324,9 @@ def test_a_server_is_not_deleted_if_the_limit_forbids_its_successor(
         account.fault(fault, path="^/catalog/quote$", times=9)
         assert as_new(process, BIG, "web") is None
     else:
-        process.session.replacements.checked("pulumi:t/dev/server/web", SERVER, "web", {"tariff_id": 2})
+        process.session.replacements.checked(
+            "pulumi:t/dev/server/web", SERVER, "web", lambda: {"tariff_id": 2}
+        )
     with pytest.raises(ResourceError, match=told):
         process.delete("server", web)
     assert (account.living_ids, account.charges) == ([web.id], 1)
@@ -365,7 +367,7 @@ def test_what_takes_an_object_over_needs_no_money(account: Account) -> None:
 def test_a_declaration_is_replaced_from_its_check_as_new_until_its_object_is_deleted() -> None:
     known = Replacements()
     state = SERVER.State.partial({"id": "7"})
-    known.checked("web", SERVER, "web", {"size": 1})
+    known.checked("web", SERVER, "web", lambda: {"size": 1})
     assert known.under_way() == [], "a new one"
     known.found("web", SERVER, state)
     assert [str(found) for found in known.under_way()] == ["server 7"]
@@ -374,7 +376,7 @@ def test_a_declaration_is_replaced_from_its_check_as_new_until_its_object_is_del
     assert known.awaited(RESOURCES["domain"], "7", "") is None
     known.checked("web", SERVER, "web", None)
     assert known.under_way() == [], "checked with its former inputs again"
-    known.checked("web", SERVER, "web", {})
+    known.checked("web", SERVER, "web", dict)
     known.made("web")
     assert known.awaited(SERVER, "7", "web") is None
     assert len(known.under_way()) == 1, "its credit is still to come"

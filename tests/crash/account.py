@@ -28,7 +28,7 @@ def objects(control: Control) -> Counter[str]:
     names = {row["id"]: row["name"] for row in found["servers"]}
     at.update(
         f"server {row['name']} {row['os']} {row['status']} {row['auto_renew']} "
-        f"{_TAG.sub('', row['notes'] or '')}"
+        f"{_TAG.sub('', row['notes'] or '').strip()}"
         for row in found["servers"]
         if row["status"] not in _GONE
     )
@@ -37,10 +37,18 @@ def objects(control: Control) -> Counter[str]:
         for row in found["addresses"]
         if row["server_id"] in names and (row["bought"] or row["ptr"])
     )
-    at.update(f"domain {row['name']} {row['auto_renew']} {row['nameservers']}" for row in found["domains"])
+    at.update(
+        f"domain {row['name']} {row['auto_renew']} {row['nameservers']}"
+        for row in found["domains"]
+        if row["status"] not in _GONE
+    )
     at.update(f"ssh key {row['name']} {row['fingerprint']}" for row in found["ssh_keys"])
     at.update(f"webhook {row['url']} {row['events']} {row['active']}" for row in found["subscriptions"])
-    at.update(f"top-up {row['amount']}" for row in found["invoices"] if row["type"] == "topup")
+    at.update(
+        f"top-up {row['amount']}"
+        for row in found["invoices"]
+        if row["type"] == "topup" and row["status"] not in ("cancelled", "refunded")
+    )
     return at
 
 

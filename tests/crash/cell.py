@@ -231,7 +231,7 @@ def reference(case: Case, variant: str = "default", later: bool = False) -> Refe
     """The undisturbed run. ``later``: and one more when what was ordered is there, since what is still being
     delivered cannot be changed.
     """
-    with _own_runtime_directory():
+    with own_runtime_directory():
         world = World(case, variant)
         world.prepare()
         failure = world.failure_of_run()
@@ -251,7 +251,7 @@ def run(cell: Cell) -> Result:
     """Run one cell. A defect is a broken promise too."""
     result = Result(str(cell))
     try:
-        with _own_runtime_directory():
+        with own_runtime_directory():
             _run(cell, result)
     except Exception:  # noqa: BLE001  # reported with the cell that repeats it
         result.problems.append(traceback.format_exc(limit=-8))
@@ -346,7 +346,7 @@ def _differences(world: World, expected: Reference) -> list[str]:
 
 
 @contextmanager
-def _own_runtime_directory() -> Iterator[None]:
+def own_runtime_directory() -> Iterator[None]:
     before = os.environ.get("HOSTING_RUNTIME_DIR")
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
         os.environ["HOSTING_RUNTIME_DIR"] = f"{folder}/run"

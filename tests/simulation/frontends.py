@@ -38,7 +38,7 @@ class Frontends:
         self.program: dict[str, tuple[str, dict[str, Any]]] = {}
         self.tasks: list[tuple[str, dict[str, Any]]] = []
         self.outside: set[tuple[str, str]] = set()
-        control: Any = _Control(network, self.outside)
+        control: Any = OutsideControl(network, self.outside)
         self.account = AccountCheck(control)
         self.clean = {"up": True, "play": True}
         """Whether the latest run of each frontend ended without a failure."""
@@ -147,7 +147,7 @@ class Frontends:
                 self.result.problems.append(f"servers {sorted(names)}, declared {sorted(declared)}")
 
 
-class _Control:
+class OutsideControl:
     """The control interface, with what was deleted through it."""
 
     def __init__(self, network: Network, outside: set[tuple[str, str]]) -> None:

@@ -1,5 +1,6 @@
 """A stack of Pulumi in this process: the least engine that keeps a state and calls the provider's adapter."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,6 +84,17 @@ class Stack:
             self._delete(session, self.entries[name])
             del self.entries[name]
 
+    def preview(self, declared: Declared) -> None:
+        """What ``up`` would do; the state stays."""
+        session, before = self._process(), copy.deepcopy(self.entries)
+        try:
+            for name in [name for name, entry in self.entries.items() if entry.unfinished]:
+                self._read(session, name)
+            for name, (kind, desired) in declared.items():
+                self._step(session, name, kind, desired, preview=True)
+        finally:
+            self.entries = before
+
     def refresh(self) -> None:
         """Bring the state to what the account shows."""
         session = self._process()
@@ -110,7 +122,15 @@ class Stack:
 
     # --- steps
 
-    def _step(self, session: ProviderSession, name: str, kind: str, desired: Mapping[str, Any]) -> None:
+    def _step(
+        self,
+        session: ProviderSession,
+        name: str,
+        kind: str,
+        desired: Mapping[str, Any],
+        *,
+        preview: bool = False,
+    ) -> None:
         old = self.entries.get(name)
         news = {camel(field): self._value(value) for field, value in desired.items()}
         news[IDENTITY] = f"pulumi:shop/{self.name}/{kind}/{name}"
@@ -121,9 +141,16 @@ class Stack:
                 raise StepFailed(f"{name}: {self._refusal(failures)}")
             assert not any(is_unknown(value) for value in inputs.values())
             if old is None:
-                self._create(adapter, name, kind, inputs)
+                if preview:
+                    adapter.preview_create(inputs)
+                else:
+                    self._create(adapter, name, kind, inputs)
                 return
             difference = adapter.diff(old.id, old.outputs, inputs)
+            if preview:
+                if difference.changes and not difference.replaces:
+                    adapter.preview_update(old.id, old.outputs, inputs)
+                return
             if not difference.changes:
                 old.inputs = inputs
             elif not difference.replaces:

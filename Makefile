@@ -35,9 +35,10 @@ test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, mol
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)
 
-test-crash: $(READY)  ## kill commands at every request and run them again; damage every answer (ARGS="--jobs 4")
+test-crash: $(READY)  ## kill commands at every request, play what the account does between runs, damage every answer (ARGS="--jobs 4")
 	@$(BIN)/python -m tests.client.fuzz
 	@$(BIN)/python -m tests.client.transport_faults
+	@$(BIN)/python -m tests.between_runs $(ARGS)
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in tests/mutants/areas.toml) and name what no test notices

@@ -17,6 +17,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.domain_powers import DOMAIN
@@ -148,6 +149,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
                     isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False
                 ),
                 ask=lambda id, key: request.client.domains.renew(id, years=1, idempotency_key=key),
+                is_of_the_past=lambda answer: _is_taken_back(request, seen),
                 bound_elsewhere=lambda: _refuse_second(request, seen),
             )
         finally:
@@ -227,6 +229,19 @@ def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
     return invoice.type == "domain_renewal" and any(
         item.domain_id == domain_id for item in invoice.items or ()
     )
+
+
+def _is_taken_back(request: Request, seen: _Seen) -> bool:
+    """Whether the newest renewal was returned and the date is the old one: its answer is a replay."""
+    if _fresh(request, seen.id).expires_at != seen.expires_at:
+        return False
+    try:
+        renewals = request.client.invoices.list(type="domain_renewal")
+        newest = next((invoice for invoice in renewals if _is_of(invoice, seen.id)), None)
+        paid = None if newest is None else payment(request.client, newest.id)
+    except Forbidden:
+        return False
+    return paid is not None and paid.paid > 0 and paid.is_returned
 
 
 def _newest_paid(request: Request, domain_id: int, since: datetime) -> m.Invoice | None:

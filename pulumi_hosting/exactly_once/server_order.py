@@ -61,6 +61,7 @@ from pulumi_hosting.session.text import if_renamed
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
 # seconds for which another process's request for an order may be under way without showing anywhere
 _UNDER_WAY = 30.0
+_NAMED_BY_KEY = "this resource's idempotency key names it"
 _PROCESS = uuid.uuid4().hex
 
 
@@ -284,15 +285,21 @@ class ServerOrder:
                     f"{order.status} and its charge was returned: ordering again"
                 )
                 return None
+            server = None
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
-                return (
-                    Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id)
-                    if server
-                    else None
-                )
-            self.request.ownership.add(self.request.identity, f"{ORDER_PREFIX}{order.invoice_id}")
-            return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
+                if server is None:
+                    return None
+            else:
+                self.request.ownership.add(self.request.identity, f"{ORDER_PREFIX}{order.invoice_id}")
+            return Ordered(
+                server,
+                order,
+                charged=order.amount,
+                invoice_id=order.invoice_id,
+                found=not self._was_just_placed(order),
+                reason=_NAMED_BY_KEY,
+            )
         if answer.root_password is not None and answer.root_password.reveal():
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
             # reading could only lose it. Whoever has the name's turn next must see whose it is.
@@ -301,10 +308,7 @@ class ServerOrder:
         server = self._alive(answer.server.id, answer.server.name)
         if server is None:
             return None
-        reason, attempts = (
-            "this resource's idempotency key names it",
-            answer.meta.attempts if answer.meta else 1,
-        )
+        attempts = answer.meta.attempts if answer.meta else 1
         return Ordered(
             server,
             None,
@@ -312,7 +316,7 @@ class ServerOrder:
             answer.charged,
             answer.invoice_id,
             found=True,
-            reason=reason,
+            reason=_NAMED_BY_KEY,
             attempts=attempts,
         )
 

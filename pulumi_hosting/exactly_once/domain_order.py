@@ -40,10 +40,11 @@ Answer = m.DomainOrderResult | m.DomainTransferResult
 @dataclass(frozen=True, slots=True)
 class OrderedDomain:
     """``domain``: as the account shows it; None while it does not. ``answer``: None if it was lost, and the
-    account shows the domain."""
+    account shows the domain. ``is_replay``: it was charged by an earlier run."""
 
     domain: m.Domain | None
     answer: Answer | None
+    is_replay: bool = False
 
 
 class DomainOrder:
@@ -141,7 +142,7 @@ class DomainOrder:
         if verdict.is_over:
             self.request.info(f"{verdict.sentence(f'an earlier order of {self.name}')}: ordering again")
             return None
-        return OrderedDomain(None, answer)
+        return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
         concerns, since = self.purchase.concerns, self.purchase.started() - CLOCKS_DIFFER

@@ -367,7 +367,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             auto_renew=False,
             expires_at=as_text(getattr(answer, "expires_at", None)),
             currency=answer.currency,
-            charged=as_text(answer.charged),
+            charged=None if placed.is_replay else as_text(answer.charged),
             created_at=as_text(request.service_now()),
         )
 

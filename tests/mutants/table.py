@@ -12,7 +12,7 @@ from unittest.mock import patch
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
-from pulumi_hosting.client import results, retry
+from pulumi_hosting.client import absence, results, retry
 from pulumi_hosting.exactly_once import (
     address_facts,
     address_list,
@@ -34,7 +34,7 @@ from pulumi_hosting.exactly_once.purchase import Evidence, Fate, Purchase, Verdi
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
-from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider import refusals
 from pulumi_hosting.resources import (
     domain,
     server,
@@ -420,14 +420,14 @@ MUTANTS = (
     ),
     Mutant(
         "another account's key is noticed",
-        ((Adapter, "_must_be_its_account"),),
+        ((refusals, "must_be_its_account"),),
         always(None),
         "tests/provider/test_limits.py::test_another_accounts_key_is_noticed_before_anything_is_done",
     ),
     Mutant(
         '"not found" by something else is no absence',
-        ((apply, "account"), (action, "account")),
-        always(None),
+        ((absence, "judged"),),
+        lambda error, *_: error,
         "tests/resources/test_actions.py::test_not_found_by_something_else_proves_nothing",
     ),
     Mutant(

@@ -100,7 +100,9 @@ def test_what_is_ordered_is_no_part_of_the_key_of_a_declared_server(
     """Of two different orders for one declaration at the same moment the second meets a conflict."""
     monkeypatch.setattr(server_order, "account", lambda client: SimpleNamespace(account_id=1, livemode=True))
     request: Any = SimpleNamespace(
-        client=None, identity="pulumi:demo/dev/server/web-1", name_is_identity=name_is_identity
+        client=SimpleNamespace(call=len),
+        identity="pulumi:demo/dev/server/web-1",
+        name_is_identity=name_is_identity,
     )
     body = ServerInputs.model_validate({"tariff_id": 1, "os": "debian-12", "name": "web-1", **declared})
     assert ServerOrder(request, body.order_body()).keys.key(0) == VECTORS[0]

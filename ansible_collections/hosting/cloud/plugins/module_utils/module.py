@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, ClassVar, NoReturn
 
@@ -56,7 +57,8 @@ class HostingModule(ABC):
         """The task's result, with ``failure`` where it failed. Raises nothing."""
         if task.refusal is not None:
             return invalid_arguments(task.refusal)
-        task.memory.declare(*self.declared_servers(task))
+        with suppress(OSError):  # it only helps other tasks: what must be locked stops where it is locked
+            task.memory.declare(*self.declared_servers(task))
         try:
             result = unusable() or self.work(task)
         except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets

@@ -5,6 +5,7 @@ the name is taken proves nothing about who has it: only after an unknown outcome
 belong to this order.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -199,9 +200,10 @@ def _newest_payment(
 
 
 def _names(request: Request, invoice: m.Invoice, name: str) -> bool:
-    """Whether an invoice of a domain is one of the name."""
+    """Whether an invoice of a domain is one of the name: not of ``my-shop.com`` if that is ``shop.com``."""
     texts = (invoice.description, *(item.description for item in invoice.items or ()))
-    if any(name in text for text in texts if text):
+    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
+    if any(whole.search(text.lower()) for text in texts if text):
         return True
     for item in invoice.items or ():
         if item.domain_id is not None:

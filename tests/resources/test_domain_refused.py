@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainUnavailable
-from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once import domain_order, local_files
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
@@ -269,3 +270,20 @@ def test_two_runs_of_one_name_on_one_machine_take_turns(harness: ResourceHarness
     again = create(harness)
     assert (first.id, again.id) == (again.id, str(rows(harness)[0][0]))
     assert money(harness)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "is_meant"),
+    [
+        ("Domain shop.com", True),
+        ("Refund: Domain SHOP.com.", True),
+        ("Domain my-shop.com", False),
+        ("Domain www.shop.com", False),
+        ("Domain shop.com.example", False),
+        ("Domain shop.community", False),
+    ],
+)
+def test_the_invoice_of_a_longer_name_is_another_ones(text: str, is_meant: bool) -> None:
+    invoice = m.Invoice.model_construct(id=1, type="domain_registration", description=text, items=None)
+    request: Any = None  # nothing is asked: the invoice names no domain by its number
+    assert domain_order._names(request, invoice, "shop.com") is is_meant

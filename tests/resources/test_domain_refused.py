@@ -284,6 +284,13 @@ def test_two_runs_of_one_name_on_one_machine_take_turns(harness: ResourceHarness
     ],
 )
 def test_the_invoice_of_a_longer_name_is_another_ones(text: str, is_meant: bool) -> None:
-    invoice = m.Invoice.model_construct(id=1, type="domain_registration", description=text, items=None)
+    invoice = m.Invoice(
+        id=1,
+        status="paid",
+        amount=Decimal("9.00"),
+        currency="EUR",
+        type="domain_registration",
+        description=text,
+    )
     request: Any = None  # nothing is asked: the invoice names no domain by its number
     assert domain_order._names(request, invoice, "shop.com") is is_meant

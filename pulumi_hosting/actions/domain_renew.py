@@ -17,6 +17,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState
@@ -28,7 +29,6 @@ from pulumi_hosting.session.text import as_text
 
 MOST_YEARS = 10
 _SYNC = timedelta(days=2)  # the registrar is synchronised daily
-_KEY_MEMORY = timedelta(days=7)
 _YEAR = timedelta(days=365.25)
 
 
@@ -297,7 +297,7 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
 def _refuse_second(request: Request, seen: _Seen) -> None:
     """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises
     ``Forbidden`` too: then it cannot be known."""
-    if invoice := _newest_paid(request, seen.id, request.service_now() - _KEY_MEMORY):
+    if invoice := _newest_paid(request, seen.id, request.service_now() - KEY_MEMORY):
         raise ResourceError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period "
             f"(invoice {invoice.id}), and the new date does not show yet; nothing was charged. "

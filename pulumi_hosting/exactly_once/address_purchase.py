@@ -31,8 +31,9 @@ from pulumi_hosting.exactly_once.address_facts import (
     was_charged,
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.purchase import KEY_MEMORY, Purchase, Shown, When
+from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 

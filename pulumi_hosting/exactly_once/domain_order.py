@@ -23,10 +23,10 @@ from pulumi_hosting.client.exceptions import (
     UpstreamRejected,
 )
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payment, payments_since
-from pulumi_hosting.exactly_once.purchase import KEY_MEMORY, Evidence, Purchase, Shown, Verdict, When, judge
+from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Shown, Verdict, When, judge
 from pulumi_hosting.session.domain_names import ascii_name
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.session.request import Request
 
 
@@ -29,7 +30,7 @@ def remember(request: Request, attempt: int, generation: int, id: str) -> None:
 def is_over(request: Request, id: str) -> None:
     """The object is deleted: the key that it was ordered with is of the past."""
     note = _read(request)
-    if note.get("id") == id or str(note.get("id")).startswith("order:"):
+    if note.get("id") == id or str(note.get("id")).startswith(ORDER_PREFIX):
         _write(request, {**note, "over": True})
 
 

@@ -14,9 +14,15 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+
 SCHEME = "iac3"
+
+KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
+"""How long the service remembers a key, and so how long what an interrupted run made is taken over."""
 
 
 def canonical(value: Any) -> bytes:

@@ -17,14 +17,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_tag import is_same_holder, is_tag, is_tag_of, takeovers
 from pulumi_hosting.exactly_once.purchase_journal import is_interrupted
 from pulumi_hosting.session.errors import NotOurs
 from pulumi_hosting.session.request import Request
-
-KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
-"""How long an idempotency key is remembered, and so how long what an interrupted run made is taken over."""
 
 _CRASHED_WITHIN = timedelta(hours=1)
 """How long after a crash it is believed that there was one, though no journal of this machine shows it."""

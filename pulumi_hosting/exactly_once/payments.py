@@ -25,7 +25,6 @@ class Payment:
     - ``invoice_id``, ``status``: its invoice. ``paid``, ``returned``: what left the balance for it, and what
       came back, in ``currency``.
     - ``at``: when it was paid; None if it was not.
-    - ``server_id``, ``domain_id``: what the invoice is for, once that is there.
     """
 
     invoice_id: int
@@ -34,8 +33,6 @@ class Payment:
     returned: Decimal
     currency: str
     at: datetime | None = None
-    server_id: int | None = None
-    domain_id: int | None = None
 
     @property
     def is_returned(self) -> bool:
@@ -65,9 +62,6 @@ def payment(client: Client, invoice_id: int) -> Payment | None:
 
 def _payment(client: Client, invoice: m.Invoice) -> Payment:
     """By the movements of the balance; if the key may not see them, by the invoice's status."""
-    items = invoice.items or ()
-    server_id = next((item.server_id for item in items if item.server_id is not None), None)
-    domain_id = next((item.domain_id for item in items if item.domain_id is not None), None)
     was_paid = invoice.paid_at is not None or invoice.status in ("paid", "refunded")
     paid = invoice.amount if was_paid else Decimal(0)
     returned = Decimal(0)
@@ -87,8 +81,6 @@ def _payment(client: Client, invoice: m.Invoice) -> Payment:
         returned,
         invoice.currency,
         invoice.paid_at or (invoice.created_at if was_paid else None),
-        server_id,
-        domain_id,
     )
 
 

@@ -22,7 +22,6 @@ from enum import Enum
 from typing import Generic, Literal, TypeVar
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.exceptions import (
     ApiError,
     CallError,
@@ -36,13 +35,11 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import purchase_journal
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
 from pulumi_hosting.session.errors import Failed, ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
-
-KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
-"""How long the service remembers a key."""
 
 # --- the judgement -----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once.ownership_check import KEY_MEMORY as KEY_MEMORY
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.client.results import matching
-from pulumi_hosting.exactly_once.ownership_check import KEY_MEMORY, why_not_taken_over
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
+from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,

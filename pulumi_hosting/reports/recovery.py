@@ -10,8 +10,9 @@ from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import address_facts
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
-from pulumi_hosting.exactly_once.server_search import KEY_MEMORY, ORDER_PREFIX
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from pulumi_hosting.exactly_once import ownership_check
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import (
-    KEY_MEMORY,
     Verdict,
     differences,
     judge,

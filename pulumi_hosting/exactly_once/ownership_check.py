@@ -34,7 +34,7 @@ Facts = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """Whether an object may be changed or deleted.
 
     - ``decision``: ``repair``: it may, and its tag is missing.
@@ -59,32 +59,33 @@ class Verdict:
         return f"it is not what the state recorded{differing}"
 
 
-def judge(
+def compare(
     identity: str, *, recorded_tag: str | None, shown_tag: str | None, recorded: Facts, shown: Facts
-) -> Verdict:
+) -> Comparison:
     """Whether the object with the id of a state is what the state recorded.
 
     ``shown_tag`` is what stands on the account; one of the first scheme counts as none.
 
     >>> mine, id = "[iac2:wns2mcxo]", "pulumi:demo/dev/server/web-1"
-    >>> judge(id, recorded_tag=mine, shown_tag=mine, recorded={"name": "web"}, shown={"name": "www"}).decision
+    >>> web, db = {"name": "web"}, {"name": "db"}
+    >>> compare(id, recorded_tag=mine, shown_tag=mine, recorded=web, shown=db).decision
     'allowed'
-    >>> judge(id, recorded_tag=mine, shown_tag=None, recorded={"name": "web"}, shown={"name": "web"}).decision
+    >>> compare(id, recorded_tag=mine, shown_tag=None, recorded=web, shown=web).decision
     'repair'
-    >>> judge(id, recorded_tag=mine, shown_tag=None, recorded={"name": "web"}, shown={"name": "db"}).why
+    >>> compare(id, recorded_tag=mine, shown_tag=None, recorded=web, shown=db).why
     "it is not what the state recorded (name is 'db', not 'web')"
     """
     differing = differences(shown, recorded)
     if shown_tag is not None and is_tag(shown_tag):
         if recorded_tag is not None and is_same_holder(recorded_tag, shown_tag):
             later = takeovers(shown_tag) > takeovers(recorded_tag)
-            return Verdict("stop", "later run") if later else Verdict("allowed")
+            return Comparison("stop", "later run") if later else Comparison("allowed")
         if is_tag_of(shown_tag, identity):
-            return Verdict("allowed")
-        return Verdict("stop", "another's", differing)
+            return Comparison("allowed")
+        return Comparison("stop", "another's", differing)
     if differing:
-        return Verdict("stop", "object", differing)
-    return Verdict("allowed" if recorded_tag is None else "repair")
+        return Comparison("stop", "object", differing)
+    return Comparison("allowed" if recorded_tag is None else "repair")
 
 
 def differences(shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[str, ...]:
@@ -105,13 +106,13 @@ def must_be_the_recorded_one(title: str, id: str, recorded: Facts, shown: Facts,
     such as ``nothing was deleted``."""
     if differing := differences(shown, recorded):
         raise NotOurs(
-            id, None, "object", f"{title} {id}: {Verdict('stop', 'object', differing).why}; {outcome}"
+            id, None, "object", f"{title} {id}: {Comparison('stop', 'object', differing).why}; {outcome}"
         )
 
 
 def must_be_own(
     request: Request,
-    verdict: Verdict,
+    compared: Comparison,
     title: str,
     id: str,
     tag: str | None,
@@ -119,9 +120,9 @@ def must_be_own(
 ) -> None:
     """Raise ``NotOurs`` if the object must not be changed or deleted; warn if its tag is missing. ``tag``:
     the one on the account."""
-    if verdict.reason is not None:
-        raise NotOurs(id, tag, verdict.reason, f"{title} {id}: {verdict.why}; nothing was {intent}")
-    if verdict.decision == "repair":
+    if compared.reason is not None:
+        raise NotOurs(id, tag, compared.reason, f"{title} {id}: {compared.why}; nothing was {intent}")
+    if compared.decision == "repair":
         then = "it is deleted" if intent == "deleted" else "the tag is written again"
         request.warn(
             f"{title} {id} carries no ownership tag any more, after an edit in the control panel perhaps; "

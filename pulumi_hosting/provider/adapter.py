@@ -269,7 +269,7 @@ class Adapter:
         budget = self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
-        bought = spending.Purchase(budget, request, self.session.replacements)
+        bought = spending.PaidCreation(budget, request, self.session.replacements)
         interrupted = purchase_journal.interrupted(request, self.resource.kind)
         try:
             state = apply.create(request, self.resource, inputs, bought.save)

@@ -181,7 +181,7 @@ def approve_after_all(budget: Budget, request: Request, resource: Resource[Any, 
 
 
 @dataclass
-class Purchase:
+class PaidCreation:
     """What one creation makes and pays. ``made``: the object as it is known, once there is one; ``exceeded``:
     a sentence if its order cost more than was announced.
     """

@@ -5,7 +5,7 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import Forbidden, NotFound
-from pulumi_hosting.exactly_once.ownership_check import Verdict, judge, must_be_own
+from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
 from pulumi_hosting.exactly_once.server_search import SNAPSHOT_AGE, tagged_elsewhere
 from pulumi_hosting.resources.server_fields import ServerState, is_simulated
@@ -24,25 +24,25 @@ def is_checked(request: Request, state: ServerState | None) -> bool:
 
 def must_be_this_server(
     request: Request, state: ServerState, server: m.Server, intent: Literal["changed", "deleted"]
-) -> Verdict:
+) -> Comparison:
     """Raise ``NotOurs`` unless the server may be changed or deleted. If its tag is missing, the order is
     asked which server it made."""
-    verdict = _judge(request, state, server, name=True)
+    compared = _compare(request, state, server, name=True)
     invoice_id = id_number(state.invoice_id)
-    if verdict.decision != "stop" and not is_tag(_tag(server)) and invoice_id is not None:
-        verdict = _judge(request, state, server, name=True, made=_made_by(request, invoice_id))
-    must_be_own(request, verdict, _TITLE, state.id, _tag(server), intent)
-    return verdict
+    if compared.decision != "stop" and not is_tag(_tag(server)) and invoice_id is not None:
+        compared = _compare(request, state, server, name=True, made=_made_by(request, invoice_id))
+    must_be_own(request, compared, _TITLE, state.id, _tag(server), intent)
+    return compared
 
 
-def must_be_readable(request: Request, state: ServerState, server: m.Server) -> Verdict:
+def must_be_readable(request: Request, state: ServerState, server: m.Server) -> Comparison:
     """Raise ``NotOurs`` if it is another server than the recorded one. Its name is no sign of that: a person
     may have changed it, which is a difference to show."""
-    verdict = _judge(request, state, server)
-    if verdict.differences:
-        text = f"{_TITLE} {state.id}: {verdict.why}; the state stays as it was"
+    compared = _compare(request, state, server)
+    if compared.differences:
+        text = f"{_TITLE} {state.id}: {compared.why}; the state stays as it was"
         raise NotOurs(state.id, _tag(server), "object", text)
-    return verdict
+    return compared
 
 
 def must_stand_nowhere_else(
@@ -65,11 +65,11 @@ def described(server: m.Server) -> str:
     return f"{_TITLE} {server.id} ({server.name}){price} carries this resource's ownership tag"
 
 
-def _judge(
+def _compare(
     request: Request, state: ServerState, server: m.Server, *, name: bool = False, made: str | None = None
-) -> Verdict:
+) -> Comparison:
     order = f"server of order {state.invoice_id}"
-    return judge(
+    return compare(
         request.identity,
         recorded_tag=state.ownership_tag,
         shown_tag=_tag(server),

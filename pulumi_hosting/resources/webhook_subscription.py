@@ -16,7 +16,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.ownership_check import Verdict, judge, must_be_own
+from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -215,13 +215,13 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         state = from_api(found, last.url if last else None, last.secret if last else None, recorded)
         if request.name_is_identity or last is None:
             return state
-        verdict = self._judge(request, last, found)
-        if verdict.differences:
-            text = f"{self.title} {id}: {verdict.why}; the state stays as it was"
+        compared = self._compare(request, last, found)
+        if compared.differences:
+            text = f"{self.title} {id}: {compared.why}; the state stays as it was"
             raise NotOurs(id, tag_of(found), "object", text)
-        if verdict.reason == "later run":
+        if compared.reason == "later run":
             request.warn(
-                f"webhook subscription {id}: {verdict.why}, and "
+                f"webhook subscription {id}: {compared.why}, and "
                 "made a new secret: the one recorded here signs nothing any more. From here it is not "
                 "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
@@ -233,11 +233,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         return state.model_copy(update={"ownership_tag": tag_of(found)})
 
     @staticmethod
-    def _judge(
+    def _compare(
         request: Request, state: WebhookSubscriptionState, found: m.Subscription, *, url: bool = False
-    ) -> Verdict:
+    ) -> Comparison:
         """Whether it is the recorded one. ``url``: compare that too; a refresh shows it as a difference."""
-        return judge(
+        return compare(
             request.identity,
             recorded_tag=state.ownership_tag,
             shown_tag=tag_of(found),
@@ -251,7 +251,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         state: WebhookSubscriptionState,
         listed: Sequence[m.Subscription],
         intent: Literal["changed", "deleted"],
-    ) -> tuple[m.Subscription | None, Verdict | None]:
+    ) -> tuple[m.Subscription | None, Comparison | None]:
         """The subscription of the state among ``listed``; None if it is gone. Raises ``NotOurs``, also if it
         is gone and another one carries this resource's tag."""
         found = next((one for one in listed if str(one.id) == state.id), None)
@@ -260,9 +260,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 text = f"{self.title} {state.id} is gone, and {described(other)}; nothing was {intent}"
                 raise NotOurs(str(other.id), tag_of(other), "elsewhere", text)
             return None, None
-        verdict = self._judge(request, state, found, url=True)
-        must_be_own(request, verdict, self.title, state.id, tag_of(found), intent)
-        return found, verdict
+        compared = self._compare(request, state, found, url=True)
+        must_be_own(request, compared, self.title, state.id, tag_of(found), intent)
+        return found, compared
 
     @staticmethod
     def _certain_doubles(
@@ -387,8 +387,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             delete_doubles(request, self._doubles_of_name(request, state))
         else:
             listed = request.client.webhooks.list()
-            _, verdict = self._must_be_own(request, state, listed, "changed")
-            if verdict is not None and verdict.decision == "repair":
+            _, compared = self._must_be_own(request, state, listed, "changed")
+            if compared is not None and compared.decision == "repair":
                 fields |= {"description"}
             delete_doubles(request, self._certain_doubles(request, state, listed))
         state = self._patch(request, state, inputs, fields - {"rotation"})

@@ -11,9 +11,9 @@ import pytest
 from pulumi_hosting.exactly_once import ownership_check
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import (
-    Verdict,
+    Comparison,
+    compare,
     differences,
-    judge,
     must_be_own,
     must_be_the_recorded_one,
     why_not_taken_over,
@@ -35,10 +35,10 @@ UNKNOWN: list[dict[str, str | None]] = [{"name": None}, {"created_at": None}, {"
 
 
 def judged(recorded_tag: str | None, shown_tag: str | None, **shown: str | None) -> tuple[str, str | None]:
-    verdict = judge(
+    compared = compare(
         ME, recorded_tag=recorded_tag, shown_tag=shown_tag, recorded=RECORDED, shown={**RECORDED, **shown}
     )
-    return verdict.decision, verdict.reason
+    return compared.decision, compared.reason
 
 
 @pytest.mark.parametrize("differing", [*ELSE, *UNKNOWN])
@@ -81,13 +81,13 @@ def test_without_a_tag_and_all_as_recorded_it_is_repaired(
 
 
 def test_the_reason_names_what_differs() -> None:
-    verdict = judge(ME, recorded_tag=MINE, shown_tag=None, recorded=RECORDED, shown={"name": "db"})
-    assert verdict.why == "it is not what the state recorded (name is 'db', not 'web')"
-    verdict = judge(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown={"name": "db"})
-    assert verdict.why == "it carries the ownership tag of another resource (name is 'db', not 'web')"
-    verdict = judge(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown=RECORDED)
-    assert verdict.why == "it carries the ownership tag of another resource"
-    assert Verdict("stop", "later run").why == "a later run took it over, from another backend perhaps"
+    compared = compare(ME, recorded_tag=MINE, shown_tag=None, recorded=RECORDED, shown={"name": "db"})
+    assert compared.why == "it is not what the state recorded (name is 'db', not 'web')"
+    compared = compare(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown={"name": "db"})
+    assert compared.why == "it carries the ownership tag of another resource (name is 'db', not 'web')"
+    compared = compare(ME, recorded_tag=MINE, shown_tag=ANOTHERS, recorded=RECORDED, shown=RECORDED)
+    assert compared.why == "it carries the ownership tag of another resource"
+    assert Comparison("stop", "later run").why == "a later run took it over, from another backend perhaps"
 
 
 def test_what_is_not_known_is_no_difference() -> None:
@@ -132,12 +132,12 @@ def test_a_stop_raises_and_a_repair_warns() -> None:
     said: list[str] = []
     for reason in ("later run", "another's", "object"):
         with pytest.raises(NotOurs, match=r"^server 7: .*; nothing was deleted$") as stopped:
-            must_be_own(asked(said), Verdict("stop", reason), "server", "7", ANOTHERS, "deleted")
+            must_be_own(asked(said), Comparison("stop", reason), "server", "7", ANOTHERS, "deleted")
         assert (stopped.value.id, stopped.value.tag, stopped.value.reason) == ("7", ANOTHERS, reason)
-    must_be_own(asked(said), Verdict("allowed"), "server", "7", MINE, "deleted")
+    must_be_own(asked(said), Comparison("allowed"), "server", "7", MINE, "deleted")
     assert said == []
     for intent in ("changed", "deleted"):
-        must_be_own(asked(said), Verdict("repair"), "server", "7", None, intent)
+        must_be_own(asked(said), Comparison("repair"), "server", "7", None, intent)
     start = "server 7 carries no ownership tag any more, after an edit in the control panel perhaps; "
     assert said == [
         f"{start}all else is as the state recorded it, so the tag is written again",

@@ -193,10 +193,10 @@ def test_what_an_order_cost_beyond_its_price_is_told() -> None:
     budget, step = limited(None), request()
     budget.refusal(ME, cost("5.00"))
     for kept in (made("5.00"), made(None), state()):  # the last is of a kind that is not paid for
-        bought = spending.Purchase(budget, step)
+        bought = spending.PaidCreation(budget, step)
         bought.save(kept)
         assert (bought.made, bought.exceeded) == (kept, None)
-    bought = spending.Purchase(budget, step)
+    bought = spending.PaidCreation(budget, step)
     bought.save(made("5.01"))
     assert bought.exceeded == (
         "5.01 EUR were charged for one gadget, announced were 5.00; this run has charged 5.01 EUR; nothing "
@@ -207,17 +207,17 @@ def test_what_an_order_cost_beyond_its_price_is_told() -> None:
 def test_a_charge_is_shown_and_counted_once_and_what_was_taken_over_is_none() -> None:
     budget, step = limited(None), request()
     budget.refusal(ME, cost("5.00"))
-    bought = spending.Purchase(budget, step)
+    bought = spending.PaidCreation(budget, step)
     bought.save(made(None))  # the order is not answered yet
     bought.save(SimpleNamespace(id="7", charged="5.00", currency="EUR", invoice_id="4711"))
     bought.save(made("5.00"))
     assert step.messages == ["charged 5.00 EUR (one gadget), invoice 4711"]
     assert budget.summary() == "charged 5.00 EUR, credited 0.00"
     for other in (request(taken_over={"7"}), request(Client(is_test_key=True))):
-        spending.Purchase(budget, other).save(made("5.00"))
+        spending.PaidCreation(budget, other).save(made("5.00"))
         assert other.messages == []
     unpriced = request()
-    spending.Purchase(Budget(), unpriced).save(made("5.00", None))
+    spending.PaidCreation(Budget(), unpriced).save(made("5.00", None))
     assert unpriced.messages == ["charged 5.00"]
     assert budget.summary() == "charged 5.00 EUR, credited 0.00"
 

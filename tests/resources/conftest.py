@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.exactly_once import purchase_journal
+from pulumi_hosting.exactly_once import local_files, purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.provider.failures import WORDS
@@ -59,6 +60,25 @@ class KillingTransport(httpx.BaseTransport):
         ):
             raise ProcessKilled
         return response
+
+
+@dataclass
+class AtTheOrder(KillingTransport):
+    """``meanwhile`` happens once, just before the first request of that ``line`` leaves."""
+
+    line: str = ""
+    meanwhile: Callable[[], Any] = lambda: None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if f"{request.method} {request.url.path}" == self.line and self.line not in self.sent:
+            self.meanwhile()
+        return super().handle_request(request)
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is on a machine of its own: nothing is locked between them."""
+    monkeypatch.setattr(local_files, "lock", lambda *_, **__: nullcontext())
 
 
 @dataclass

@@ -3,24 +3,20 @@ ends, says where the money is, and takes over nothing that it did not order.
 """
 
 import re
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import httpx
 import pytest
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainUnavailable
-from pulumi_hosting.exactly_once import domain_order, local_files
+from pulumi_hosting.exactly_once import domain_order
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.errors import ResourceError, StillOrdered
 from pulumi_hosting.session.request import Request
-from tests.resources.conftest import EmulatorClock, KillingTransport, ResourceHarness
+from tests.resources.conftest import AtTheOrder, EmulatorClock, ResourceHarness
 
 DEV, PROD = "pulumi:t/dev/domain/shop", "pulumi:t/prod/domain/shop"
 NAME = "example-1.com"
@@ -212,25 +208,6 @@ def test_after_seven_days_it_never_arrived(harness: ResourceHarness, days: float
 # --- another stack at the same moment
 
 
-@dataclass
-class AtTheOrder(KillingTransport):
-    """``meanwhile`` happens once, just before the first order leaves; with ``lost`` its answer is lost."""
-
-    meanwhile: Callable[[], Any] = lambda: None
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        line = f"{request.method} {request.url.path}"
-        if line == "POST /v1/domains" and line not in self.sent:
-            self.meanwhile()
-        return super().handle_request(request)
-
-
-@pytest.fixture
-def machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run is on a machine of its own: nothing is locked between them."""
-    monkeypatch.setattr(local_files, "lock", lambda *_, **__: nullcontext())
-
-
 @pytest.mark.usefixtures("machines")
 @pytest.mark.parametrize("registrar", [None, "never"])
 def test_a_name_that_another_stack_registers_at_the_same_moment_is_refused_and_not_adopted(
@@ -243,7 +220,7 @@ def test_a_name_that_another_stack_registers_at_the_same_moment_is_refused_and_n
             harness.fault({"registrar": registrar}, path="^/domains$")
         other.append(create(harness, PROD))
 
-    of = request(harness, transport=AtTheOrder(meanwhile=register))
+    of = request(harness, transport=AtTheOrder(line="POST /v1/domains", meanwhile=register))
     with pytest.raises(DomainUnavailable) as caught:
         apply.create(of, DOMAIN, INPUTS)
     assert caught.value.code in ("domain_taken", "domain_exists")

@@ -3,9 +3,8 @@ second is paid.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -40,17 +39,6 @@ class TogetherTransport(KillingTransport):
         ):
             self.barrier.wait()
         return super().handle_request(request)
-
-
-@pytest.fixture
-def machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run is on a machine of its own: nothing is locked between them."""
-
-    @contextmanager
-    def lock(*_: Any, **__: Any) -> Iterator[None]:
-        yield
-
-    monkeypatch.setattr(local_files, "lock", lock)
 
 
 def at_once(

@@ -1,7 +1,6 @@
 """An order of a server: killed, cut off, refused or slow, it is one server and one charge."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,6 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
-from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
@@ -20,7 +18,14 @@ from pulumi_hosting.session.errors import (
     ResourceError,
     WaitTimeout,
 )
-from tests.resources.conftest import GOOD, EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness
+from tests.resources.conftest import (
+    GOOD,
+    AtTheOrder,
+    EmulatorClock,
+    KillingTransport,
+    ProcessKilled,
+    ResourceHarness,
+)
 from tests.resources.orders import READINGS, WrongClock, exchanges_of_an_order, names
 
 
@@ -352,25 +357,6 @@ def test_runs_that_move_from_one_machine_to_fresh_ones_go_on(
 # --- another body for the same identity
 
 
-@dataclass
-class AtTheOrder(KillingTransport):
-    """``meanwhile`` happens once, just before the first order leaves."""
-
-    meanwhile: Callable[[], Any] = lambda: None
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        line = f"{request.method} {request.url.path}"
-        if line == "POST /v1/servers" and line not in self.sent:
-            self.meanwhile()
-        return super().handle_request(request)
-
-
-@pytest.fixture
-def machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run is on a machine of its own: nothing is locked between them."""
-    monkeypatch.setattr(local_files, "lock", lambda *_, **__: nullcontext())
-
-
 @pytest.mark.usefixtures("machines")
 @stored
 @pytest.mark.parametrize("cycles", [0, 1, 2])
@@ -383,7 +369,9 @@ def test_of_two_states_of_one_identity_with_different_bodies_the_second_stops(
         cycle(harness, harness.roomy_key())
         harness.another_machine()
     made = list[Any]()
-    transport = AtTheOrder(meanwhile=lambda: made.append(harness.order({**GOOD, "months": 3})))
+    transport = AtTheOrder(
+        line="POST /v1/servers", meanwhile=lambda: made.append(harness.order({**GOOD, "months": 3}))
+    )
     with pytest.raises(ResourceConflict, match=r"at the same moment|exists already") as caught:
         harness.order({**GOOD, "months": 1}, transport=transport)
     (server,) = harness.living

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -244,12 +245,14 @@ class _Monitor(mocks.MockMonitor):
     def __init__(self, findings: Findings, lookups: Lookups) -> None:
         super().__init__(_Mocks(lookups))
         self._findings = findings
+        self._lock = Lock()  # the SDK registers from several threads
 
     def RegisterResource(self, request: Any) -> Any:
         kind = _KINDS.get(request.type)
         wrong: Collection[str] = ()
         if kind is not None or request.type == _PROVIDER:
-            wrong = self._findings.registered(class_of(kind) if kind else "Provider", request)
+            with self._lock:
+                wrong = self._findings.registered(class_of(kind) if kind else "Provider", request)
         answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]  # the SDK's has no types
         # the SDK refuses outputs of a wrong type, and the program would end by what is reported already
         answer.object.update({name: UNKNOWN for name in request.object if snake(name) in wrong})

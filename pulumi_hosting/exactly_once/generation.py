@@ -8,9 +8,12 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.session.request import Request
+
+ORDER_PREFIX = "order:"
+"""Begins the id of a server of which only the order is known."""
 
 
 def first(request: Request, attempt: int, known: Collection[str]) -> int:
@@ -27,11 +30,30 @@ def remember(request: Request, attempt: int, generation: int, id: str) -> None:
     _write(request, {"attempt": attempt, "generation": generation, "id": id, "over": False})
 
 
+def order_under_way(request: Request, attempt: int) -> int | None:
+    """The number of the order of which this machine has not seen what it came to; of ``attempt`` or a later
+    one."""
+    note = _read(request)
+    is_meant = not note.get("over") and int(note.get("attempt") or 0) >= attempt
+    return id_number(str(note.get("id")).removeprefix(ORDER_PREFIX)) if is_meant and _is_order(note) else None
+
+
+def arrived(request: Request, id: str) -> None:
+    """The object of the order that the note names is there."""
+    note = _read(request)
+    if _is_order(note):
+        _write(request, {**note, "id": id})
+
+
 def is_over(request: Request, id: str) -> None:
     """The object is deleted: the key that it was ordered with is of the past."""
     note = _read(request)
-    if note.get("id") == id or str(note.get("id")).startswith(ORDER_PREFIX):
+    if note.get("id") == id or _is_order(note):
         _write(request, {**note, "over": True})
+
+
+def _is_order(note: dict[str, Any]) -> bool:
+    return str(note.get("id")).startswith(ORDER_PREFIX)
 
 
 def _read(request: Request) -> dict[str, Any]:

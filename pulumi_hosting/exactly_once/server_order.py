@@ -35,16 +35,17 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
 )
 from pulumi_hosting.exactly_once import generation, local_files
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.exactly_once.server_search import (
-    ORDER_PREFIX,
     SNAPSHOT_AGE,
     TAGGED,
     candidates,
     find_tagged,
+    is_under_way,
     may_be_proven,
     must_be_allowed,
     name_conflict,
@@ -53,7 +54,7 @@ from pulumi_hosting.exactly_once.server_search import (
     refuse_renamed_order,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, WaitTimeout
+from pulumi_hosting.session.errors import AWAITED, AmbiguousMatch, ResourceConflict, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed
@@ -242,8 +243,7 @@ class ServerOrder:
                 if wait.over:
                     raise WaitTimeout(
                         f"order {known} for a server named {self.name!r} is still {pending[0].status} after "
-                        f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run "
-                        "again, it will be waited for",
+                        f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: {AWAITED}",
                         id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                     )
                 self.request.info(f"waiting for order {known} ({pending[0].status})")
@@ -257,7 +257,7 @@ class ServerOrder:
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
             self.request.client.is_test_key  # these are real orders
-            or not order.is_pending
+            or not is_under_way(self.request, order)
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
         ):
             return False

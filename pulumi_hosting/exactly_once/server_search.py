@@ -2,20 +2,25 @@
 still being ordered.
 """
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once import generation
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
+from pulumi_hosting.exactly_once.payments import payment
+from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, alias_option, if_renamed
 
-ORDER_PREFIX = "order:"
 SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
 REPORT_AGE = 60.0  # the same for what is only reported
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
@@ -76,21 +81,40 @@ def refuse_renamed(request: Request, name: str, undone: Undone, attempt: int = 0
     server shows that it was ordered under ``name`` and it has another name by now. Passed over is one that
     another declaration of the run has, and one that was ordered with a lower ``attempt``.
     """
-    wait = request.poller(_SAID_WITHIN)
+    wait, noted = request.poller(_SAID_WITHIN), _noted_server(request, name, attempt)
     while renamed := [
         server
         for server in candidates(request)
         if server.name != name
-        and is_tag_of(tag := split_tag(server.notes)[1], tag_identity(request, name))
-        and tag is not None
-        and takeovers(tag) >= attempt
+        and (server.id == noted or _takeovers(request, server, name) >= attempt)
         and not request.is_declared(str(server.id), server.name)
     ]:
         if wait.over:
-            tags = [split_tag(server.notes)[1] or "" for server in renamed]
-            another = max(map(takeovers, tags)) + 1
-            raise _renamed_conflict(renamed[0], name, "its ownership tag", undone, another)
+            another = max([attempt, *(_takeovers(request, server, name) for server in renamed)]) + 1
+            evidence = "this machine's note of its order" if renamed[0].id == noted else "its ownership tag"
+            raise _renamed_conflict(renamed[0], name, evidence, undone, another)
         wait.pause()
+
+
+def _takeovers(request: Request, server: m.Server, name: str) -> int:
+    """How often the declaration of this ``name`` took the server over, by its tag; -1 without its tag."""
+    tag = split_tag(server.notes)[1]
+    return takeovers(tag) if tag is not None and is_tag_of(tag, tag_identity(request, name)) else -1
+
+
+def _noted_server(request: Request, name: str, attempt: int) -> int | None:
+    """The living server whose order this machine noted for this declaration of a ``name``, if no run has seen
+    it arrive since, so that it has no tag."""
+    number = generation.order_under_way(request, attempt)
+    if number is None:
+        return None
+    with suppress(NotFound):
+        order = request.client.orders.get(number)
+        for server in candidates(request):
+            is_tagged = is_tag(split_tag(server.notes)[1])
+            if server.id == order.server_id and order.server_name in (None, name) and not is_tagged:
+                return server.id
+    return None
 
 
 def refuse_renamed_order(request: Request, name: str, server: m.Server, attempt: int) -> None:
@@ -189,11 +213,16 @@ def find_tagged(
             [str(server.id) for server in own],
         )
     if not own:
-        return None
+        noted = _noted_server(request, wanted.name, attempt) if wanted.name else None
+        own = [server for server in candidates(request) if server.id == noted and server.name != wanted.name]
+        if not own:
+            return None
     (server,) = own
     if server.name != wanted.name:
+        is_tagged = is_tag(split_tag(server.notes)[1])
+        why = "carries this resource's ownership tag" if is_tagged else "was ordered for this resource"
         raise ResourceConflict(
-            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not "
+            f"server {server.id} {why} and is named {server.name!r}, not "
             f"{wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} "
             f"to take it over, or order_attempt={attempt + 1} to order another one",
             id=str(server.id),
@@ -253,6 +282,39 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
         wait.pause()
 
 
+def is_under_way(request: Request, order: m.Order) -> bool:
+    """Whether a server comes of the order without anybody doing anything."""
+    return order.is_pending and not never_comes(request, order)
+
+
+def never_comes(request: Request, order: m.Order) -> bool:
+    """Whether no server comes of the order any more: it failed, or is older than the memory for keys."""
+    return judge(_evidence(request, order)).is_over
+
+
+def became_of(request: Request, order: m.Order) -> Verdict:
+    """What became of an order, and where its money is."""
+    paid = payment(request.client, order.invoice_id)
+    return judge(replace(_evidence(request, order), payment=paid))
+
+
+def _evidence(request: Request, order: m.Order) -> Evidence:
+    return Evidence(
+        is_there=order.is_active and order.server_id is not None,
+        status="failed" if order.is_failed and order.status != "cancelled" else order.status,
+        age=None if order.created_at is None else request.service_now() - order.created_at,
+    )
+
+
+def how_order_ended(request: Request, order: m.Order, name: str | None) -> str:
+    """What became of an order of which no server comes, and where its money is."""
+    what = f"order {order.invoice_id} for server {name!r}"
+    if order.is_failed:
+        reason = f" ({order.failure_reason})" if order.failure_reason else ""
+        what = f"{what} ended as {order.status}{reason}: it"
+    return became_of(request, order).sentence(what)
+
+
 def pending_order(request: Request, name: str) -> m.Order | None:
     """The order of a server of this name that is under way and that no declaration of this run is known
     to have placed.
@@ -264,8 +326,8 @@ def pending_order(request: Request, name: str) -> m.Order | None:
         (
             order
             for order in orders_and_servers(request)[0]
-            if order.is_pending
-            and order.server_name == name
+            if order.server_name == name
+            and is_under_way(request, order)
             and f"{ORDER_PREFIX}{order.invoice_id}" not in others
         ),
         None,
@@ -321,6 +383,7 @@ def pending_orders(request: Request, max_age: float) -> frozenset[int]:
     """
 
     def fetch() -> frozenset[int]:
-        return frozenset(order.invoice_id for order in request.client.orders.list() if order.is_pending)
+        listed = request.client.orders.list()
+        return frozenset(order.invoice_id for order in listed if is_under_way(request, order))
 
     return request.shared(("orders",), fetch, max_age)

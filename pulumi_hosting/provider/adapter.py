@@ -53,7 +53,7 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, and_then
+from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout, and_then
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -335,7 +335,10 @@ class Adapter:
                 state = apply.wait(request, self.resource, state)
             except HostingError as error:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
-                raise self._failure(state, outputs, error, inputs) from None
+                failure = self._failure(state, outputs, error, inputs)
+                if isinstance(error, WaitTimeout):
+                    failure.reasons.append(refusals.left_to_the_account(self.resource, olds, self.urn))
+                raise failure from None
         self.session.record_mode(state.mode)
         self.session.replacements.found(self._label(olds), self.resource, state)
         self.session.entries.read(

@@ -157,8 +157,13 @@ def still_ordered(
     resource: Resource[Any, Any], error: StillOrdered, olds: PropertyValues, urn: str | None
 ) -> ResourceError:
     """With how to let the declaration go, though what was paid may still come."""
-    forget = _forget(resource, olds, urn)
-    return ResourceError(f"{error.why}. Next: run again later; or {forget}, which leaves it to the account")
+    forget = left_to_the_account(resource, olds, urn)
+    return ResourceError(f"{error.why}. Next: run again later; {forget}")
+
+
+def left_to_the_account(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+    """The other way on, where what was paid has not come."""
+    return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
 
 
 @contextmanager

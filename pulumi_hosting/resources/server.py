@@ -12,6 +12,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads, generation, key_users
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -22,8 +23,9 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 )
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import (
-    ORDER_PREFIX,
     REPORT_AGE,
+    how_order_ended,
+    never_comes,
     tag_identity,
     tagged_elsewhere,
 )
@@ -31,7 +33,6 @@ from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,
     forget_order,
-    how_it_failed,
     order_id,
     send_power,
     send_reinstall,
@@ -99,13 +100,13 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """Raises ``NotOurs`` if the id is that of another server than the recorded one."""
         if id.startswith(ORDER_PREFIX):
             order = request.client.orders.get(order_id(id))
-            if order.is_failed:
+            if not (order.is_active and order.server_id):
+                if not never_comes(request, order):
+                    return provisional(order, last)
                 if last is not None:
-                    how = how_it_failed(request, order, last.name)
+                    how = how_order_ended(request, order, last.name)
                     request.warn(f"{how}; another is ordered if it is still declared")
                 return None
-            if not (order.is_active and order.server_id):
-                return provisional(order, last)
             id = str(order.server_id)
         server = shared_server(request, id)
         if server is None or server.is_gone:
@@ -252,7 +253,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
-        return self._kept(from_api(wait_for_order(request, state.id, state.name), state), inputs)
+        server = wait_for_order(request, state.id, state.name)
+        generation.arrived(request, str(server.id))
+        return self._kept(from_api(server, state), inputs)
 
     @staticmethod
     def _as_it_is(request: Request, state: ServerState) -> ServerState:

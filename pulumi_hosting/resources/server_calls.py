@@ -17,12 +17,17 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.payments import payment
-from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
+from pulumi_hosting.exactly_once.server_search import (
+    became_of,
+    how_order_ended,
+    never_comes,
+    pending_orders,
+)
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
 from pulumi_hosting.session.errors import (
+    AWAITED,
     OrderFailed,
     ResourceError,
     StillOrdered,
@@ -49,8 +54,6 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             wait.pause()
             continue
         order = request.client.orders.get(order_id(id))
-        if order.is_failed:
-            raise OrderFailed(f"{how_it_failed(request, order, name)}. Next: run again to order another one")
         if order.is_active and order.server_id:
             server = living_server(request, str(order.server_id))
             if server is None:
@@ -59,27 +62,17 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
                     "again to order another one"
                 )
             return server
+        if never_comes(request, order):
+            ended = how_order_ended(request, order, name)
+            raise OrderFailed(f"{ended}. Next: run again to order another one")
         if wait.over:
             raise WaitTimeout(
                 f"order {order.invoice_id} for server {name!r} is still {order.status} after "
-                f"{request.wait_timeout:.0f} s. Next: run again; the order is known and will be "
-                "waited for, not placed again",
+                f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
                 id=id,
             )
         request.info(f"server {name}: order {order.invoice_id} is {order.status}")
         wait.pause()
-
-
-def became_of(request: Request, order: m.Order) -> Verdict:
-    """What became of an order."""
-    return judge(
-        Evidence(
-            is_there=order.is_active and order.server_id is not None,
-            status="failed" if order.is_failed and order.status != "cancelled" else order.status,
-            payment=payment(request.client, order.invoice_id),
-            age=None if order.created_at is None else request.service_now() - order.created_at,
-        )
-    )
 
 
 def forget_order(request: Request, id: str, name: str | None) -> None:
@@ -92,15 +85,6 @@ def forget_order(request: Request, id: str, name: str | None) -> None:
     if not (verdict.may_be_forgotten or is_returned):
         raise StillOrdered("server", id, verdict.sentence(what))
     request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
-
-
-def how_it_failed(request: Request, order: m.Order, name: str | None) -> str:
-    """What became of an order that ended without a server, and where its money is."""
-    verdict = became_of(request, order)
-    reason = f" ({order.failure_reason})" if order.failure_reason else ""
-    return verdict.sentence(
-        f"order {order.invoice_id} for server {name!r} ended as {order.status}{reason}: it"
-    )
 
 
 def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:

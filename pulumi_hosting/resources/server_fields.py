@@ -10,8 +10,8 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
-from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     ADOPTS,

@@ -20,7 +20,14 @@ from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import OrderFailed, ResourceError, StillOrdered, WaitTimeout, failing_with
+from pulumi_hosting.session.errors import (
+    AWAITED,
+    OrderFailed,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+    failing_with,
+)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -262,7 +269,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if wait.over:
                 raise WaitTimeout(
                     f"the address bought for server {state.server_id} is not assigned after "
-                    f"{request.wait_timeout:.0f} s. Next: run again; it is waited for, not bought again",
+                    f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
                     id=state.id,
                 )
             request.info(f"server {state.server_id}: waiting for the address")

@@ -12,13 +12,15 @@ from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.exactly_once.server_search import (
-    ORDER_PREFIX,
     REPORT_AGE,
     SNAPSHOT_AGE,
     TAGGED,
     find_tagged,
+    how_order_ended,
+    is_under_way,
     orders_and_servers,
     pending_order,
     refuse_renamed,
@@ -104,8 +106,10 @@ class ServerResource(
             if living:
                 return from_api(living[0])
             for order in orders:
-                if order.server_name == inputs.name and order.is_pending:
+                if order.server_name == inputs.name and is_under_way(request, order):
                     return provisional(order)
+                if order.server_name == inputs.name and order.is_pending and is_last:  # it is too old
+                    request.warn(how_order_ended(request, order, inputs.name))
         return None
 
     def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:

@@ -11,6 +11,10 @@ from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 
+AWAITED = "run again: it is waited for until seven days after its order, and not paid again"
+"""The next step after a wait for a purchase. The service remembers keys for as long, and what has not come by
+then never does."""
+
 
 class LimitExceeded(ResourceError):
     """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""

@@ -57,6 +57,18 @@ def test_an_order_that_was_under_way_ends_with_its_server(request_: Request) -> 
     assert generation.first(again(request_), 0, NO_IDS) == 4
 
 
+def test_an_order_is_under_way_until_its_server_is_seen(request_: Request) -> None:
+    generation.remember(request_, 1, 0, "order:40001")
+    assert [generation.order_under_way(again(request_), attempt) for attempt in (0, 1, 2)] == [
+        40001,
+        40001,
+        None,
+    ]
+    generation.arrived(again(request_), "20001")
+    assert generation.order_under_way(again(request_), 0) is None
+    assert generation.first(again(request_), 1, frozenset({"20001"})) == 1
+
+
 def test_the_end_of_what_was_never_noted_is_no_note(request_: Request) -> None:
     generation.is_over(request_, "20001")
     assert generation.first(again(request_), 0, NO_IDS) == 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,6 +28,7 @@ from tests.resources.conftest import (
     ResourceHarness,
 )
 from tests.resources.orders import READINGS, WrongClock, exchanges_of_an_order, names
+from tests.support.account import Account
 
 
 def test_an_order_is_marked(harness: ResourceHarness) -> None:
@@ -209,6 +211,45 @@ def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(harness: Resour
         harness.order(wait_timeout=0.0)
     state = harness.order()
     assert [str(server["id"]) for server in harness.living] == [state.id]
+    assert harness.charges == 1
+
+
+@pytest.mark.parametrize("days", [6.9, 7.1])
+@pytest.mark.parametrize("name_is_identity", [False, True])
+def test_a_server_that_never_comes_is_waited_for_seven_days_and_then_ordered_again(
+    tmp_path: Path, name_is_identity: bool, days: float
+) -> None:
+    harness = ResourceHarness(Account(provisioning_delay=30 * 86400), tmp_path)
+    harness.fault({"panel_timeout": "active"})
+    with pytest.raises(WaitTimeout):
+        harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
+    harness.control("POST", "/clock", {"advance": days * 86400})
+    if days < 7:
+        with pytest.raises(WaitTimeout, match=r"is still provisioning .* waited for until seven days"):
+            harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
+        assert harness.charges == 1
+    else:
+        state = harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
+        assert [str(server["id"]) for server in harness.living] == [state.id]
+        assert harness.charges == 2
+
+
+@pytest.mark.parametrize("days", [0, 7.1, 20])
+def test_a_late_server_that_was_renamed_before_it_had_a_tag_is_not_ordered_again(
+    harness: ResourceHarness, days: float
+) -> None:
+    """After seven days this machine's note of the order is all that shows whose it is."""
+    harness.fault({"panel_timeout": "active"})
+    with pytest.raises(WaitTimeout):
+        harness.order(wait_timeout=0.0)
+    harness.control("POST", "/clock", {"advance": 60 + days * 86400})
+    (late,) = harness.living
+    harness.control("PATCH", f"/servers/{late['id']}", {"name": "renamed"})
+    with pytest.raises(ResourceConflict, match=f"named 'renamed'.* nothing was .*adopt_id.{late['id']}"):
+        harness.order()
+    assert harness.charges == 1
+    taken = harness.order({**GOOD, "adopt_id": str(late["id"])})
+    assert (taken.id, taken.name) == (str(late["id"]), GOOD["name"])
     assert harness.charges == 1
 
 

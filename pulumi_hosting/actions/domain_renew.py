@@ -28,7 +28,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 MOST_YEARS = 10
-_SYNC = timedelta(days=2)  # the registrar is synchronised daily
 _YEAR = timedelta(days=365.25)
 
 
@@ -266,7 +265,7 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
     years are paid than it has.
     """
     try:
-        recent = _newest_paid(request, domain.id, request.service_now() - _SYNC)
+        recent = _newest_paid(request, domain.id, request.service_now() - KEY_MEMORY)
     except Forbidden:
         request.info(
             "without the scope invoices:read, a renewal that the registrar has not shown yet "

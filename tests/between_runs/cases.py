@@ -13,6 +13,10 @@ PAUSES = (0.0, 6.9 * DAY, 7.1 * DAY, 30 * DAY)
 """Seconds between the runs; keys are remembered for seven days."""
 WAIT = 60.0
 """Seconds for which a run waits."""
+A_MOMENT = 10.0
+"""Seconds between two runs without a pause."""
+MEMORY = 7.1 * DAY
+"""The service has forgotten its keys by then, and what has not come never does."""
 LATE = 1.5 * WAIT
 """Seconds until what is late arrives: the first run has given up by then, and the third has not."""
 NEVER = 3650 * DAY

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from tests.between_runs.cases import DAY, DOMAINS, ONLY_LOOKING, PLENTY, REMOVING, WAIT, Cell
+from tests.between_runs.cases import A_MOMENT, DAY, DOMAINS, ONLY_LOOKING, PLENTY, REMOVING, WAIT, Cell
 from tests.between_runs.sentences import false_sentences
 from tests.between_runs.world import Run, World
 from tests.crash.account import objects
@@ -68,9 +68,12 @@ ADVICE: tuple[tuple[str, Step], ...] = (
     (r"top up()", lambda world, _: world.control("PATCH", "/account", PLENTY)),
     (r"use a key of its account()", lambda world, _: setattr(world.network, "live_key", world.key)),
     (r"contact the provider()", _unlock),
+    (r"(waited for until seven days)", lambda world, _: world.wait()),
+    (r"pulumi up, (which waits for it)", lambda world, _: world.wait()),
     (r"pulumi (?:up --)?refresh()", lambda world, _: world.run("refresh")),
     (r"pulumi up()", lambda world, _: world.run("up")),
-    (r"run (?:it )?again (?:later|then)()", lambda world, _: world.network.sleep(6 * DAY)),
+    (r"(remove the task)", lambda world, _: world.remove()),
+    (r"run (?:it )?again (later|then)", lambda world, _: world.wait()),
     (r"run (?:it |the playbook )?again()", lambda world, _: None),
 )
 _STATE_DELETE = r"pulumi state delete '[^']+::(\w+)'"
@@ -120,6 +123,8 @@ def _again(cell: Cell, latest: str) -> str:
 def differences(world: World) -> list[str]:
     """How the account differs from what is declared, and from what the frontend manages."""
     cell, found = world.cell, [*world.problems(), *world.unmet()]
+    if world.is_removed:
+        return found
     if cell.command in REMOVING:
         left = world.holdings() - world.event.loses
         if left > 0 and cell.purchase not in DOMAINS and not world.said_to_stay:
@@ -186,7 +191,7 @@ def _run(world: World, result: Result) -> None:
     runs(cell.apply)
     world.problems()  # what it manages now explains what is released later
     world.happens(world.event.at_once)
-    world.network.sleep(cell.pause)
+    world.network.sleep(cell.pause or A_MOMENT)
     world.story.append(f"{cell.pause / DAY:g} days")
     world.happens(world.event.later)
     latest = runs(cell.command)
@@ -207,14 +212,18 @@ def _run(world: World, result: Result) -> None:
     if _NOTHING_OWED in latest.failure or is_gone:
         result.resolved_by = "nothing to do"
         return
-    result.resolved_by = follow(world, latest.failure) if "Next:" in latest.failure else None
+    # a step that is only "unfinished" says in a line of its own what to do
+    advising = [line for line in (latest.failure, *latest.lines) if "Next:" in line]
+    result.resolved_by = follow(world, advising[0]) if advising else None
     if result.resolved_by is None:
         result.problems.append(f"a stop without a next step that is known: {latest.failure}")
         return
-    for _ in range(FURTHER):  # what is bought again may come late
+    for _ in range(FURTHER + world.has_waited):  # what is bought again may come late
         latest = runs(_again(cell, latest.command))
         if latest.failure is None:
             result.problems += differences(world)
             return
+        if world.has_waited and latest.failure != result.stop:  # what was waited for has another end
+            follow(world, latest.failure)
         world.network.sleep(WAIT)
     result.problems.append(f"{result.resolved_by} did not help: {latest.failure}")

@@ -122,8 +122,13 @@ def _address_coming(said: Said) -> bool:
     return said.is_coming(said.after)
 
 
+def _address_not_there(said: Said) -> bool:
+    """It may be coming, or another user has deleted it since."""
+    return _address_coming(said) or not said.after.rows("addresses", bought=True)
+
+
 def _address_was_coming(said: Said) -> bool:
-    return said.is_coming(said.before) or said.is_coming(said.after)
+    return said.is_coming(said.before) or _address_not_there(said)
 
 
 def _address_there(said: Said) -> bool:
@@ -178,7 +183,8 @@ def _fate(said: Said) -> bool:
     bought = said.after.debits(said.operation)
     returned = any(said.moved("credit", said.after, invoice_id=row["invoice_id"]) for row in bought)
     if said["fate"] == "never arrived":
-        return said.world.cell.pause > 7 * DAY and not said.world.has_come(said.before)
+        is_late = said.world.cell.pause > 7 * DAY or said.world.has_waited
+        return is_late and not said.world.has_come(said.before)
     return returned or (said["fate"] == "was cancelled" and not said.world.has_come(said.before))
 
 
@@ -199,7 +205,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (_has_status, r"order ID for server '\w+' ended as (?P<status>\w+)(?:: it was \w+)?"),
     (_has_status, r"invoice ID is (?P<status>\w+) and cannot be paid"),
     (_address_coming, r"server address pending:(?P<server>N)/N is paid and in no state"),
-    (_address_coming, r"the address bought for server ID is not assigned after N s"),
+    (_address_not_there, r"the address bought for server ID is not assigned after N s"),
     (_address_coming, r"server ID counts N bought addresses and shows N \(.*\)"),
     (_address_was_coming, r"server ID: waiting for (?:the|an) address.*"),
     (_domain_coming, r"NAME was ordered, and is not among the domains of the account yet"),
@@ -216,6 +222,8 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (_money, r"(?P<amount>MONEY) EUR were returned and (?P<kept>MONEY) EUR were not returned, invoice ID"),
     (_nothing_charged, r"nothing was charged, invoice ID"),
     (_charged_ever, r"an interrupted run \w+ .*: (?P<amount>MONEY) EUR were charged, invoice ID"),
+    (_was_paid, r"order (?P<order>ID) for server '\w+' is on its way"),
+    (_charged_ever, r"(?P<amount>MONEY) EUR were charged, invoice ID"),
     (_charged_ever, r"(?P<kind>domain) NAME exists and was charged (?P<amount>MONEY) EUR"),
     (_returned, r"an earlier order for server '\w+', ID, ended as \w+ and its charge was returned: .*"),
     (_domain_coming, r"the \w+ of NAME is under way, and its auto-renew cannot be turned off yet"),
@@ -238,7 +246,12 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (Said.lives, r"server ID \(\w+\) stays and costs MONEY EUR a month.*"),
     (
         lambda said: said.find("servers", said.before).get("name") == said["now"],
-        r"server ID was ordered as '\w+', as its ownership tag shows, and is named '(?P<now>\w+)' now",
+        r"server ID was ordered as '\w+', as (?:its ownership tag|this machine's note of its order) shows, "
+        r"and is named '(?P<now>\w+)' now",
+    ),
+    (
+        lambda said: said.find("servers", said.before).get("name") == said["now"],
+        r"server ID was ordered for this resource and is named '(?P<now>\w+)', not '\w+'",
     ),
     (
         lambda said: said.find("servers", said.before).get("name") == said["now"],
@@ -276,6 +289,7 @@ NEUTRAL: tuple[str, ...] = (
     r"unfinished",
     r"run total .*",
     r"it becomes active later",
+    r"it is not waited for",
     r"it is waited for, and taken over if .*",
     r"it carries the tag of another resource.*",
     r"all else is as the state recorded it, so the tag is written again",  # what is there shows it
@@ -342,7 +356,8 @@ def _prices(world: World, run: Run) -> list[str]:
         return []
     found = []
     is_maximum = any("another one is ordered only if" in line for line in run.lines)
-    if before not in (None, run.charged, announced if is_maximum else None):
+    is_maximum = is_maximum or world.may_be_unlisted  # an order that is under way is not paid again
+    if before is not None and before != run.charged and not (is_maximum and before > run.charged):
         found.append(f"{run.command} charged {run.charged}, the preview said {before}")
     if announced != run.charged and not (is_maximum and announced > run.charged):
         found.append(f"{run.command} charged {run.charged} and said {announced}")

@@ -16,6 +16,7 @@ from tests.between_runs.cases import (
     DOMAINS,
     EVENTS,
     LATE,
+    MEMORY,
     NEVER,
     PLENTY,
     PURCHASES,
@@ -132,6 +133,10 @@ class World:
         """Whether a refresh said that the next run orders a server again."""
         self.is_left = False
         """Whether a person took it out of the state, as a message said."""
+        self.is_removed = False
+        """Whether a person removed the task, as a message said."""
+        self.has_waited = False
+        """Whether a person waited for what was ordered, as a message said."""
         self._found: dict[str, str] = {}
         self._latest = 0
 
@@ -159,6 +164,15 @@ class World:
         if action := {**(self.purchase.pending or {}), **(self.event.fault or {})}:
             fault = {"method": "POST", "path": self.purchase.path, "action": action}
             self.control("POST", "/faults", fault)
+
+    def wait(self) -> None:
+        """Do nothing for as long as what was ordered may come."""
+        self.network.sleep(MEMORY)
+        self.has_waited = True
+
+    def remove(self) -> None:
+        """Leave the task out of the playbook."""
+        self.is_removed = True
 
     # --- commands
 
@@ -196,7 +210,7 @@ class World:
         if command in ("task", "check", "absent"):
             options = (self.subject.absent or {}) if command == "absent" else self.subject.make
             self.playbook.check_mode, self.playbook.key = command == "check", self.network.live_key
-            self.playbook.run([(self.subject.kind, self._inputs(options))])
+            self.playbook.run([] if self.is_removed else [(self.subject.kind, self._inputs(options))])
         elif command == "preview":
             self.stack.preview(declared)
         elif command == "refresh":
@@ -309,6 +323,7 @@ class World:
         expected = ["that no charge of 0", "tool's to delete"]  # paid by a gateway, or by billing
         if self.event.loses:
             expected += ["was not refunded", "paid and in no state", "was never in a state"]
+            expected += ["is being delivered and in no state"]
         if self.may_be_unlisted:
             expected.append("is in a state and not on the account")
         if self.said_to_stay:

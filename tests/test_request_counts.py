@@ -146,12 +146,21 @@ def refresh(lab: Lab, servers: int, domains: int, parallel: int) -> None:
     assert [entry.id for entry in found] == [entry.id for _kind, entry in entries]
 
 
-def up(lab: Lab, count: int) -> None:
+def up(lab: Lab, count: int) -> list[Entry]:
     """``pulumi up`` of a stack of new servers."""
-    run = process(lab)
-    for number in range(count):
-        run.create("server", f"new-{number}", {"tariffId": 1.0, "os": "debian-12", "name": f"new-{number}"})
+    run, given = process(lab), {"tariffId": 1.0, "os": "debian-12"}
+    made = [run.create("server", f"new-{n}", {**given, "name": f"new-{n}"}) for n in range(count)]
     assert len(lab.account.living) == lab.servers + count
+    return made
+
+
+def up_again(lab: Lab, count: int) -> None:
+    """The same after ``pulumi destroy`` on this machine."""
+    entries, run = up(lab, count), process(lab)
+    for entry in entries:
+        run.delete("server", entry)
+    lab.before = len(lab.rows())
+    up(lab, count)
 
 
 def replace(lab: Lab) -> None:
@@ -171,7 +180,7 @@ class Scenario:
     """``run`` does it on an account with ``servers`` and ``domains``. ``at_most``: the bar."""
 
     text: str
-    run: Callable[[Lab], None]
+    run: Callable[[Lab], object]
     at_most: int
     servers: int = 0
     domains: int = 0
@@ -223,7 +232,13 @@ SCENARIOS = [
     refreshed(10, 0, 10, 0),
     refreshed(100, 20, 100, 20),
     refreshed(1000, 200, 1000, 200),
-    Scenario("`pulumi up` of 10 new servers, beside 37", lambda lab: up(lab, 10), 26, 37),
+    Scenario("`pulumi up` of 10 new servers, beside 37", partial(up, count=10), 26, 37),
+    Scenario(
+        "`pulumi up` of 300 servers that were destroyed before",
+        lambda lab: up_again(lab, 300),
+        660,
+        slow=True,
+    ),
     Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 11, 37),
 ]
 

@@ -14,6 +14,7 @@ from pulumi_hosting.session.request import Request
 
 ORDER_PREFIX = "order:"
 """Begins the id of a server of which only the order is known."""
+_KIND = "order"
 
 
 def first(request: Request, attempt: int, known: Collection[str]) -> int:
@@ -59,14 +60,15 @@ def _is_order(note: dict[str, Any]) -> bool:
 def _read(request: Request) -> dict[str, Any]:
     if not request.client.is_test_key:
         with suppress(local_files.LocalFilesError):
-            return local_files.read(_scope(request), _purpose(request), survives=False)
+            if local_files.any_of(_KIND):  # else the account of the key need not be asked for
+                return local_files.read(_scope(request), _purpose(request), survives=False, kind=_KIND)
     return {}
 
 
 def _write(request: Request, note: dict[str, Any]) -> None:
     if not request.client.is_test_key:
         with suppress(local_files.LocalFilesError):
-            local_files.write(_scope(request), _purpose(request), note, survives=False)
+            local_files.write(_scope(request), _purpose(request), note, survives=False, kind=_KIND)
 
 
 def _scope(request: Request) -> str:

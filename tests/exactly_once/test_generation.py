@@ -109,7 +109,7 @@ def test_what_cannot_be_written_or_read_stops_nothing(
 @pytest.mark.parametrize("text", ["", "{}", "[]", "{", '{"attempt": 0}'])
 def test_a_damaged_note_stops_nothing(request_: Request, text: str) -> None:
     generation.remember(request_, 0, 3, "20001")
-    (path,) = local_files.directory().glob("*.json")
+    (path,) = local_files.directory().glob("*.order")
     path.write_text(text)
     assert generation.first(request_, 0, NO_IDS) == 0
     generation.is_over(request_, "20001")

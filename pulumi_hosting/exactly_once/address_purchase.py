@@ -33,6 +33,7 @@ from pulumi_hosting.exactly_once.address_facts import (
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
@@ -171,13 +172,11 @@ class AddressPurchase:
 
     def must_be_adoptable(self, ip: m.Ip) -> None:
         """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
-        bought = f"address {ip.address} (id {ip.id}) was bought by an earlier run"
-        adopt = f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
-        if self.is_old(ip):
-            raise ResourceError(f"{bought} of this resource, more than 7 days ago; {adopt}")
-        if self.request.strict and self.request.scope is None:
+        ordered = None if ip.added_at is None else self.request.service_now() - ip.added_at
+        if why := why_not_taken_over(self.request, ordered):
             raise ResourceError(
-                f"{bought} under this resource's name, and strict is set; {adopt}, or set hosting:scope"
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource: {why}; "
+                f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
     # --- 1. wait until all are listed
@@ -240,16 +239,8 @@ class AddressPurchase:
         """
         ip, paid, key = next(filter(self.owners.is_noted_as_mine, unowned), None), None, None
         if ip is None:
-            since = self.request.service_now() - KEY_MEMORY + _MARGIN
             for paid, key, candidates in self._possible_purchases(addresses, unowned):
-                bought_at = candidates[0].added_at or (
-                    addresses.invoices[-1].paid_at if addresses.invoices else None
-                )
-                if (
-                    bought_at is not None
-                    and bought_at > since
-                    and was_charged(self.request, self.server_id, key)
-                ):
+                if self._brought(candidates, addresses, paid, key):
                     ip = self._claimed(candidates, addresses, paid)
                     break
         if ip is None:
@@ -259,6 +250,18 @@ class AddressPurchase:
         self.request.info(f"address {ip.address} is this resource's: an earlier run bought it")
         self.owners.record(ip, key, invoice)
         return Purchased(key, ip, invoice)
+
+    def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
+        """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
+        key is forgotten, this machine's note, if nothing else was bought since."""
+        bought_at = new[0].added_at or (addresses.invoices[-1].paid_at if addresses.invoices else None)
+        if bought_at is None:
+            return False
+        if bought_at > self.request.service_now() - KEY_MEMORY + _MARGIN:
+            return was_charged(self.request, self.server_id, key)
+        noted = self.owners.intent()
+        is_only_one = len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing
+        return noted is not None and noted["purchase_key"] == key and is_only_one
 
     def _claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource

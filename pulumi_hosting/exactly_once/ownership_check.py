@@ -133,11 +133,17 @@ def must_be_own(
 def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | None:
     """Why what a tag or a key says to be this resource's must not be taken over without a person's word; None
     if it may. ``ordered``: how long ago it was made; None if that is not shown."""
-    if ordered is not None and ordered > KEY_MEMORY:
+    if ordered is not None and ordered > KEY_MEMORY and not _is_of_own_crash(request, ordered):
         return "it is older than seven days, and another state may have it"
     if request.strict and request.scope is None:
         return "strict is set and hosting:scope is not, and it may be another backend's"
-    if ordered is not None and ordered > _CRASHED_WITHIN and request.scope is None and _is_first_run(request):
+    if (
+        ordered is not None
+        and ordered > _CRASHED_WITHIN
+        and request.scope is None
+        and _is_first_run(request)
+        and not _is_of_own_crash(request, ordered)
+    ):
         return (
             "the state of this stack is empty, and another backend with the same names may have it, from "
             "which hosting:scope tells this one apart"
@@ -145,12 +151,18 @@ def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | Non
     return None
 
 
+def _is_of_own_crash(request: Request, ordered: timedelta) -> bool:
+    """Whether a run of this machine was interrupted when it bought it for this declaration."""
+    if request.kind not in _BOUGHT:
+        return False
+    return is_interrupted(request, request.kind, request.service_now() - ordered)
+
+
 def _is_first_run(request: Request) -> bool:
-    """Whether the state has nothing, as far as the engine told within a second, and no run of this machine
-    was interrupted when it bought for this declaration."""
+    """Whether the state has nothing, as far as the engine told within a second."""
     if not request.session.starts_empty or request.kind not in _BOUGHT:
         return False
     wait = request.poller(_SAID_WITHIN)
     while request.session.starts_empty and not wait.over:
         wait.pause()
-    return request.session.starts_empty and not is_interrupted(request, request.kind or "")
+    return request.session.starts_empty

@@ -12,18 +12,19 @@ from datetime import datetime, timedelta
 
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.session.request import Request
 
 _KIND = "open"
-_CLOCKS_DIFFER = timedelta(minutes=5)  # of this machine and of the service
+_CLOCKS_DIFFER = timedelta(minutes=5)  # where the service has not said its time yet
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An unreported purchase.
 
-    ``at``: when it was begun, by this machine's clock. ``key``: what it was first sent with.
+    ``at``: when it was begun, by the service's clock. ``key``: what it was first sent with.
     """
 
     at: datetime
@@ -48,9 +49,13 @@ def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
     return found[1]
 
 
-def is_interrupted(request: Request, kind: str) -> bool:
-    """Whether an interrupted run began a purchase of this declaration and did not report it."""
-    return _of_an_ended_process(request, kind, "") is not None
+def is_interrupted(request: Request, kind: str, made: datetime | None = None) -> bool:
+    """Whether an interrupted run of this machine began a purchase of this declaration and did not report it.
+    ``made``: when the object was made that it may have brought."""
+    found = _of_an_ended_process(request, kind, "")
+    if found is None or made is None:
+        return found is not None
+    return -_CLOCKS_DIFFER <= made - found[1].at <= KEY_MEMORY
 
 
 def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tuple[str, str], Entry] | None:
@@ -75,7 +80,7 @@ def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | 
     if request.client.is_test_key:  # nothing is paid
         return
     name = _purpose(request, kind, subject)
-    entry = earlier or Entry(request.clock.now(), key)
+    entry = earlier or Entry(request.service_now(), key)
     values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
     scope = local_files.account_scope(request.client)
     local_files.write(scope, name, values, survives=False, kind=_KIND)

@@ -18,6 +18,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
+from pulumi_hosting.exactly_once.purchase_journal import is_interrupted
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     ADOPTS,
@@ -313,11 +314,16 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             # of an own one a replacement is asked for
             if not request.name_is_identity and str(existing.id) not in request.owned:
                 refusal = self._not_ours(request, existing)
-                if refusal is None and not order.was_placed():
+                made = existing.created_at
+                is_ours = made is not None and is_interrupted(request, self.kind, made)
+                if refusal is None and not (is_ours or order.was_placed()):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                _takeover(existing, "this resource's idempotency key names it").announce(request)
+                why = (
+                    "an interrupted run ordered it" if is_ours else "this resource's idempotency key names it"
+                )
+                _takeover(existing, why).announce(request)
                 request.taken_over.add(str(existing.id))
             return _from_api(existing)
 

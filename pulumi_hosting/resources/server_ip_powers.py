@@ -88,7 +88,8 @@ class ServerIpResource(
         mine = next(filter(purchase.owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
             since = [ip for ip in unowned if str(ip.id) not in intent["before"]]
-            mine = next((ip for ip in since if not purchase.is_old(ip)), None)
+            is_only_one = len(since) == 1 and not missing
+            mine = next((ip for ip in since if is_only_one or not purchase.is_old(ip)), None)
         if mine is not None:
             purchase.must_be_adoptable(mine)
             return self._taken_over(_from_api(inputs.server_id, mine), "an earlier run bought it")

@@ -277,7 +277,10 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (Said.takes_over, r"takes over (?P<kind>server address|server|domain) (?P<id>[0-9/]+).*"),
     (lambda said: not _address_there(said), r"address (?P<address>[0-9.]+) \(id N\) of server N released"),
     (lambda said: not said.moved("credit", operation="delete_server_ip"), r"nothing is refunded for it"),
-    (_address_there, r"address (?P<address>[0-9.]+) is this resource's: an earlier run bought it"),
+    (
+        _address_there,
+        r"address (?P<address>[0-9.]+) (?:is|\(id N\) was bought by an earlier run of) this resource.*",
+    ),
     (_address_there, r"server N has addresses of unknown origin: (?P<address>[0-9.]+) \(id N\), .*"),
     (
         Said.is_of_account,

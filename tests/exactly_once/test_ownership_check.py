@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -115,6 +115,9 @@ class Wait:
         self.at_each()
 
 
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
 def asked(warnings: list[str] | None = None, *, empty: bool = False, **facts: Any) -> Request:
     given = {"strict": False, "scope": None, "kind": "server", **facts}
     return cast(
@@ -123,6 +126,7 @@ def asked(warnings: list[str] | None = None, *, empty: bool = False, **facts: An
             warn=(warnings if warnings is not None else []).append,
             poller=lambda seconds: Wait(),
             session=SimpleNamespace(starts_empty=empty),
+            service_now=lambda: NOW,
             **given,
         ),
     )
@@ -188,27 +192,28 @@ OLD, STRICT, EMPTY = (
 def test_a_takeover_needs_a_persons_word(
     monkeypatch: pytest.MonkeyPatch, ordered: timedelta | None, facts: dict[str, Any], why: str | None
 ) -> None:
-    monkeypatch.setattr(ownership_check, "is_interrupted", lambda request, kind: False)
+    monkeypatch.setattr(ownership_check, "is_interrupted", lambda *_: False)
     found = why_not_taken_over(asked(**facts), ordered)
     assert found is None if why is None else (found is not None and why in found)
 
 
-def test_an_empty_state_is_no_reason_after_an_own_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds: list[str] = []
+@pytest.mark.parametrize("ordered", [HOUR * 2, KEY_MEMORY * 4])
+def test_an_own_crash_needs_no_persons_word(monkeypatch: pytest.MonkeyPatch, ordered: timedelta) -> None:
+    asked_for: list[tuple[str, datetime]] = []
 
-    def is_interrupted(request: Request, kind: str) -> bool:
-        kinds.append(kind)
+    def is_interrupted(request: Request, kind: str, made: datetime) -> bool:
+        asked_for.append((kind, made))
         return True
 
     monkeypatch.setattr(ownership_check, "is_interrupted", is_interrupted)
-    assert why_not_taken_over(asked(empty=True), HOUR * 2) is None
-    assert kinds == ["server"]
+    assert why_not_taken_over(asked(empty=True), ordered) is None
+    assert set(asked_for) == {("server", NOW - ordered)}
 
 
 def test_an_engine_that_tells_of_the_state_a_moment_later_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ownership_check, "is_interrupted", lambda request, kind: False)
+    monkeypatch.setattr(ownership_check, "is_interrupted", lambda *_: False)
     request = cast(Any, asked(empty=True))
 
     def told() -> None:

@@ -93,6 +93,7 @@ def asked(
             service_now=lambda: NOW,
             poller=lambda seconds: None,
             session=SimpleNamespace(starts_empty=False),
+            kind="webhook_subscription",
             info=lines.info.append,
             warn=lines.warnings.append,
             **given,

@@ -81,8 +81,8 @@ def test_an_engine_that_asks_about_the_state_a_moment_later_is_waited_for(accoun
 class Killed(KillingTransport):
     """Kills the process when its order was carried out, before the answer."""
 
-    def __init__(self, account: Account) -> None:
-        super().__init__(kill_after=("POST /v1/servers", 1))
+    def __init__(self, account: Account, order: str = "POST /v1/servers") -> None:
+        super().__init__(kill_after=(order, 1))
         self.inner: httpx.BaseTransport = account.transport()
 
 
@@ -94,6 +94,27 @@ def test_after_its_own_crash_a_run_goes_on_for_seven_days(account: Account) -> N
     taken = process.create("server", "web", WEB)
     assert account.living_ids == [taken.id]
     assert account.charges == 1
+
+
+@pytest.mark.parametrize("strict", [None, "true"])
+@pytest.mark.parametrize("kind", ["domain", "server_ip"])
+def test_what_only_its_own_crash_can_have_bought_is_taken_over_later_too(
+    account: Account, kind: str, strict: str | None
+) -> None:
+    """The keys are forgotten. This machine noted what it began, and nothing else was bought since."""
+    server = provider_process(account).create("server", "web", WEB)
+    given = SITE if kind == "domain" else {"serverId": server.id}
+    order = "POST /v1/domains" if kind == "domain" else f"POST /v1/servers/{server.id}/ips"
+    with pytest.raises(ProcessKilled):
+        provider_process(account, Killed(account, order)).create(kind, "it", given)
+    account.advance(20 * 24 * HOUR)
+    settings: dict[str, Any] = {} if strict is None else {"strict": strict}
+    process = provider_process(account, **settings)
+    if strict:
+        assert "strict is set" in refusal(process, kind, "it", given)
+    else:
+        process.create(kind, "it", given)
+    assert account.charges == 2
 
 
 def test_on_another_machine_nothing_shows_that_it_was_a_crash(

@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.exactly_once import purchase_journal
-from pulumi_hosting.exactly_once.payments import Payment, latest, payment
+from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
@@ -188,10 +188,7 @@ def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payme
     entry = purchase_journal.interrupted(request, action.kind, subject)
     if entry is None:
         return None
-    if action.result == "invoice":
-        return purchase_journal.unreported(entry, payment(request.client, int(id)))
-    of = {"server_id": int(id)} if action.result == "server" else {"domain_id": int(id)}
-    return purchase_journal.unreported(entry, latest(request.client, **of))
+    return purchase_journal.unreported(request.client, entry, action.kind, **{f"{action.result}_id": int(id)})
 
 
 def _as_paid(plan: Plan, paid: Payment, shown: Any) -> tuple[Plan, dict[str, Any]]:

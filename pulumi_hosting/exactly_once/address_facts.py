@@ -14,9 +14,6 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
-IP_PURCHASES = ("ip_purchase", "vds_addon")
-"""What deployments call the purchase of an address."""
-
 
 @dataclass(frozen=True, slots=True)
 class ServerAddresses:

@@ -21,7 +21,6 @@ from decimal import Decimal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, IpLimitReached
 from pulumi_hosting.exactly_once.address_facts import (
-    IP_PURCHASES,
     ServerAddresses,
     ask,
     keys_of,
@@ -34,6 +33,7 @@ from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
+from pulumi_hosting.exactly_once.payments import IP_PURCHASES
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
@@ -102,7 +102,7 @@ class AddressPurchase:
             self._seen = self._when_listed()
             found = self._bought_before(self._seen)
             return None if found is None else Shown(found)
-        if when == "conflict":
+        if when in ("conflict", "undone"):
             return None
         after = read_addresses(self.request, self.server_id)
         shows = (after.bought, after.kept, after.everything)

@@ -25,14 +25,19 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
-from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payment, payments_since
+from pulumi_hosting.exactly_once.payments import (
+    CLOCKS_DIFFER,
+    DOMAIN_PURCHASES,
+    Payment,
+    payment,
+    payments_since,
+)
 from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Shown, Verdict, When, judge
 from pulumi_hosting.session.domain_names import ascii_name
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 _TURN = 60.0  # seconds to wait at least for another process that orders the same name
-_TYPES = ("domain_registration", "domain_purchase", "domain_transfer")  # deployments have two words for one
 _PENDING = ("pending", "transfer_pending")
 
 Answer = m.DomainOrderResult | m.DomainTransferResult
@@ -77,7 +82,7 @@ class DomainOrder:
             send=self._send,
             accept=self._accepted,
             is_outdated=self._is_outdated,
-            concerns=lambda invoice: invoice.type in _TYPES and _names(request, invoice, self.name),
+            concerns=lambda invoice: invoice.type in DOMAIN_PURCHASES and _names(request, invoice, self.name),
         )
 
     def turn(self) -> AbstractContextManager[object]:
@@ -141,14 +146,15 @@ class DomainOrder:
             return OrderedDomain(None, answer)
         verdict = became_of(self.request, self.name, None)
         if verdict.is_over:
-            self.request.info(f"{verdict.sentence(f'an earlier order of {self.name}')}: ordering again")
+            self.request.warn(f"{verdict.sentence(f'an earlier order of {self.name}')}: ordering again")
             return None
         return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
         concerns, since = self.purchase.concerns, self.purchase.started() - CLOCKS_DIFFER
         try:
-            return concerns is not None and any(payments_since(self.request.client, since, concerns))
+            paid = () if concerns is None else payments_since(self.request.client, since, concerns)
+            return any(not each.is_returned for each in paid)
         except ApiError:
             return False
 
@@ -192,7 +198,7 @@ def _newest_payment(
             if invoice.created_at is not None and invoice.created_at < since:
                 break
             known = {item.domain_id for item in invoice.items or ()}
-            if invoice.type in _TYPES and (ids & known or _names(request, invoice, name)):
+            if invoice.type in DOMAIN_PURCHASES and (ids & known or _names(request, invoice, name)):
                 return payment(request.client, invoice.id)
     except (Forbidden, NotFound):
         pass

@@ -27,6 +27,7 @@ _CRASHED_WITHIN = timedelta(hours=1)
 """How long after a crash it is believed that there was one, though no journal of this machine shows it."""
 _BOUGHT = ("server", "server_ip", "domain")
 """Kinds of objects that cost money, of which the journal shows a crash."""
+_TAKEN_OVER = (*_BOUGHT, "webhook_subscription")
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say that there is a state
 
 Facts = Mapping[str, str | None]
@@ -125,8 +126,8 @@ def must_be_own(
     if compared.decision == "repair":
         then = "it is deleted" if intent == "deleted" else "the tag is written again"
         request.warn(
-            f"{title} {id} carries no ownership tag any more, after an edit in the control panel perhaps; "
-            f"all else is as the state recorded it, so {then}"
+            f"{title} {id} carries no ownership tag, after an edit in the control panel or a run that could "
+            f"not write it; all else is as the state recorded it, so {then}"
         )
 
 
@@ -160,7 +161,7 @@ def _is_of_own_crash(request: Request, ordered: timedelta) -> bool:
 
 def _is_first_run(request: Request) -> bool:
     """Whether the state has nothing, as far as the engine told within a second."""
-    if not request.session.starts_empty or request.kind not in _BOUGHT:
+    if not request.session.starts_empty or request.kind not in _TAKEN_OVER:
         return False
     wait = request.poller(_SAID_WITHIN)
     while request.session.starts_empty and not wait.over:

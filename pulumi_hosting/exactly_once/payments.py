@@ -2,7 +2,7 @@
 "Invoices", "Balance").
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,6 +12,9 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 
+IP_PURCHASES = ("ip_purchase", "vds_addon")
+DOMAIN_PURCHASES = ("domain_registration", "domain_purchase", "domain_transfer")
+"""What deployments call the invoice of the purchase of an address, and of a domain."""
 _LATEST = 50
 
 CLOCKS_DIFFER = timedelta(seconds=5)
@@ -98,19 +101,25 @@ def movements(client: Client, since: datetime) -> dict[int, tuple[Decimal, Decim
     return found
 
 
-def latest(client: Client, *, server_id: int | None = None, domain_id: int | None = None) -> Payment | None:
-    """The money of the newest invoice that was paid for a server or a domain; None if the key may not see it,
-    or it is not among the latest."""
+def first_since(
+    client: Client, since: datetime, until: datetime, types: Collection[str], **of: int
+) -> Payment | None:
+    """The money of the first invoice of these ``types`` (all, if none is named) that was paid in this time
+    for what ``of`` names: a ``server_id``, a ``domain_id`` or an ``invoice_id``; None if the key may not see
+    it, it is not among the latest, or it was returned."""
+    ((name, id),) = of.items()
+
+    def is_meant(invoice: m.Invoice) -> bool:
+        ids = {invoice.id} if name == "invoice_id" else {getattr(item, name) for item in invoice.items or ()}
+        is_then = invoice.paid_at is not None and since <= invoice.paid_at <= until
+        return is_then and id in ids and (not types or invoice.type in types)
+
     try:
-        for invoice in islice(client.invoices.list(), _LATEST):
-            for item in invoice.items or ():
-                of_server = server_id is not None and item.server_id == server_id
-                of_domain = domain_id is not None and item.domain_id == domain_id
-                if invoice.paid_at is not None and (of_server or of_domain):
-                    return _payment(client, invoice)
+        meant = [invoice for invoice in islice(client.invoices.list(), _LATEST) if is_meant(invoice)]
     except (Forbidden, NotFound):
-        pass
-    return None
+        return None
+    paid = _payment(client, meant[-1]) if meant else None
+    return None if paid is None or paid.is_returned else paid
 
 
 def payments_since(

@@ -176,8 +176,9 @@ R = TypeVar("R")
 E = TypeVar("E", bound=Exception)
 
 
-When = Literal["before", "busy", "conflict", "lost", "failed"]
-"""Why the account is looked at: before anything is sent, or after an answer."""
+When = Literal["before", "busy", "conflict", "lost", "failed", "undone"]
+"""Why the account is looked at: before anything is sent, or after an answer. ``undone``: the service says
+that it did not carry the request out, so what is there by now need not be of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +319,7 @@ class Purchase(Generic[A, R]):
         """The service failed, and its outcome is stored under the key. The next key may be sent if no money
         is kept."""
         try:
-            if (shown := self.look("failed")) is not None:
+            if (shown := self.look("failed" if error.outcome_unknown else "undone")) is not None:
                 return shown
         except ResourceConflict:  # of what is there nothing shows whether it is what this call bought
             raise self._unsure(error) from None

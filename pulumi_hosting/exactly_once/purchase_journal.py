@@ -10,13 +10,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.payments import Payment
+from pulumi_hosting.exactly_once.payments import DOMAIN_PURCHASES, IP_PURCHASES, Payment, first_since
 from pulumi_hosting.session.request import Request
 
 _KIND = "open"
+SENT_WITHIN = timedelta(minutes=15)  # a request may wait that long for the rate limit, and be repeated
+INVOICES = {
+    "server": ("vds_purchase",),
+    "server_ip": IP_PURCHASES,
+    "domain": DOMAIN_PURCHASES,
+    "server_renew": ("vds_renewal",),
+    "domain_renew": ("domain_renewal",),
+    "invoice_pay": (),
+}
+"""The types of invoices of what is bought; none: all."""
 _CLOCKS_DIFFER = timedelta(minutes=5)  # where the service has not said its time yet
 
 
@@ -24,18 +35,20 @@ _CLOCKS_DIFFER = timedelta(minutes=5)  # where the service has not said its time
 class Entry:
     """An unreported purchase.
 
-    ``at``: when it was begun, by the service's clock. ``key``: what it was first sent with.
+    ``at``: when it was begun, by the service's clock where that is known, else by this machine's. ``key``:
+    what it was first sent with.
     """
 
     at: datetime
     key: str
 
 
-def unreported(entry: Entry | None, paid: Payment | None) -> Payment | None:
-    """What an interrupted purchase charged, if ``paid``, the newest payment for its object, is its own."""
-    if entry is None or paid is None or paid.at is None or paid.is_returned:
+def unreported(client: Client, entry: Entry | None, kind: str, **of: int) -> Payment | None:
+    """What an interrupted purchase of this ``kind`` charged, if the account shows it. ``of``: the
+    ``server_id``, ``domain_id`` or ``invoice_id`` that it was for."""
+    if entry is None:
         return None
-    return paid if paid.at >= entry.at - _CLOCKS_DIFFER else None
+    return first_since(client, entry.at - _CLOCKS_DIFFER, entry.at + SENT_WITHIN, INVOICES[kind], **of)
 
 
 def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:
@@ -80,7 +93,7 @@ def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | 
     if request.client.is_test_key:  # nothing is paid
         return
     name = _purpose(request, kind, subject)
-    entry = earlier or Entry(request.service_now(), key)
+    entry = earlier or Entry(request.client.known_time() or request.clock.now(), key)
     values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
     scope = local_files.account_scope(request.client)
     local_files.write(scope, name, values, survives=False, kind=_KIND)

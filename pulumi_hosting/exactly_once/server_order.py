@@ -51,6 +51,7 @@ from pulumi_hosting.exactly_once.server_search import (
     name_conflict,
     orders_and_servers,
     pending_orders,
+    refuse_late_order,
     refuse_renamed_order,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
@@ -199,6 +200,7 @@ class ServerOrder:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
         request = self.request
         self._wait_for_pending_orders()
+        refuse_late_order(request, self.name, self.attempt)
         same_name = [server for server in candidates(request) if server.name == self.name]
         if request.name_is_identity:
             if len(same_name) > 1:
@@ -280,7 +282,7 @@ class ServerOrder:
             except HostingError:
                 order = answer
             if order.is_failed and not self._was_just_placed(order):
-                self.request.info(
+                self.request.warn(
                     f"an earlier order for server {self.name!r}, {order.invoice_id}, ended as "
                     f"{order.status} and its charge was returned: ordering again"
                 )

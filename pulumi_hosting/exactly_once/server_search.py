@@ -298,6 +298,38 @@ def became_of(request: Request, order: m.Order) -> Verdict:
     return judge(replace(_evidence(request, order), payment=paid))
 
 
+def late_order(request: Request, name: str) -> m.Order | None:
+    """An order of this name that the account shows as under way though it is older than the memory for keys:
+    whether its server still comes is not known here."""
+    if request.client.is_test_key:  # orders are real
+        return None
+    others = request.ownership.of_others(request.identity)
+    for order in orders_and_servers(request)[0]:
+        is_anothers = f"{ORDER_PREFIX}{order.invoice_id}" in others
+        if order.server_name == name and not is_anothers and order.is_pending and never_comes(request, order):
+            return order
+    return None
+
+
+def refuse_late_order(request: Request, name: str, attempt: int) -> None:
+    """Raise ``ResourceConflict`` for a :func:`late_order`, unless an ``attempt`` says that another one is
+    wanted."""
+    order = None if attempt else late_order(request, name)
+    if order is not None:
+        ended, step = how_order_ended(request, order, name), after_order(request, order)
+        raise ResourceConflict(
+            f"{ended}; nothing was ordered. Next: {step}", id=f"{ORDER_PREFIX}{order.invoice_id}"
+        )
+
+
+def after_order(request: Request, order: m.Order) -> str:
+    """The next step after an order of which no server comes. While the account shows it as under way, a
+    second one needs a person's word."""
+    if order.is_failed:
+        return f"{request.client.words.read_and_apply}, which orders another one"
+    return "ask the provider about it; to order another one, set order_attempt to 1"
+
+
 def _evidence(request: Request, order: m.Order) -> Evidence:
     return Evidence(
         is_there=order.is_active and order.server_id is not None,
@@ -312,7 +344,8 @@ def how_order_ended(request: Request, order: m.Order, name: str | None) -> str:
     if order.is_failed:
         reason = f" ({order.failure_reason})" if order.failure_reason else ""
         what = f"{what} ended as {order.status}{reason}: it"
-    return became_of(request, order).sentence(what)
+    still = "" if order.is_failed else f"; it is still {order.status}"
+    return f"{became_of(request, order).sentence(what)}{still}"
 
 
 def pending_order(request: Request, name: str) -> m.Order | None:

@@ -53,7 +53,14 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout, and_then
+from pulumi_hosting.session.errors import (
+    NotOurs,
+    OrderFailed,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+    and_then,
+)
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -287,6 +294,8 @@ class Adapter:
                 failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
             if bought.exceeded:
                 failure.reasons.append(bought.exceeded)
+            with suppress(HostingError):
+                spending.show_unreported(request, interrupted, made)
             purchase_journal.reported(request.unreported)
             raise failure from None
         bought.save(state)
@@ -373,6 +382,7 @@ class Adapter:
             except HostingError as error:
                 if (
                     isinstance(error, NotFound | ResourceError)
+                    and not isinstance(error, OrderFailed)  # it says what became of it
                     and apply.read(request, self.resource, state) is None
                 ):
                     raise refusals.deleted_outside(self.resource, id) from None

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.exactly_once import catalog_reads, payments, purchase_journal
+from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
@@ -217,10 +217,10 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
     """Say what an interrupted run charged for an object that this one found, since it could not."""
     if interrupted is None or state.id not in request.taken_over:
         return
-    server_id = getattr(state, "server_id", state.id)
-    of = {"domain_id": state.id} if request.kind == "domain" else {"server_id": server_id}
+    kind, server_id = request.kind or "", getattr(state, "server_id", state.id)
+    of = {"domain_id": state.id} if kind == "domain" else {"server_id": server_id}
     known = {name: int(id) for name, id in of.items() if str(id).isdecimal()}
-    if known and (paid := purchase_journal.unreported(interrupted, payments.latest(request.client, **known))):
+    if known and (paid := purchase_journal.unreported(request.client, interrupted, kind, **known)):
         charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
         request.warn(f"an interrupted run bought it: {charged}")
 

@@ -33,7 +33,7 @@ from pulumi_hosting.resources.base import (
 from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import NotOurs, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -404,7 +404,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             verdict = fate(request, state)
             if verdict.is_over:
                 what = verdict.sentence(ordered(state))
-                raise ResourceError(f"{what}. Next: run again with a refresh, which orders it again")
+                again = f"{request.client.words.read_and_apply}, which orders it again"
+                raise OrderFailed(f"{what}. Next: {again}")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             request.warn(

@@ -24,6 +24,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
+    after_order,
     how_order_ended,
     never_comes,
     tag_identity,
@@ -104,8 +105,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 if not never_comes(request, order):
                     return provisional(order, last)
                 if last is not None:
-                    how = how_order_ended(request, order, last.name)
-                    request.warn(f"{how}; another is ordered if it is still declared")
+                    again = "another is ordered if it is still declared"
+                    then = again if order.is_failed else after_order(request, order)
+                    request.warn(f"{how_order_ended(request, order, last.name)}; {then}")
                 return None
             id = str(order.server_id)
         server = shared_server(request, id)

@@ -20,6 +20,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.server_search import (
+    after_order,
     became_of,
     how_order_ended,
     never_comes,
@@ -64,7 +65,7 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             return server
         if never_comes(request, order):
             ended = how_order_ended(request, order, name)
-            raise OrderFailed(f"{ended}. Next: run again to order another one")
+            raise OrderFailed(f"{ended}. Next: {after_order(request, order)}")
         if wait.over:
             raise WaitTimeout(
                 f"order {order.invoice_id} for server {name!r} is still {order.status} after "

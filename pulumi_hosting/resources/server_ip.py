@@ -16,7 +16,7 @@ from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.address_facts import became_of, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
-from pulumi_hosting.exactly_once.purchase import Verdict
+from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.session.cost import Cost
@@ -130,6 +130,14 @@ def _ordered(state: ServerIpState) -> str:
     return f"the purchase of an address for server {state.server_id}"
 
 
+def _after(request: Request, verdict: Verdict) -> str:
+    """The next step after a purchase of which no address comes. While the service counts its address, a
+    second one needs a person's word."""
+    if verdict.fate is Fate.NEVER_ARRIVED:
+        return "ask the provider about it; to buy another one, set order_attempt to 1"
+    return f"{request.client.words.read_and_apply}, which buys another"
+
+
 class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     """The four methods of a bought address."""
 
@@ -172,7 +180,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             verdict = self._became_of(request, last)
             if not verdict.is_over:
                 return last
-            request.warn(f"{verdict.sentence(_ordered(last))}; another is bought if it is still declared")
+            again = "another is bought if it is still declared"
+            then = _after(request, verdict) if verdict.fate is Fate.NEVER_ARRIVED else again
+            request.warn(f"{verdict.sentence(_ordered(last))}; {then}")
             return None
         server_id, wanted = address_list.split_id(id)
         found = address_list.of_server(request, server_id)
@@ -209,7 +219,10 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
 
         with purchase.owners.turn():
-            state = _from_purchase(inputs.server_id, purchase.place())
+            purchased = purchase.place()
+            state = _from_purchase(inputs.server_id, purchased)
+            if purchased.ip is not None:  # it was there
+                request.taken_over.add(state.id)
             if self.is_provisional(state):
                 request.save(state)
                 try:
@@ -264,7 +277,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 verdict = self._became_of(request, state)
                 if verdict.is_over:
                     raise OrderFailed(
-                        f"{verdict.sentence(_ordered(state))}. Next: run again, which buys another"
+                        f"{verdict.sentence(_ordered(state))}. Next: {_after(request, verdict)}"
                     )
             if wait.over:
                 raise WaitTimeout(

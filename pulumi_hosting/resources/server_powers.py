@@ -21,8 +21,10 @@ from pulumi_hosting.exactly_once.server_search import (
     find_tagged,
     how_order_ended,
     is_under_way,
+    late_order,
     orders_and_servers,
     pending_order,
+    refuse_late_order,
     refuse_renamed,
     tagged_elsewhere,
     unproven,
@@ -108,8 +110,6 @@ class ServerResource(
             for order in orders:
                 if order.server_name == inputs.name and is_under_way(request, order):
                     return provisional(order)
-                if order.server_name == inputs.name and order.is_pending and is_last:  # it is too old
-                    request.warn(how_order_ended(request, order, inputs.name))
         return None
 
     def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
@@ -125,6 +125,10 @@ class ServerResource(
     ) -> None:
         """By its tag. ``adopt_id`` says which server is meant."""
         if inputs.name and inputs.adopt_id is None:
+            if undone == "ordered":
+                refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
+            elif late := late_order(request, inputs.name):
+                request.warn(how_order_ended(request, late, inputs.name))
             refuse_renamed(request, inputs.name, undone, inputs.order_attempt or 0)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
@@ -142,6 +146,7 @@ class ServerResource(
             return self._announced(request, server, reason)
         if request.name_is_identity:
             return None
+        refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
         found = find_tagged(request, inputs, attempt=inputs.order_attempt or 0)
         if found is not None:
             return self._announced(request, found, TAGGED)

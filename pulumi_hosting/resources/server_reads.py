@@ -22,10 +22,8 @@ from pulumi_hosting.exactly_once.ownership_check import differences
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
     SNAPSHOT_AGE,
-    how_order_ended,
     living_servers,
     machine,
-    never_comes,
     orders_and_servers,
     pending_order,
 )
@@ -61,9 +59,6 @@ def remark_on_same_name(request: Request, name: str) -> None:
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
             "its own. Next: give one of them another name, unless that is meant"
         )
-    for late in orders_and_servers(request)[0]:
-        if late.server_name == name and late.is_pending and never_comes(request, late):
-            request.warn(f"{how_order_ended(request, late, name)}; it is not waited for")
     if (order := pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""

@@ -259,7 +259,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     ),
     (
         lambda said: not said.has_tag(said.before),
-        r"server ID carries no ownership tag any more, after an edit .*",
+        r"server ID carries no ownership tag, after an edit .*",
     ),
     (lambda said: said.has_tag(said.before), r"server ID: it carries the ownership tag of another resource"),
     (
@@ -292,7 +292,7 @@ NEUTRAL: tuple[str, ...] = (
     r"unfinished",
     r"run total .*",
     r"it becomes active later",
-    r"it is not waited for",
+    r"(?:it is still|ask the provider about it|to (?:order|buy) another one, set order_attempt to) ?\w*",
     r"it is waited for, and taken over if .*",
     r"it carries the tag of another resource.*",
     r"all else is as the state recorded it, so the tag is written again",  # what is there shows it

@@ -15,7 +15,7 @@ from tests.exactly_once.service import (
 )
 
 KIND, SUBJECT = "server", "the one"
-LOOKS = ("before", "busy", "conflict", "lost", "failed")
+LOOKS = ("before", "busy", "conflict", "lost", "failed", "undone")
 
 
 class Loop:

@@ -130,6 +130,9 @@ class Service:
         me = SimpleNamespace(account_id=self.account_id, livemode=not self.is_test_key)
         return SimpleNamespace(get=lambda ask=None: me)
 
+    def known_time(self) -> datetime:
+        return self.service_now()
+
     def service_now(self) -> datetime:
         return NOW + timedelta(seconds=self.clock.elapsed)
 

@@ -16,7 +16,7 @@ from pulumi_hosting.client.exceptions import CallError, Forbidden, NotFound, Tra
 from pulumi_hosting.exactly_once.payments import (
     CLOCKS_DIFFER,
     Payment,
-    latest,
+    first_since,
     movements,
     payment,
     payments_since,
@@ -183,33 +183,36 @@ def test_an_invoice_of_a_movement_that_cannot_be_read_is_not_taken_for_anothers(
         list(payments_since(Books([], [movement("5.00")]).client, NOW, lambda row: True))
 
 
-# --- the newest of an object
+# --- the first of an object since a moment
 
 
-def test_the_newest_payment_of_an_object_is_told() -> None:
+def since_now(client: Any, *types: str, minutes: float = 15, **of: int) -> int | None:
+    found = first_since(client, NOW, NOW + timedelta(minutes=minutes), types, **of)
+    return None if found is None else found.invoice_id
+
+
+def test_the_first_payment_of_an_object_and_a_type_is_told() -> None:
+    late = NOW + timedelta(minutes=16)
     rows = [
+        invoice(38, paid_at=late, items=[item(server_id=5)]),
+        invoice(37, type="ip_purchase", items=[item(server_id=3)]),
         invoice(36, "not_paid", paid_at=None, items=[item(server_id=3)]),
         invoice(35, items=[item(domain_id=3)]),
         invoice(34, items=[item(), item(server_id=3)]),
         invoice(33, items=[item(server_id=3)]),
+        invoice(32, paid_at=NOW - timedelta(seconds=1), items=[item(server_id=3)]),
+        invoice(31, items=None),
     ]
     client = Books(rows).client
-    found = latest(client, server_id=3)
-    assert found is not None
-    assert found.invoice_id == 34
-    other = latest(client, domain_id=3)
-    assert other is not None
-    assert other.invoice_id == 35
-    assert latest(client, server_id=4) is None
-    assert latest(client, domain_id=4) is None
-
-
-@pytest.mark.parametrize("of", [{"server_id": 3}, {"domain_id": 3}], ids=str)
-def test_a_payment_for_nothing_that_is_named_is_not_the_objects(of: dict[str, Any]) -> None:
-    rows = [invoice(35, items=[item()]), invoice(34, items=None), invoice(33, items=[item(**of)])]
-    found = latest(Books(rows).client, **of)
-    assert found is not None
-    assert found.invoice_id == 33
+    assert since_now(client, "vds_renewal", server_id=3) == 33
+    assert since_now(client, "ip_purchase", "vds_addon", server_id=3) == 37
+    assert since_now(client, server_id=3) == 33
+    assert since_now(client, domain_id=3) == 35
+    assert since_now(client, invoice_id=34) == 34
+    assert since_now(client, invoice_id=36) is None
+    assert since_now(client, server_id=4) is None
+    assert since_now(client, server_id=5) is None
+    assert since_now(client, minutes=16, server_id=5) == 38
 
 
 def test_only_the_latest_invoices_are_looked_through() -> None:
@@ -217,10 +220,10 @@ def test_only_the_latest_invoices_are_looked_through() -> None:
         *(invoice(100 - number, items=[item(server_id=4)]) for number in range(50)),
         invoice(31, items=[item(server_id=3)]),
     ]
-    assert latest(Books(rows).client, server_id=3) is None
-    assert latest(Books(rows[1:]).client, server_id=3) is not None
+    assert since_now(Books(rows).client, server_id=3) is None
+    assert since_now(Books(rows[1:]).client, server_id=3) == 31
 
 
 @pytest.mark.parametrize("error", [FORBIDDEN, refusal(404, "not_found")])
 def test_invoices_that_the_key_may_not_see_tell_nothing(error: CallError) -> None:
-    assert latest(Books(error).client, server_id=3) is None
+    assert since_now(Books(error).client, server_id=3) is None

@@ -38,12 +38,12 @@ each_failure = pytest.mark.parametrize("error", FAILURES, ids=named)
 def test_a_failure_that_moved_nothing_is_followed_by_the_next_key(error: CallError) -> None:
     loop = Loop(error, PAID)
     assert loop.carry_out() is PAID
-    assert (loop.service.keys, loop.looked) == (loop.keys(0, 1), ["before", "failed"])
+    assert (loop.service.keys, loop.looked) == (loop.keys(0, 1), ["before", "undone"])
 
 
 @each_failure
 def test_what_the_account_shows_after_a_failure_is_what_was_bought(error: CallError) -> None:
-    loop = Loop(error, shows={"failed": ["it"]}, movements=[movement("5.00")])
+    loop = Loop(error, shows={"undone": ["it"]}, movements=[movement("5.00")])
     assert loop.carry_out() == "it"
     assert loop.service.keys == loop.keys(0)
 

@@ -6,12 +6,13 @@ import sys
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.exactly_once import local_files, purchase_journal
-from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.exactly_once.purchase_journal import Entry
 from pulumi_hosting.session.request import Request
 from tests.exactly_once.service import NOW, Service
@@ -155,26 +156,40 @@ def test_without_a_directory_nothing_is_sent_and_nothing_is_shown(request_: Requ
         begun(request_)
 
 
-def paid(minutes: float | None, returned: str = "0") -> Payment:
-    at = None if minutes is None else NOW + timedelta(minutes=minutes)
-    return Payment(40002, "paid", Decimal("5.00"), Decimal(returned), "EUR", at)
-
-
 @pytest.mark.parametrize(
-    ("entry", "payment", "is_its_own"),
+    ("kind", "type", "of"),
     [
-        (None, paid(0), False),
-        (Entry(NOW, KEY), None, False),
-        (Entry(NOW, KEY), paid(0), True),
-        (Entry(NOW, KEY), paid(60 * 24), True),
-        (Entry(NOW, KEY), paid(-4.9), True),  # the clocks of this machine and of the service differ
-        (Entry(NOW, KEY), paid(-5.1), False),
-        (Entry(NOW, KEY), paid(None), False),
-        (Entry(NOW, KEY), paid(0, returned="5.00"), False),
-        (Entry(NOW, KEY), paid(0, returned="4.99"), True),
+        ("server", "vds_purchase", "server_id"),
+        ("server_ip", "ip_purchase", "server_id"),
+        ("server_ip", "vds_addon", "server_id"),
+        ("domain", "domain_purchase", "domain_id"),
+        ("server_renew", "vds_renewal", "server_id"),
+        ("domain_renew", "domain_renewal", "domain_id"),
+        ("invoice_pay", "vds_renewal", "invoice_id"),
     ],
 )
-def test_an_interrupted_run_charged_what_was_paid_since_it_began_and_kept(
-    entry: Entry | None, payment: Payment | None, is_its_own: bool
-) -> None:
-    assert purchase_journal.unreported(entry, payment) == (payment if is_its_own else None)
+def test_an_interrupted_run_charged_what_was_paid_when_it_began(kind: str, type: str, of: str) -> None:
+    def charged(minutes: float, type: str) -> bool:
+        line = m.InvoiceItem.model_construct(server_id=7, domain_id=7, amount=Decimal(5))
+        invoice = m.Invoice.model_construct(
+            id=7,
+            type=type,
+            status="paid",
+            amount=Decimal(5),
+            currency="EUR",
+            created_at=NOW,
+            paid_at=NOW + timedelta(minutes=minutes),
+            items=[line],
+        )
+        client = cast(Any, SimpleNamespace(invoices=SimpleNamespace(list=lambda: [invoice])))
+        return purchase_journal.unreported(client, Entry(NOW, KEY), kind, **{of: 7}) is not None
+
+    assert [charged(minutes, type) for minutes in (-5.1, -4.9, 0, 14.9, 15.1)] == [
+        False,
+        True,  # the clocks of this machine and of the service differ
+        True,
+        True,
+        False,
+    ]
+    assert charged(0, "another") is (kind == "invoice_pay")
+    assert purchase_journal.unreported(cast(Any, None), None, kind, **{of: 7}) is None

@@ -158,7 +158,7 @@ def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvide
     with pytest.raises(failures.Failed) as failed:
         provider.create(provider.check({}, PROPS).inputs)
     assert "ended as cancelled" in str(failed.value)
-    assert "Next: run again to order another one" in str(failed.value)
+    assert "Next: pulumi up --refresh, which orders another one" in str(failed.value)
     assert "in no state" not in str(failed.value)
     assert sorted(row["direction"] for row in account.ledger()) == ["credit", "debit"]
 

@@ -198,8 +198,8 @@ def test_a_missing_tag_is_written_again_with_a_warning(account: Account, notes: 
     assert server["notes"] == with_tag(notes, ownership_tag("pulumi:t/dev/server/web"))
     assert server["auto_renew"] is False
     assert [line for line in process.lines if "tag" in line] == [
-        f"web: warning: server {web.id} carries no ownership tag any more, after an edit in the control "
-        "panel perhaps; all else is as the state recorded it, so the tag is written again"
+        f"web: warning: server {web.id} carries no ownership tag, after an edit in the control panel or a "
+        "run that could not write it; all else is as the state recorded it, so the tag is written again"
     ]
     account.control("PATCH", f"/servers/{web.id}", {"notes": notes})
     process = provider_process(account)

@@ -116,7 +116,7 @@ def test_the_wait_for_an_address_ends_once_its_purchase_is_refunded(
         with pytest.raises(
             OrderFailed,
             match=rf"the purchase of an address for server {server} was refunded; 2\.00 EUR were returned, "
-            rf"invoice {invoice}. Next: run again",
+            rf"invoice {invoice}. Next: pulumi up --refresh",
         ):
             do(context)
         assert waited(context) < 60

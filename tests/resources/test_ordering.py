@@ -216,7 +216,7 @@ def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(harness: Resour
 
 @pytest.mark.parametrize("days", [6.9, 7.1])
 @pytest.mark.parametrize("name_is_identity", [False, True])
-def test_a_server_that_never_comes_is_waited_for_seven_days_and_then_ordered_again(
+def test_a_server_that_does_not_come_is_waited_for_seven_days_and_ordered_again_by_a_persons_word(
     tmp_path: Path, name_is_identity: bool, days: float
 ) -> None:
     harness = ResourceHarness(Account(provisioning_delay=30 * 86400), tmp_path)
@@ -229,7 +229,10 @@ def test_a_server_that_never_comes_is_waited_for_seven_days_and_then_ordered_aga
             harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
         assert harness.charges == 1
     else:
-        state = harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
+        with pytest.raises(ResourceConflict, match=r"never arrived; .*invoice.*order_attempt to 1"):
+            harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
+        assert harness.charges == 1
+        state = harness.order({**GOOD, "order_attempt": 1}, name_is_identity=name_is_identity)
         assert [str(server["id"]) for server in harness.living] == [state.id]
         assert harness.charges == 2
 
@@ -288,7 +291,7 @@ def test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again(
     harness.fault({"panel_timeout": end})
     clock = EmulatorClock(harness.control)  # time passes for the process too
     transport = AfterThePurchase(meanwhile=lambda: clock.sleep(31))
-    with pytest.raises(OrderFailed, match=f"ended as {end}.*returned.*run again"):
+    with pytest.raises(OrderFailed, match=f"ended as {end}.*returned.*which orders another one"):
         harness.order(transport=transport, name_is_identity=name_is_identity, clock=clock)
     assert transport.sent.count("POST /v1/servers") == 1
     assert harness.living == []

@@ -9,6 +9,7 @@ Nothing is remembered from one run to the next, so the options must name the obj
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +20,6 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.exactly_once.payments import Payment
     from pulumi_hosting.exactly_once.purchase_journal import Entry
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import Resource, State
@@ -175,29 +175,32 @@ class ResourceModule(HostingModule):
         """The result, with what an interrupted run charged for the object and could not report."""
         from pulumi_hosting.exactly_once import purchase_journal
 
-        after = outcome.after or {}
-        if self.is_absent(task) or result.get("charge") is not None or not after.get("id"):
+        shown = outcome.after or outcome.before or {}
+        of = self._paid_for(shown)
+        if result.get("charge") is not None or not of:
             return result
-        paid = purchase_journal.unreported(interrupted, self.latest_payment(task, after))
+        paid = purchase_journal.unreported(task.client(False), interrupted, self.kind, **of)
         if paid is None:
             return result
         charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-        task.warn(f"an interrupted run bought {self.resource.title} {after['id']}: {charged}")
+        task.warn(f"an interrupted run bought {self.resource.title} {shown['id']}: {charged}")
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def latest_payment(self, task: Task, after: Mapping[str, Any]) -> Payment | None:
-        """The money of the newest purchase for the object."""
-        from pulumi_hosting.exactly_once.payments import latest
-
-        id = str(after.get("server_id") or after["id"])
-        if not id.isdecimal():
-            return None
-        return latest(task.client(False), **{"domain_id" if self.kind == "domain" else "server_id": int(id)})
+    def _paid_for(self, shown: Mapping[str, Any]) -> dict[str, int]:
+        """What an invoice of the object names; empty where it has no number yet."""
+        id = str(shown.get("server_id") or shown.get("id"))
+        return {"domain_id" if self.kind == "domain" else "server_id": int(id)} if id.isdecimal() else {}
 
     def charged_by_invoice(self, task: Task, after: Mapping[str, Any]) -> dict[str, Any]:
-        """What a purchase charged whose answer was lost: the amount of the object's newest invoice."""
-        if paid := self.latest_payment(task, after):
+        """What a purchase charged whose answer was lost: the amount of the object's invoice."""
+        from pulumi_hosting.exactly_once.payments import first_since
+        from pulumi_hosting.exactly_once.purchase_journal import INVOICES, SENT_WITHIN
+
+        of, client = self._paid_for(after), task.client(False)
+        now = client.service_now()
+        began = now - SENT_WITHIN - timedelta(seconds=task.params["wait_timeout"] or 0.0)
+        if of and (paid := first_since(client, began, now, INVOICES[self.kind], **of)):
             task.charge_name = f"{self.kind}/{paid.invoice_id}"
             return {"amount": str(paid.paid), "currency": paid.currency}
         task.warn(

@@ -19,6 +19,7 @@ from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.payments import payment
+from pulumi_hosting.exactly_once.purchase import Evidence, judge
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.domain_powers import DOMAIN
@@ -29,6 +30,7 @@ from pulumi_hosting.session.text import as_text
 
 MOST_YEARS = 10
 _YEAR = timedelta(days=365.25)
+_LOOKED_BACK = timedelta(days=60)  # for a renewal that never showed
 
 
 class DomainRenewInputs(OfDomain):
@@ -104,12 +106,17 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             )
         seen = _Seen(domain.id, domain.expires_at, _years(domain.expires_at, inputs))
         cost = _cost(request, domain, seen.years)
-        if invoice := _under_way(request, domain):
-            note = (
-                f"domain {state.name} was renewed with invoice {invoice.id}, paid "
-                f"{as_text(invoice.paid_at)}; the new date shows later"
-            )
-            return _nothing(state, note, "pending_sync")
+        if invoice := _not_shown(request, domain):
+            age = None if invoice.paid_at is None else request.service_now() - invoice.paid_at
+            paid = payment(request.client, invoice.id)
+            became = judge(Evidence(status="pending", payment=paid, age=age))
+            if not became.is_over:
+                note = (
+                    f"domain {state.name} was renewed with invoice {invoice.id}, paid "
+                    f"{as_text(invoice.paid_at)}; the new date shows later"
+                )
+                return _nothing(state, note, "pending_sync")
+            request.warn(f"{became.sentence(f'the renewal of domain {domain.id}')}: it is renewed again")
         before = _renewed(state)
         after = before.model_copy(
             update={"expires_at": None, "years": seen.years, "charged": str(cost.amount) if cost else None}
@@ -260,12 +267,12 @@ def _newest_paid(request: Request, domain_id: int, since: datetime) -> m.Invoice
     return None
 
 
-def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
-    """The renewal that is paid and that the domain does not show yet, if the account proves one: more
+def _not_shown(request: Request, domain: m.Domain) -> m.Invoice | None:
+    """The newest renewal that is paid and that the domain does not show, if the account proves one: more
     years are paid than it has.
     """
     try:
-        recent = _newest_paid(request, domain.id, request.service_now() - KEY_MEMORY)
+        recent = _newest_paid(request, domain.id, request.service_now() - _LOOKED_BACK)
     except Forbidden:
         request.info(
             "without the scope invoices:read, a renewal that the registrar has not shown yet "

@@ -340,12 +340,12 @@ def _evidence(request: Request, order: m.Order) -> Evidence:
 
 def how_order_ended(request: Request, order: m.Order, name: str | None) -> str:
     """What became of an order of which no server comes, and where its money is."""
-    what = f"order {order.invoice_id} for server {name!r}"
-    if order.is_failed:
-        reason = f" ({order.failure_reason})" if order.failure_reason else ""
-        what = f"{what} ended as {order.status}{reason}: it"
-    still = "" if order.is_failed else f"; it is still {order.status}"
-    return f"{became_of(request, order).sentence(what)}{still}"
+    what, became = f"order {order.invoice_id} for server {name!r}", became_of(request, order)
+    if not order.is_failed:
+        money = f"; {became.payment.sentence}" if became.payment else ""
+        return f"{what} is still {order.status} after more than seven days{money}"
+    reason = f" ({order.failure_reason})" if order.failure_reason else ""
+    return became.sentence(f"{what} ended as {order.status}{reason}: it")
 
 
 def pending_order(request: Request, name: str) -> m.Order | None:

@@ -40,6 +40,7 @@ from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, p
 from pulumi_hosting.provider.stack_state import (
     entry_stamp,
     managed_inputs,
+    on_order,
     outputs_of,
     provider_fields,
     recorded_state,
@@ -53,14 +54,7 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import (
-    NotOurs,
-    OrderFailed,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-    and_then,
-)
+from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, StillOrdered, and_then
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -90,6 +84,8 @@ class Adapter:
         self.session.has_entry(olds)
         beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
+        unknown |= on_order(raw.get("server_id"))
+        raw = {name: value for name, value in raw.items() if name not in unknown}
         checked = check(self.resource, raw, unknown)
         failures: dict[str, str] = dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
@@ -294,8 +290,7 @@ class Adapter:
                 failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
             if bought.exceeded:
                 failure.reasons.append(bought.exceeded)
-            with suppress(HostingError):
-                spending.show_unreported(request, interrupted, made)
+            spending.show_unreported(request, interrupted, made)
             purchase_journal.reported(request.unreported)
             raise failure from None
         bought.save(state)
@@ -344,10 +339,8 @@ class Adapter:
                 state = apply.wait(request, self.resource, state)
             except HostingError as error:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
-                failure = self._failure(state, outputs, error, inputs)
-                if isinstance(error, WaitTimeout):
-                    failure.reasons.append(refusals.left_to_the_account(self.resource, olds, self.urn))
-                raise failure from None
+                or_else = refusals.left_to_the_account(self.resource, olds, self.urn, error)
+                raise self._failure(state, outputs, error, inputs, or_else) from None
         self.session.record_mode(state.mode)
         self.session.replacements.found(self._label(olds), self.resource, state)
         self.session.entries.read(
@@ -382,7 +375,7 @@ class Adapter:
             except HostingError as error:
                 if (
                     isinstance(error, NotFound | ResourceError)
-                    and not isinstance(error, OrderFailed)  # it says what became of it
+                    and not isinstance(error, OrderFailed)  # it says how the order ended
                     and apply.read(request, self.resource, state) is None
                 ):
                     raise refusals.deleted_outside(self.resource, id) from None
@@ -445,12 +438,11 @@ class Adapter:
         refusals.must_be_its_account(self.session, self.resource, id, olds)
 
     def _failure(
-        self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
+        self, state: Any, outputs: PropertyValues, error: Exception, inputs: Any = None, or_else: Any = ()
     ) -> PartialFailure:
-        reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
-        return PartialFailure(
-            state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
-        )
+        reasons = [str(error) if isinstance(error, HostingError) else refusals.defect(error), *or_else]
+        refresh = is_provisional(self.resource, state)
+        return PartialFailure(state.id, outputs, reasons, refresh=refresh, inputs=inputs)
 
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[dict[str, Any], Any]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""

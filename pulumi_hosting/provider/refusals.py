@@ -12,7 +12,7 @@ from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.powers import recorded_mode
-from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered
+from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
 
@@ -157,13 +157,17 @@ def still_ordered(
     resource: Resource[Any, Any], error: StillOrdered, olds: PropertyValues, urn: str | None
 ) -> ResourceError:
     """With how to let the declaration go, though what was paid may still come."""
-    forget = left_to_the_account(resource, olds, urn)
+    forget = "; ".join(left_to_the_account(resource, olds, urn, error))
     return ResourceError(f"{error.why}. Next: run again later; {forget}")
 
 
-def left_to_the_account(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+def left_to_the_account(
+    resource: Resource[Any, Any], olds: PropertyValues, urn: str | None, error: HostingError
+) -> list[str]:
     """The other way on, where what was paid has not come."""
-    return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
+    if not isinstance(error, WaitTimeout | StillOrdered):
+        return []
+    return [f"or {_forget(resource, olds, urn)}, which leaves it to the account"]
 
 
 @contextmanager

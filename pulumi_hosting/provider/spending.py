@@ -1,11 +1,12 @@
 """What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.plan import takeover_of
@@ -220,9 +221,10 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
     kind, server_id = request.kind or "", getattr(state, "server_id", state.id)
     of = {"domain_id": state.id} if kind == "domain" else {"server_id": server_id}
     known = {name: int(id) for name, id in of.items() if str(id).isdecimal()}
-    if known and (paid := purchase_journal.unreported(request.client, interrupted, kind, **known)):
-        charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-        request.warn(f"an interrupted run bought it: {charged}")
+    with suppress(HostingError):  # what is found is saved
+        if known and (paid := purchase_journal.unreported(request.client, interrupted, kind, **known)):
+            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+            request.warn(f"an interrupted run bought it: {charged}")
 
 
 def exists(request: Request, resource: Resource[Any, Any], state: Any) -> str:

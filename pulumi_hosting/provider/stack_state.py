@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.planning.diff import shown_inputs
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider.conversion import (
@@ -76,3 +77,8 @@ def resolved_names(
         return resolved(request, resource, values, from_pulumi(olds)[0])
     except HostingError as error:
         return {}, {"": str(error)}
+
+
+def on_order(server_id: Any) -> frozenset[str]:
+    """``server_id`` among what is not known, while only the order of that server is."""
+    return frozenset({"server_id"} if str(server_id).startswith(ORDER_PREFIX) else ())

@@ -307,6 +307,8 @@ class Takeover:
             parts.append(f"{self.charged} {self.currency or ''}".rstrip())
         elif self.price_monthly is not None:
             parts.append(f"{self.price_monthly} {self.currency or ''}".rstrip() + " a month")
+        if (invoice := getattr(self.state, "invoice_id", None)) is not None:
+            parts.append(f"invoice {invoice}")
         return f"{', '.join(parts)} ({self.reason})"
 
 

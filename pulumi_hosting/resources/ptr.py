@@ -214,13 +214,19 @@ class PtrResource(
         return state.model_copy(update={"domain": inputs.domain})
 
     def _must_be_recorded(
-        self, request: Request, state: PtrState, server_id: str, wanted: str, outcome: str
+        self,
+        request: Request,
+        state: PtrState,
+        server_id: str,
+        wanted: str,
+        outcome: str,
+        max_age: float = SNAPSHOT_AGE,
     ) -> None:
-        """Raise ``NotOurs`` if the number in its id is that of another address, by a list that is at most
-        half a minute old: such a list is an expensive question on some deployments."""
+        """Raise ``NotOurs`` if the number in its id is that of another address, by a list of this age at
+        most: such a list is an expensive question on some deployments."""
         if request.name_is_identity:
             return
-        found = address_list.of_server(request, server_id, max_age=SNAPSHOT_AGE)
+        found = address_list.of_server(request, server_id, max_age=max_age)
         ip = address_list.pick(found, wanted) if found is not None else None
         if ip is not None:
             address_list.must_be_recorded(request, self.title, state.id, ip, state.address, outcome)
@@ -235,7 +241,7 @@ class PtrResource(
             if ip is None:
                 return
             wanted = str(ip.id)
-        self._must_be_recorded(request, state, server_id, wanted, "nothing was deleted")
+        self._must_be_recorded(request, state, server_id, wanted, "nothing was deleted", max_age=0.0)
         try:
             request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:

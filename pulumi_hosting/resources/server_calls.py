@@ -85,7 +85,12 @@ def forget_order(request: Request, id: str, name: str | None) -> None:
     is_returned = order.is_failed and verdict.payment is None
     if not (verdict.may_be_forgotten or is_returned):
         raise StillOrdered("server", id, verdict.sentence(what))
-    request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
+    if order.is_failed or not verdict.is_over:
+        request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
+    else:
+        request.warn(
+            f"{how_order_ended(request, order, name)}; if its server still comes, nothing here knows it"
+        )
 
 
 def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:

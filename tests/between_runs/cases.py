@@ -19,6 +19,8 @@ MEMORY = 7.1 * DAY
 """The service has forgotten its keys by then, and what has not come never does."""
 LATE = 1.5 * WAIT
 """Seconds until what is late arrives: the first run has given up by then, and the third has not."""
+TOO_LATE = 7.5 * DAY
+"""The same for what comes after the service has forgotten its keys."""
 NEVER = 3650 * DAY
 PLENTY = {"balance": "100000.00"}
 
@@ -115,6 +117,7 @@ EVENTS: Mapping[str, Event] = {
     "never arrives": Event(
         COMING, {"registrar": "never", "ip": "never"}, loses=True, shows={"False": "True"}
     ),  # what is pending cannot be changed yet
+    "arrives too late": Event(("server 202",)),
     "cancelled while pending": Event(
         ("domain 202", "transfer"), at_once=(("PATCH", "{it}", {"status": "cancelled"}),), loses=True
     ),
@@ -195,6 +198,8 @@ def _is_possible(cell: Cell) -> bool:
     in_no_state = cell.form == "dynamic" and purchase in ("server 202", "late server_ip")
     if in_no_state and (cell.command in REMOVING or event == "another account's key"):
         return False  # a removal knows nothing of what is on its way, and nothing tells whose it is
+    if event == "arrives too late":  # before, nothing tells it from what never arrives
+        return cell.pause in (6.9 * DAY, 30 * DAY)
     if event == "suspended, paid late":  # a month is over by then
         return cell.pause == 30 * DAY
     if purchase == "invoice payment" and event == "paid late":  # its server is terminated after 14 days

@@ -155,6 +155,11 @@ def _has_status(said: Said) -> bool:
     return any((str(row["id"]), row["status"]) == (said["id"], said["status"]) for row in rows)
 
 
+def _late_order(said: Said) -> bool:
+    is_late = said.world.cell.pause > 7 * DAY or said.world.has_waited
+    return is_late and _has_status(said)
+
+
 def _money(said: Said) -> bool:
     """Before the run or after it: what is deleted in it may return more."""
     id, expected = int(said["id"]), (Decimal(said["amount"] or 0), Decimal(said["kept"] or 0))
@@ -202,6 +207,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (_was_paid, r"(?:server \w+: )?(?:waiting for )?order ID (?:\(|is )?(?:provisioning|processing)\)?"),
     (_paid, r"order ID for (?:server '\w+'|a server named '\w+') is still provisioning after N s"),
     (_was_paid, r"a server named '\w+' is being created \(order ID, placed .*"),
+    (_late_order, r"order ID for server '\w+' is still (?P<status>\w+) after more than seven days"),
     (_has_status, r"order ID for server '\w+' ended as (?P<status>\w+)(?:: it was \w+)?"),
     (_has_status, r"invoice ID is (?P<status>\w+) and cannot be paid"),
     (_address_coming, r"server address pending:(?P<server>N)/N is paid and in no state"),
@@ -292,7 +298,9 @@ NEUTRAL: tuple[str, ...] = (
     r"unfinished",
     r"run total .*",
     r"it becomes active later",
-    r"(?:it is still|ask the provider about it|to (?:order|buy) another one, set order_attempt to) ?\w*",
+    r"ask the provider about it",
+    r"to (?:order|buy) another one, set order_attempt to \w+",
+    r"if its server still comes, nothing here knows it",
     r"it is waited for, and taken over if .*",
     r"it carries the tag of another resource.*",
     r"all else is as the state recorded it, so the tag is written again",  # what is there shows it

@@ -21,6 +21,7 @@ from tests.between_runs.cases import (
     PLENTY,
     PURCHASES,
     SERVERS,
+    TOO_LATE,
     WAIT,
     Call,
     Cell,
@@ -112,7 +113,8 @@ class World:
     def __init__(self, cell: Cell) -> None:
         self.cell, self.subject, self.purchase = cell, cell.subject, PURCHASES[cell.purchase]
         self.event = EVENTS[cell.event]
-        provisioning = NEVER if cell.event == "never arrives" else LATE
+        late = TOO_LATE if cell.event == "arrives too late" else LATE
+        provisioning = NEVER if cell.event == "never arrives" else late
         self.network = Network(
             1,
             provisioning_delay=provisioning if cell.purchase == "server 202" else 0.0,
@@ -288,6 +290,8 @@ class World:
             return bool(look.servers)
         if self.cell.purchase in ADDRESSES:
             return bool(look.rows("addresses", bought=True))
+        if "until" in self.subject.make:
+            return not self._short(look)
         return any(row["status"] == "active" for row in look.rows("domains"))
 
     def spent(self) -> int:
@@ -306,7 +310,10 @@ class World:
         until = self.subject.make.get("until")
         if until is None or self.event.loses or (self.cell.pause == 0 and self.spent()):
             return []  # none can come, or it is on its way
-        look = self.look()
+        return self._short(self.look())
+
+    def _short(self, look: Look) -> list[str]:
+        until = self.subject.make["until"]
         ends = [row["next_due_at"] for row in look.servers] + [
             row["expires_at"] for row in look.rows("domains")
         ]

@@ -130,3 +130,14 @@ def test_on_another_machine_nothing_shows_that_it_was_a_crash(
     taken = provider_process(account).create("server", "web", {**WEB, "adoptId": str(server["id"])})
     assert account.living_ids == [taken.id]
     assert account.charges == 1
+
+
+@pytest.mark.parametrize("kind", ["server_ip", "ptr"])
+def test_what_goes_with_a_server_on_order_waits_for_its_id(account: Account, kind: str) -> None:
+    """The state of the native form has the order's number until the server is there."""
+    given = {"server_ip": {}, "ptr": {"address": "198.18.1.1", "domain": "mail.example.com"}}[kind]
+    process = provider_process(account)
+    inputs, failures = process.of(kind).check({}, {"serverId": "order:40001", **given})
+    assert failures == {}
+    assert inputs["serverId"] == "order:40001"
+    assert process.of(kind).check({}, {"serverId": "web", **given})[1].keys() == {"server_id"}

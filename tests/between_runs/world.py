@@ -334,7 +334,7 @@ class World:
         if self.may_be_unlisted:
             expected.append("is in a state and not on the account")
         if self.said_to_stay:
-            expected.append("live and in no state")
+            expected += ["live and in no state", "is being delivered and in no state"]
         found = self.account.check(managed, printed=printed)
         return [line for line in found if not any(text in line for text in expected)]
 

@@ -292,7 +292,9 @@ class Takeover:
     def announce(self, request: Request) -> None:
         """Say it once in a run: what the plan has announced, its creation does not repeat."""
         if request.session.announces(request.kind, request.identity, self.state.id):
-            request.info(self.announcement(request.service_now()))
+            # Ansible shows warnings alone
+            tell = request.warn if request.name_is_identity else request.info
+            tell(self.announcement(request.service_now()))
 
     def announcement(self, now: datetime) -> str:
         """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this

@@ -57,11 +57,11 @@ from pulumi_hosting.resources.server_fields import (
 from pulumi_hosting.resources.server_ownership import described
 from pulumi_hosting.resources.server_reads import (
     adoptable_server,
-    charge_of,
     fingerprints_of,
     how_it_ended,
     known_keys,
     living_server,
+    purchase_of,
     remark_on_same_name,
     renewal_remarks,
     server_at_first,
@@ -160,12 +160,13 @@ class ServerResource(
         return self._announced(request, found, unless)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
-        billing = server.billing
+        billing, invoice = server.billing, purchase_of(request, server)
+        number = None if invoice is None else str(invoice.id)
         return Takeover(
-            from_api(server),
+            from_api(server).model_copy(update={"invoice_id": number}),
             reason,
             server.created_at,
-            charge_of(request, server),
+            invoice.amount if invoice else None,
             billing.currency if billing else None,
             billing.price_monthly if billing else None,
             self.title,

@@ -206,16 +206,16 @@ def fingerprints_of(request: Request, ids: list[str] | None) -> list[str] | None
     return fingerprints(installed_keys(request, ids))
 
 
-def charge_of(request: Request, server: m.Server) -> Decimal | None:
-    """What the order of a server cost, if it is among the latest purchases and the key may see them; one
+def purchase_of(request: Request, server: m.Server) -> m.Invoice | None:
+    """The invoice of the order of a server, if it is among the latest purchases and the key may see them; one
     request, shared.
     """
 
-    def fetch() -> dict[int, Decimal]:
+    def fetch() -> dict[int, m.Invoice]:
         try:
             latest = islice(request.client.invoices.list(type="vds_purchase", limit=100), 100)
             return {
-                item.server_id: invoice.amount
+                item.server_id: invoice
                 for invoice in latest
                 for item in invoice.items or ()
                 if item.server_id is not None

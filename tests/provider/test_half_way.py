@@ -447,7 +447,7 @@ def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
     assert failures == {}
     assert again.lines == [
         (
-            f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this "
+            f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR, invoice 40001 (it carries this "
             "resource's ownership tag)"
         )
     ]

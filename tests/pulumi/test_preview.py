@@ -134,7 +134,7 @@ def test_a_server_of_the_same_name_is_named_in_the_preview(program: Program) -> 
     program.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
     looked = program.run(program.stack.preview())
     assert (
-        "takes over server 20001, ordered 0 min ago, 5.00 EUR (it has the name; unless an earlier run"
+        "takes over server 20001, ordered 0 min ago, 5.00 EUR, invoice 40001 (it has the name; unless an "
     ) in looked.output
     assert "will charge" not in looked.output  # found again, or a stop
     assert (

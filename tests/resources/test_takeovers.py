@@ -139,7 +139,8 @@ def test_a_preview_announces_what_is_taken_over_and_its_charge(harness: Resource
     taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
     assert taken is not None
     assert taken.announcement(context.service_now()) == (
-        "takes over server 20001, ordered 2 h ago, 5.00 EUR, invoice 40001 (it carries this resource's ownership tag)"
+        "takes over server 20001, ordered 2 h ago, 5.00 EUR, invoice 40001 (it carries this resource's "
+        "ownership tag)"
     )
     assert not [line for line in harness.transports[-1].sent if not line.startswith("GET")]
 
@@ -167,8 +168,8 @@ def test_a_preview_says_when_an_unproven_server_of_the_name_was_ordered(
     taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
     assert taken is not None
     assert taken.announcement(context.service_now()) == (
-        "takes over server 20001, ordered 3 h ago, 5.00 EUR, invoice 40001 (it has the name; unless an earlier run of this "
-        "resource ordered it, the order will stop. Next: set adopt_id=20001 then)"
+        "takes over server 20001, ordered 3 h ago, 5.00 EUR, invoice 40001 (it has the name; unless an "
+        "earlier run of this resource ordered it, the order will stop. Next: set adopt_id=20001 then)"
     )
     harness.control("POST", "/clock", {"advance": WEEK})
     later = harness.context()

@@ -365,7 +365,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     def after_failed_deletion(self, request: Request, id: str, error: HostingError) -> str | None:
         """What was declared to go with the server, which is there as before. Of another server than the
-        recorded one nothing is known."""
+        recorded one nothing is known, and with an order nothing goes yet."""
+        if id.startswith(ORDER_PREFIX):
+            return None
         if isinstance(error, NotOurs) and error.reason in ("object", "elsewhere"):
             return None
         return left_with_server(request, id, error)

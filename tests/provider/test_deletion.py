@@ -214,11 +214,13 @@ def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
     with pytest.raises(PartialFailure) as waiting:  # the refresh that comes before an order is deleted
         later.of("server", native=True).read(web.id, web.outputs, web.inputs)
     assert waiting.value.id == web.id
+    assert "or pulumi state delete 'urn:" in str(waiting.value)
     assert later.of("server", native=True).diff(web.id, waiting.value.outputs, web.inputs).changes is False
     with pytest.raises(
         ResourceError, match=r"order .* is on its way; 5\.00 EUR were charged, invoice .*pulumi state delete"
     ):
         later.of("server", native=True).delete(web.id, waiting.value.outputs)
+    assert not [line for line in later.lines if "goes with it" in line]
     account.advance(600)
     last = provider_process(account)
     last.of("server", native=True).delete(web.id, web.outputs)

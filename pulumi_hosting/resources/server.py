@@ -173,7 +173,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            Takeover(state, ordered.reason, since, title=self.title).announce(request)
+            if ordered.attempts == 1:  # else this run's own first request may have made it
+                Takeover(state, ordered.reason, since, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
             if ordered.by_name:  # whose it is nothing shows, so the tag that it has stays
                 return self._kept(state, inputs, fingerprints)

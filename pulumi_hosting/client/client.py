@@ -160,10 +160,12 @@ class Client(Services):
         It is the ``Date`` of this client's latest response plus the time since, if that response is at most
         60 seconds old; else the ``time`` of ``GET /health``. Raises what ``health()`` raises.
         """
-        return self.known_time() or self.health().time
+        return self.known_time or self.health().time
 
+    @property
     def known_time(self) -> datetime | None:
-        """The same without a request; None where no response of the last 60 seconds told it."""
+        """What ``service_now()`` says without a request; None where no response of the last 60 seconds told
+        it."""
         if self._latest_date is not None:
             received, text = self._latest_date
             age = self._clock() - received

@@ -93,7 +93,7 @@ def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | 
     if request.client.is_test_key:  # nothing is paid
         return
     name = _purpose(request, kind, subject)
-    entry = earlier or Entry(request.client.known_time() or request.clock.now(), key)
+    entry = earlier or Entry(request.client.known_time or request.clock.now(), key)
     values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
     scope = local_files.account_scope(request.client)
     local_files.write(scope, name, values, survives=False, kind=_KIND)

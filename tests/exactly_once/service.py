@@ -130,6 +130,7 @@ class Service:
         me = SimpleNamespace(account_id=self.account_id, livemode=not self.is_test_key)
         return SimpleNamespace(get=lambda ask=None: me)
 
+    @property
     def known_time(self) -> datetime:
         return self.service_now()
 

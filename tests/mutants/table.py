@@ -278,7 +278,7 @@ MUTANTS = (
         "a key shows whose domain it is",
         ((domain_order, "key_is_used"),),
         always(False),
-        "tests/resources/test_resources_killed.py::test_killed_anywhere_it_is_made_once",
+        "tests/resources/test_resources_killed.py::test_killed_anywhere_and_run_again_elsewhere_it_is_bought_once",
     ),
     Mutant(
         "look for the tag of a name before a playbook orders it",

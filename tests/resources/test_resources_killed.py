@@ -90,8 +90,11 @@ def test_killed_anywhere_it_is_made_once(harness: ResourceHarness, name: str, di
     killed_anywhere(harness, name, dialect, lambda: None)
 
 
-def test_killed_anywhere_and_run_again_elsewhere_an_address_is_bought_once(harness: ResourceHarness) -> None:
-    killed_anywhere(harness, "server_ip", "spec", harness.another_machine)
+@pytest.mark.parametrize("name", ["domain", "server_ip"])
+def test_killed_anywhere_and_run_again_elsewhere_it_is_bought_once(
+    harness: ResourceHarness, name: str
+) -> None:
+    killed_anywhere(harness, name, "spec", harness.another_machine)
 
 
 def killed_anywhere(harness: ResourceHarness, name: str, dialect: str, move: Callable[[], None]) -> None:

@@ -186,6 +186,8 @@ OLD, STRICT, EMPTY = (
         (HOUR, {"empty": True}, None),
         (HOUR + SECOND, {"empty": True}, EMPTY),
         (HOUR + SECOND, {"empty": True, "scope": "team"}, None),
+        (HOUR + SECOND, {"empty": True, "kind": "webhook_subscription"}, EMPTY),
+        (HOUR + SECOND, {"empty": True, "kind": "ssh_key"}, None),
         (HOUR + SECOND, {"empty": True, "strict": True}, STRICT),
         (KEY_MEMORY + SECOND, {"empty": True}, OLD),
     ],

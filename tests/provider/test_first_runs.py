@@ -114,6 +114,9 @@ def test_what_only_its_own_crash_can_have_bought_is_taken_over_later_too(
         assert "strict is set" in refusal(process, kind, "it", given)
     else:
         process.create(kind, "it", given)
+        price = {"domain": "12.00", "server_ip": "2.00"}[kind]
+        told = f"an interrupted run bought it: {price} EUR were charged, invoice 40002"
+        assert any(told in line for line in process.lines), process.lines
     assert account.charges == 2
 
 

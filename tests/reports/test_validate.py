@@ -371,8 +371,8 @@ def test_of_two_with_one_name_each_is_told_at_its_line(tmp_path: Path) -> None:
         f"__main__.py:{number + 1}: Server('web'): a resource of this name is declared at "
         f"__main__.py:{number} already. Next: give it another name",
     ]
-    assert [line[: len(start)] for line, start in zip(lines, starts, strict=False)] == starts
     assert len(lines) == len(starts), lines
+    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
 
 
 def test_an_event_type_that_is_a_letter_off_is_a_mistake_and_an_unknown_one_is_not(tmp_path: Path) -> None:

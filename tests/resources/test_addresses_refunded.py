@@ -13,8 +13,8 @@ from pulumi_hosting.resources.server_ip import ServerIpState
 from pulumi_hosting.resources.server_ip_powers import SERVER_IP
 from pulumi_hosting.session.errors import Failed, OrderFailed, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.request import Request
-from tests.resources.addresses import DAY, A, bought, buy, inputs_of
-from tests.resources.conftest import EmulatorClock, ResourceHarness
+from tests.resources.addresses import DAY, A, bought, buy, debits, inputs_of
+from tests.resources.conftest import AtTheOrder, EmulatorClock, ResourceHarness
 
 PURCHASE = "^/servers/[0-9]+/ips$"
 
@@ -225,3 +225,16 @@ def test_with_its_server_a_purchase_is_gone(harness: ResourceHarness, server: st
     harness.control("DELETE", f"/servers/{server}")
     assert apply.read(request(harness), SERVER_IP, state) is None
     apply.delete(request(harness), SERVER_IP, state)
+
+
+def test_an_address_that_came_beside_a_failure_is_not_its_own(harness: ResourceHarness, server: str) -> None:
+    """The service says that it carried nothing out, so the address that is there by then is another's."""
+
+    def bought_by_hand() -> None:
+        harness.context().client.servers.ips.add(int(server), idempotency_key="by-hand-by-hand-by-hand")
+        harness.fault({"status": 502, "code": "upstream_error"}, path="/ips$", times=99)
+
+    transport = AtTheOrder(line=f"POST /v1/servers/{server}/ips", meanwhile=bought_by_hand)
+    with pytest.raises(Failed, match=r"invoice [0-9]+ is paid, and nothing shows for it"):
+        buy(harness, server, transport=transport)
+    assert len(bought(harness)) == len(debits(harness)) == 1

@@ -14,7 +14,7 @@ from pulumi_hosting.exactly_once import domain_order
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
-from pulumi_hosting.session.errors import ResourceError, StillOrdered
+from pulumi_hosting.session.errors import Failed, ResourceError, StillOrdered
 from pulumi_hosting.session.request import Request
 from tests.resources.conftest import AtTheOrder, EmulatorClock, ResourceHarness
 
@@ -271,3 +271,18 @@ def test_the_invoice_of_a_longer_name_is_another_ones(text: str, is_meant: bool)
     )
     request: Any = None  # nothing is asked: the invoice names no domain by its number
     assert domain_order._names(request, invoice, "shop.com") is is_meant
+
+
+@pytest.mark.usefixtures("machines")
+def test_a_name_that_another_stack_took_before_a_failure_is_not_its_own(harness: ResourceHarness) -> None:
+    """The service says that it carried nothing out, so the domain that is there by then is another's."""
+
+    def taken() -> None:
+        create(harness, "pulumi:t/dev/domain/shop")
+        harness.fault({"status": 502, "code": "upstream_error"}, path="^/domains$", times=99)
+
+    transport = AtTheOrder(line="POST /v1/domains", meanwhile=taken)
+    with pytest.raises(Failed, match=r"invoice [0-9]+ is paid, and nothing shows for it"):
+        create(harness, "pulumi:t/prod/domain/shop", transport=transport)
+    assert len(rows(harness)) == 1
+    assert harness.charges == 1

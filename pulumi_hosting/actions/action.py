@@ -184,11 +184,11 @@ def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payme
     """What an interrupted run paid for this and did not report."""
     if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
         return None
-    id, subject = plan.before["id"], f"{action.result} {plan.before['id']}"
+    subject = f"{action.result} {plan.before['id']}"
     entry = purchase_journal.interrupted(request, action.kind, subject)
     if entry is None:
         return None
-    return purchase_journal.unreported(request.client, entry, action.kind, **{f"{action.result}_id": int(id)})
+    return purchase_journal.unreported(request.client, entry, action.kind, plan.before)
 
 
 def _as_paid(plan: Plan, paid: Payment, shown: Any) -> tuple[Plan, dict[str, Any]]:

@@ -5,7 +5,7 @@ with a later sync: until then the paid invoice tells that it is under way, and t
 date that was seen, keeps it from being paid again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar
 
@@ -108,14 +108,14 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         cost = _cost(request, domain, seen.years)
         if invoice := _not_shown(request, domain):
             age = None if invoice.paid_at is None else request.service_now() - invoice.paid_at
-            paid = payment(request.client, invoice.id)
-            became = judge(Evidence(status="pending", payment=paid, age=age))
+            became = judge(Evidence(status="pending", age=age))
             if not became.is_over:
                 note = (
                     f"domain {state.name} was renewed with invoice {invoice.id}, paid "
                     f"{as_text(invoice.paid_at)}; the new date shows later"
                 )
                 return _nothing(state, note, "pending_sync")
+            became = replace(became, payment=payment(request.client, invoice.id))
             request.warn(f"{became.sentence(f'the renewal of domain {domain.id}')}: it is renewed again")
         before = _renewed(state)
         after = before.model_copy(

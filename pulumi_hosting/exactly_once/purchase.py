@@ -98,6 +98,13 @@ class Verdict:
             return False
         return self.fate is Fate.NEVER_ARRIVED or (self.payment is not None and self.payment.is_returned)
 
+    def next_step(self, read_and_apply: str, verb: str) -> str:
+        """How to get another one once this one is over. ``read_and_apply``: the command; ``verb``: ``order``
+        or ``buy``. What never arrived may still arrive, so a second purchase needs a person's word."""
+        if self.fate is Fate.NEVER_ARRIVED:
+            return f"ask the provider about it; to {verb} another one, set order_attempt to 1"
+        return f"{read_and_apply}, which {verb}s another one"
+
     def sentence(self, what: str) -> str:
         """What became of ``what`` and where the money is: ``the registration of shop.com was refused;
         12.00 EUR were returned, invoice 40002``.

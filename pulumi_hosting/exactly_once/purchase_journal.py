@@ -6,9 +6,11 @@ what was charged. Without the file (another machine) a run says less, and buys n
 """
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import process_runs
@@ -19,15 +21,15 @@ from pulumi_hosting.session.request import Request
 
 _KIND = "open"
 SENT_WITHIN = timedelta(minutes=15)  # a request may wait that long for the rate limit, and be repeated
-INVOICES = {
-    "server": ("vds_purchase",),
-    "server_ip": IP_PURCHASES,
-    "domain": DOMAIN_PURCHASES,
-    "server_renew": ("vds_renewal",),
-    "domain_renew": ("domain_renewal",),
-    "invoice_pay": (),
+_INVOICES = {
+    "server": ("server_id", ("vds_purchase",)),
+    "server_ip": ("server_id", IP_PURCHASES),
+    "domain": ("domain_id", DOMAIN_PURCHASES),
+    "server_renew": ("server_id", ("vds_renewal",)),
+    "domain_renew": ("domain_id", ("domain_renewal",)),
+    "invoice_pay": ("invoice_id", ()),
 }
-"""The types of invoices of what is bought; none: all."""
+"""What the invoice of a purchase names, and its types; none: all."""
 _CLOCKS_DIFFER = timedelta(minutes=5)  # where the service has not said its time yet
 
 
@@ -43,12 +45,22 @@ class Entry:
     key: str
 
 
-def unreported(client: Client, entry: Entry | None, kind: str, **of: int) -> Payment | None:
-    """What an interrupted purchase of this ``kind`` charged, if the account shows it. ``of``: the
-    ``server_id``, ``domain_id`` or ``invoice_id`` that it was for."""
+def unreported(client: Client, entry: Entry | None, kind: str, shown: Mapping[str, Any]) -> Payment | None:
+    """What an interrupted purchase of this ``kind`` charged, if the account shows it. ``shown``: the fields
+    of what it bought, or of what it was for."""
     if entry is None:
         return None
-    return first_since(client, entry.at - _CLOCKS_DIFFER, entry.at + SENT_WITHIN, INVOICES[kind], **of)
+    return paid_for(client, kind, shown, entry.at - _CLOCKS_DIFFER, entry.at + SENT_WITHIN)
+
+
+def paid_for(
+    client: Client, kind: str, shown: Mapping[str, Any], since: datetime, until: datetime
+) -> Payment | None:
+    """The first payment of a purchase of this ``kind`` in that time; ``shown`` as in :func:`unreported`. None
+    for what has no number yet."""
+    name, types = _INVOICES[kind]
+    id = str(shown.get(name) or shown.get("id"))
+    return first_since(client, since, until, types, **{name: int(id)}) if id.isdecimal() else None
 
 
 def interrupted(request: Request, kind: str, subject: str = "") -> Entry | None:

@@ -259,13 +259,13 @@ class ServerOrder:
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
             self.request.client.is_test_key  # these are real orders
-            or not is_under_way(self.request, order)
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
         ):
             return False
-        return order.server_name == self.name or (
+        is_named = order.server_name == self.name or (
             order.server_name is None and order.tariff_id in (None, self.body.tariff_id)
         )
+        return is_named and is_under_way(self.request, order)
 
     # --- parts
 

@@ -283,12 +283,12 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
 
 
 def is_under_way(request: Request, order: m.Order) -> bool:
-    """Whether a server comes of the order without anybody doing anything."""
-    return order.is_pending and not never_comes(request, order)
+    """Whether the service is working on the order, and it is waited for."""
+    return order.is_pending and not has_ended(request, order)
 
 
-def never_comes(request: Request, order: m.Order) -> bool:
-    """Whether no server comes of the order any more: it failed, or is older than the memory for keys."""
+def has_ended(request: Request, order: m.Order) -> bool:
+    """Whether the order is not waited for any more: it failed, or is older than the memory for keys."""
     return judge(_evidence(request, order)).is_over
 
 
@@ -306,7 +306,7 @@ def late_order(request: Request, name: str) -> m.Order | None:
     others = request.ownership.of_others(request.identity)
     for order in orders_and_servers(request)[0]:
         is_anothers = f"{ORDER_PREFIX}{order.invoice_id}" in others
-        if order.server_name == name and not is_anothers and order.is_pending and never_comes(request, order):
+        if order.server_name == name and not is_anothers and order.is_pending and has_ended(request, order):
             return order
     return None
 
@@ -323,11 +323,8 @@ def refuse_late_order(request: Request, name: str, attempt: int) -> None:
 
 
 def after_order(request: Request, order: m.Order) -> str:
-    """The next step after an order of which no server comes. While the account shows it as under way, a
-    second one needs a person's word."""
-    if order.is_failed:
-        return f"{request.client.words.read_and_apply}, which orders another one"
-    return "ask the provider about it; to order another one, set order_attempt to 1"
+    """The next step after an order that is not waited for any more."""
+    return judge(_evidence(request, order)).next_step(request.client.words.read_and_apply, "order")
 
 
 def _evidence(request: Request, order: m.Order) -> Evidence:

@@ -336,11 +336,11 @@ class Adapter:
         kept = {**beside, **entry_stamp(olds), MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):
             try:
-                state = apply.wait(request, self.resource, state)
+                with refusals.advising(self.resource, olds, self.urn):
+                    state = apply.wait(request, self.resource, state)
             except HostingError as error:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
-                or_else = refusals.left_to_the_account(self.resource, olds, self.urn, error)
-                raise self._failure(state, outputs, error, inputs, or_else) from None
+                raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
         self.session.replacements.found(self._label(olds), self.resource, state)
         self.session.entries.read(
@@ -438,11 +438,12 @@ class Adapter:
         refusals.must_be_its_account(self.session, self.resource, id, olds)
 
     def _failure(
-        self, state: Any, outputs: PropertyValues, error: Exception, inputs: Any = None, or_else: Any = ()
+        self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
     ) -> PartialFailure:
-        reasons = [str(error) if isinstance(error, HostingError) else refusals.defect(error), *or_else]
-        refresh = is_provisional(self.resource, state)
-        return PartialFailure(state.id, outputs, reasons, refresh=refresh, inputs=inputs)
+        reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
+        return PartialFailure(
+            state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
+        )
 
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[dict[str, Any], Any]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""

@@ -157,28 +157,25 @@ def still_ordered(
     resource: Resource[Any, Any], error: StillOrdered, olds: PropertyValues, urn: str | None
 ) -> ResourceError:
     """With how to let the declaration go, though what was paid may still come."""
-    forget = "; ".join(left_to_the_account(resource, olds, urn, error))
-    return ResourceError(f"{error.why}. Next: run again later; {forget}")
+    return ResourceError(f"{error.why}. Next: run again later; {_leave(resource, olds, urn)}")
 
 
-def left_to_the_account(
-    resource: Resource[Any, Any], olds: PropertyValues, urn: str | None, error: HostingError
-) -> list[str]:
-    """The other way on, where what was paid has not come."""
-    if not isinstance(error, WaitTimeout | StillOrdered):
-        return []
-    return [f"or {_forget(resource, olds, urn)}, which leaves it to the account"]
+def _leave(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+    """The other step for what was paid and has not come."""
+    return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
 
 
 @contextmanager
 def advising(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> Iterator[None]:
-    """Give ``NotOurs`` and ``StillOrdered`` their next step."""
+    """Give ``NotOurs`` and ``StillOrdered`` their next step, and a wait that ended a second one."""
     try:
         yield
     except NotOurs as error:
         raise not_ours(resource, error, olds, urn) from None
     except StillOrdered as error:
         raise still_ordered(resource, error, olds, urn) from None
+    except WaitTimeout as error:
+        raise WaitTimeout(f"{error}; {_leave(resource, olds, urn)}", id=error.id) from None
 
 
 def _forget(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:

@@ -218,11 +218,9 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
     """Say what an interrupted run charged for an object that this one found, since it could not."""
     if interrupted is None or state.id not in request.taken_over:
         return
-    kind, server_id = request.kind or "", getattr(state, "server_id", state.id)
-    of = {"domain_id": state.id} if kind == "domain" else {"server_id": server_id}
-    known = {name: int(id) for name, id in of.items() if str(id).isdecimal()}
     with suppress(HostingError):  # what is found is saved
-        if known and (paid := purchase_journal.unreported(request.client, interrupted, kind, **known)):
+        kind, shown = request.kind or "", state.values()
+        if paid := purchase_journal.unreported(request.client, interrupted, kind, shown):
             charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
             request.warn(f"an interrupted run bought it: {charged}")
 

@@ -13,7 +13,7 @@ from pulumi_hosting.exactly_once import address_facts
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
-from pulumi_hosting.exactly_once.server_search import how_order_ended, never_comes
+from pulumi_hosting.exactly_once.server_search import has_ended, how_order_ended
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint
@@ -230,7 +230,7 @@ def _order(request: Request, number: str) -> str:
         return f"order {number} is unknown"
     except (HostingError, ValueError) as error:
         return f"not checked: {error}"
-    if order.server_id is None and never_comes(request, order):
+    if order.server_id is None and has_ended(request, order):
         return how_order_ended(request, order, order.server_name)
     server = f", server {order.server_id}" if order.server_id else ""
     return f"order {number} is {order.status}{server}"

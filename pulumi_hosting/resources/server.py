@@ -25,8 +25,8 @@ from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import (
     REPORT_AGE,
     after_order,
+    has_ended,
     how_order_ended,
-    never_comes,
     tag_identity,
     tagged_elsewhere,
 )
@@ -102,7 +102,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if id.startswith(ORDER_PREFIX):
             order = request.client.orders.get(order_id(id))
             if not (order.is_active and order.server_id):
-                if not never_comes(request, order):
+                if not has_ended(request, order):
                     return provisional(order, last)
                 if last is not None:
                     again = "another is ordered if it is still declared"

@@ -22,8 +22,8 @@ from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.server_search import (
     after_order,
     became_of,
+    has_ended,
     how_order_ended,
-    never_comes,
     pending_orders,
 )
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
@@ -63,7 +63,7 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
                     "again to order another one"
                 )
             return server
-        if never_comes(request, order):
+        if has_ended(request, order):
             ended = how_order_ended(request, order, name)
             raise OrderFailed(f"{ended}. Next: {after_order(request, order)}")
         if wait.over:
@@ -88,9 +88,7 @@ def forget_order(request: Request, id: str, name: str | None) -> None:
     if order.is_failed or not verdict.is_over:
         request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
     else:
-        request.warn(
-            f"{how_order_ended(request, order, name)}; if its server still comes, nothing here knows it"
-        )
+        request.warn(f"{how_order_ended(request, order, name)}; if its server still arrives, no state has it")
 
 
 def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:

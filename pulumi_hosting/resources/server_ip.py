@@ -130,12 +130,8 @@ def _ordered(state: ServerIpState) -> str:
     return f"the purchase of an address for server {state.server_id}"
 
 
-def _after(request: Request, verdict: Verdict) -> str:
-    """The next step after a purchase of which no address comes. While the service counts its address, a
-    second one needs a person's word."""
-    if verdict.fate is Fate.NEVER_ARRIVED:
-        return "ask the provider about it; to buy another one, set order_attempt to 1"
-    return f"{request.client.words.read_and_apply}, which buys another"
+def _next_step(request: Request, verdict: Verdict) -> str:
+    return verdict.next_step(request.client.words.read_and_apply, "buy")
 
 
 class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
@@ -181,7 +177,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if not verdict.is_over:
                 return last
             again = "another is bought if it is still declared"
-            then = _after(request, verdict) if verdict.fate is Fate.NEVER_ARRIVED else again
+            then = _next_step(request, verdict) if verdict.fate is Fate.NEVER_ARRIVED else again
             request.warn(f"{verdict.sentence(_ordered(last))}; {then}")
             return None
         server_id, wanted = address_list.split_id(id)
@@ -277,7 +273,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 verdict = self._became_of(request, state)
                 if verdict.is_over:
                     raise OrderFailed(
-                        f"{verdict.sentence(_ordered(state))}. Next: {_after(request, verdict)}"
+                        f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
                     )
             if wait.over:
                 raise WaitTimeout(

@@ -12,8 +12,7 @@ from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 
 AWAITED = "run again: it is waited for until seven days after its order, and not paid again"
-"""The next step after a wait for a purchase. The service remembers keys for as long, and what has not come by
-then never does."""
+"""The next step after a wait for a purchase. The service remembers keys for as long."""
 
 
 class LimitExceeded(ResourceError):

@@ -300,7 +300,7 @@ NEUTRAL: tuple[str, ...] = (
     r"it becomes active later",
     r"ask the provider about it",
     r"to (?:order|buy) another one, set order_attempt to \w+",
-    r"if its server still comes, nothing here knows it",
+    r"if its server still arrives, no state has it",
     r"it is waited for, and taken over if .*",
     r"it carries the tag of another resource.*",
     r"all else is as the state recorded it, so the tag is written again",  # what is there shows it

@@ -182,7 +182,7 @@ def test_an_interrupted_run_charged_what_was_paid_when_it_began(kind: str, type:
             items=[line],
         )
         client = cast(Any, SimpleNamespace(invoices=SimpleNamespace(list=lambda: [invoice])))
-        return purchase_journal.unreported(client, Entry(NOW, KEY), kind, **{of: 7}) is not None
+        return purchase_journal.unreported(client, Entry(NOW, KEY), kind, {of: "7"}) is not None
 
     assert [charged(minutes, type) for minutes in (-5.1, -4.9, 0, 14.9, 15.1)] == [
         False,
@@ -192,4 +192,4 @@ def test_an_interrupted_run_charged_what_was_paid_when_it_began(kind: str, type:
         False,
     ]
     assert charged(0, "another") is (kind == "invoice_pay")
-    assert purchase_journal.unreported(cast(Any, None), None, kind, **{of: 7}) is None
+    assert purchase_journal.unreported(cast(Any, None), None, kind, {of: "7"}) is None

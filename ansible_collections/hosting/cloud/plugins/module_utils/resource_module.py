@@ -176,10 +176,9 @@ class ResourceModule(HostingModule):
         from pulumi_hosting.exactly_once import purchase_journal
 
         shown = outcome.after or outcome.before or {}
-        of = self._paid_for(shown)
-        if result.get("charge") is not None or not of:
+        if result.get("charge") is not None:
             return result
-        paid = purchase_journal.unreported(task.client(False), interrupted, self.kind, **of)
+        paid = purchase_journal.unreported(task.client(False), interrupted, self.kind, shown)
         if paid is None:
             return result
         charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
@@ -187,20 +186,14 @@ class ResourceModule(HostingModule):
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def _paid_for(self, shown: Mapping[str, Any]) -> dict[str, int]:
-        """What an invoice of the object names; empty where it has no number yet."""
-        id = str(shown.get("server_id") or shown.get("id"))
-        return {"domain_id" if self.kind == "domain" else "server_id": int(id)} if id.isdecimal() else {}
-
     def charged_by_invoice(self, task: Task, after: Mapping[str, Any]) -> dict[str, Any]:
         """What a purchase charged whose answer was lost: the amount of the object's invoice."""
-        from pulumi_hosting.exactly_once.payments import first_since
-        from pulumi_hosting.exactly_once.purchase_journal import INVOICES, SENT_WITHIN
+        from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, paid_for
 
-        of, client = self._paid_for(after), task.client(False)
+        client = task.client(False)
         now = client.service_now()
         began = now - SENT_WITHIN - timedelta(seconds=task.params["wait_timeout"] or 0.0)
-        if of and (paid := first_since(client, began, now, INVOICES[self.kind], **of)):
+        if paid := paid_for(client, self.kind, after, began, now):
             task.charge_name = f"{self.kind}/{paid.invoice_id}"
             return {"amount": str(paid.paid), "currency": paid.currency}
         task.warn(

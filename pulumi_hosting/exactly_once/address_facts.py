@@ -7,11 +7,10 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, NotFound
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import Ask, is_bound_to_an_order
+from pulumi_hosting.exactly_once.key_probe import ask, is_bound_to_an_order
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 
@@ -140,21 +139,15 @@ def _invoices(request: Request) -> Iterable[m.Invoice]:
         return list(request.client.invoices.list(type="vds_addon"))  # the other name of the same thing
 
 
-def ask(request: Request) -> Ask:
-    """Asks whether the service remembers a key."""
-    return lambda id, key: request.client.servers.renew(id, months=1, idempotency_key=key)
-
-
 def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> KeyRing:
     """The keys of this resource's purchase that sees ``facts``."""
-    me = account(request.client)
     body = {
         "server_id": server_id,
         "present": list(facts.present),
         "bought": facts.bought,
         "paid": facts.paid,
     }
-    return KeyRing(me.account_id, me.livemode, request.identity, "add_server_ip", body, attempt)
+    return KeyRing.of(request.client, request.identity, "add_server_ip", body, attempt)
 
 
 def was_charged(request: Request, server_id: str, key: str) -> bool:

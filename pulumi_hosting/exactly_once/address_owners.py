@@ -11,9 +11,10 @@ states of the stacks:
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -26,15 +27,21 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
-from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
-from pulumi_hosting.session.key_owner import account
+from pulumi_hosting.exactly_once.address_facts import ServerAddresses, keys_of, named, was_charged
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, digest
+from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, ask, key_is_used
+from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
+from pulumi_hosting.exactly_once.turns import turn
+from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 Claim = Literal["ours", "another's", "unproven"]
-# seconds to wait for a lock that is held for a few file operations, or by a run that does not wait
+# seconds to wait for a lock that is held for a few file operations
 _SHORT = 30.0
+# a key that is about to be forgotten proves nothing: sent again a moment later, it buys
+_MARGIN = timedelta(hours=1)
+_GENERATIONS = 6  # keys of one look at the account: each failure of the service uses up to two
 _OWNERS = 2**48  # claims use the numbers NONEXISTENT_ID - _OWNERS to NONEXISTENT_ID - 1
 
 
@@ -56,15 +63,7 @@ class Owners:
         """One purchase after the other: between the runs and threads of this machine. Raises
         ``LockTimeout``, ``LocalFilesError``.
         """
-        request = self.request
-
-        def waiting() -> None:
-            request.info(f"server {self.server_id}: waiting for another run that buys an address for it")
-
-        wait = max(request.wait_timeout, _SHORT)
-        with local_files.lock(
-            self._scope, self._purpose, wait, on_wait=waiting, check=lambda: request.clock.sleep(0)
-        ):
+        with turn(self.request, self._purpose, f"buying an address for server {self.server_id}"):
             self._known = None
             yield
 
@@ -140,13 +139,9 @@ class Owners:
             return "ours"
         if self.request.client.is_test_key:
             return "unproven"  # its keys are not those of the runs that buy
-        me = account(self.request.client)
-        key = KeyRing(
-            me.account_id, me.livemode, "", "claim_server_ip", {"server_id": self.server_id, "address": ip.id}
-        ).key(0)
-
-        def renew(id: int, key: str) -> object:
-            return self.request.client.servers.renew(id, months=1, idempotency_key=key)
+        subject = {"server_id": self.server_id, "address": ip.id}
+        key = KeyRing.of(self.request.client, "", "claim_server_ip", subject).key(0)
+        renew = ask(self.request)
 
         mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
         try:
@@ -158,6 +153,98 @@ class Owners:
         except (ApiError, WriteRefused):
             return "unproven"
         return "unproven"
+
+    # --- proofs
+
+    def unowned(self, found: Iterable[m.Ip]) -> list[m.Ip]:
+        """The addresses that no other resource is known to have, whatever their age."""
+        request = self.request
+        known = request.owned | request.ownership.of_others(request.identity)
+        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very
+        # one that is meant.
+        return [
+            ip
+            for ip in found
+            if f"{self.server_id}/{ip.id}" not in known
+            and (request.name_is_identity or not self.is_noted_as_anothers(ip))
+        ]
+
+    def is_old(self, ip: m.Ip) -> bool:
+        """Whether the keys of its purchase are forgotten."""
+        return ip.added_at is not None and ip.added_at < self.request.service_now() - KEY_MEMORY
+
+    def must_be_adoptable(self, ip: m.Ip) -> None:
+        """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
+        ordered = None if ip.added_at is None else self.request.service_now() - ip.added_at
+        if why := why_not_taken_over(self.request, ordered):
+            raise ResourceError(
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource: {why}; "
+                f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
+            )
+
+    def proven(
+        self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int
+    ) -> tuple[m.Ip, str | None, str | None] | None:
+        """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by its
+        purchase's key; with that key and its invoice, if they are known. It is noted.
+        """
+        ip, paid, key = next(filter(self.is_noted_as_mine, unowned), None), None, None
+        if ip is None:
+            for paid, key, candidates in self._possible_purchases(addresses, unowned, attempt):
+                if self._brought(candidates, addresses, paid, key):
+                    ip = self.claimed(candidates, addresses, paid)
+                    break
+        if ip is None:
+            return None
+        self.must_be_adoptable(ip)
+        invoice = None if paid is None else addresses.invoice_after(paid)
+        self.record(ip, key, invoice)
+        return ip, key, invoice
+
+    def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
+        """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
+        key is forgotten, this machine's note, if nothing else was bought since."""
+        bought_at = new[0].added_at or (addresses.invoices[-1].paid_at if addresses.invoices else None)
+        if bought_at is None:
+            return False
+        if bought_at > self.request.service_now() - KEY_MEMORY + _MARGIN:
+            return was_charged(self.request, self.server_id, key)
+        noted = self.intent()
+        is_only_one = len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing
+        return noted is not None and noted["purchase_key"] == key and is_only_one
+
+    def claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
+        """The first of the addresses that came since this resource's purchase which no other resource
+        claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
+        purchases before it. Raises ``ResourceError`` where claims prove nothing and there are several."""
+        for ip in new:
+            claim = self.claim(ip)
+            if claim == "ours":
+                return ip
+            if claim == "unproven":
+                if len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing:
+                    return ip
+                raise ResourceError(
+                    f"server {self.server_id} got addresses from several purchases at the same time: "
+                    f"{named(new)}; which of them is this resource's is not known, and nothing more was "
+                    "bought. Next: give adopt_id the one that no other stack or play has"
+                )
+        return None
+
+    def _possible_purchases(
+        self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int
+    ) -> Iterator[tuple[int, str, list[m.Ip]]]:
+        """Purchases that this resource may have made, as noted here or as the account looked before: how many
+        had been paid before, the key, and the addresses that came afterwards."""
+        intent = self.intent()
+        if intent is not None:
+            new = [ip for ip in unowned if str(ip.id) not in intent["before"]]
+            if new and addresses.paid > intent["paid"]:
+                yield intent["paid"], intent["purchase_key"], new
+        for place, first in enumerate(unowned):
+            for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
+                keys = keys_of(self.request, self.server_id, attempt, facts)
+                yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
     # --- parts
 

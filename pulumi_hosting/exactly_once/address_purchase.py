@@ -13,34 +13,26 @@ while nothing has changed, and buys once. Then the list is waited for until it g
 claimed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, IpLimitReached
 from pulumi_hosting.exactly_once.address_facts import (
     ServerAddresses,
-    ask,
     keys_of,
     named,
     quote_of,
     read_addresses,
-    was_charged,
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
+from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
 from pulumi_hosting.exactly_once.payments import IP_PURCHASES
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
-# a key that is about to be forgotten proves nothing: sent again a moment later, it buys
-_MARGIN = timedelta(hours=1)
-_GENERATIONS = 6  # keys of one look at the account: each failure of the service uses up to two
 # seconds in which the other resources of a program may still say which addresses are theirs
 _OWNERS_SECONDS = 30.0
 
@@ -144,40 +136,14 @@ class AddressPurchase:
         """The address of a purchase that was not assigned at first; None until it is."""
         addresses = read_addresses(self.request, self.server_id)
         before = frozenset(present_before)
-        new = [ip for ip in self.unowned(addresses.extra) if str(ip.id) not in before]
+        new = [ip for ip in self.owners.unowned(addresses.extra) if str(ip.id) not in before]
         paid = max(0, addresses.paid - 1) if number is None else number - 1
-        ip = self._claimed(new, addresses, paid)
+        ip = self.owners.claimed(new, addresses, paid)
         if ip is None:
             return None
         invoice = addresses.invoice_after(paid)
         self.owners.record(ip, key, invoice)
         return Purchased(key, ip, invoice)
-
-    def unowned(self, found: Iterable[m.Ip]) -> list[m.Ip]:
-        """The addresses that no other resource is known to have, whatever their age."""
-        request = self.request
-        known = request.owned | request.ownership.of_others(request.identity)
-        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very
-        # one that is meant.
-        return [
-            ip
-            for ip in found
-            if f"{self.server_id}/{ip.id}" not in known
-            and (request.name_is_identity or not self.owners.is_noted_as_anothers(ip))
-        ]
-
-    def is_old(self, ip: m.Ip) -> bool:
-        """Whether the keys of its purchase are forgotten."""
-        return ip.added_at is not None and ip.added_at < self.request.service_now() - KEY_MEMORY
-
-    def must_be_adoptable(self, ip: m.Ip) -> None:
-        """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
-        ordered = None if ip.added_at is None else self.request.service_now() - ip.added_at
-        if why := why_not_taken_over(self.request, ordered):
-            raise ResourceError(
-                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource: {why}; "
-                f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
-            )
 
     # --- 1. wait until all are listed
 
@@ -208,10 +174,11 @@ class AddressPurchase:
         addresses of unknown origin than ``attempt`` allows for."""
         wait = self.request.poller(_OWNERS_SECONDS)
         server_id = self.server_id
-        while unowned := self.unowned(addresses.extra):
-            found = self._proven(addresses, unowned)
-            if found is not None:
-                return found
+        while unowned := self.owners.unowned(addresses.extra):
+            if proof := self.owners.proven(addresses, unowned, self.attempt):
+                ip, key, invoice = proof
+                self.request.info(f"address {ip.address} is this resource's: an earlier run bought it")
+                return Purchased(key, ip, invoice)
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None
@@ -232,66 +199,3 @@ class AddressPurchase:
                 )
             wait.pause()
         return None
-
-    def _proven(self, addresses: ServerAddresses, unowned: list[m.Ip]) -> Purchased | None:
-        """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by
-        its purchase's key.
-        """
-        ip, paid, key = next(filter(self.owners.is_noted_as_mine, unowned), None), None, None
-        if ip is None:
-            for paid, key, candidates in self._possible_purchases(addresses, unowned):
-                if self._brought(candidates, addresses, paid, key):
-                    ip = self._claimed(candidates, addresses, paid)
-                    break
-        if ip is None:
-            return None
-        self.must_be_adoptable(ip)
-        invoice = None if paid is None else addresses.invoice_after(paid)
-        self.request.info(f"address {ip.address} is this resource's: an earlier run bought it")
-        self.owners.record(ip, key, invoice)
-        return Purchased(key, ip, invoice)
-
-    def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
-        """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
-        key is forgotten, this machine's note, if nothing else was bought since."""
-        bought_at = new[0].added_at or (addresses.invoices[-1].paid_at if addresses.invoices else None)
-        if bought_at is None:
-            return False
-        if bought_at > self.request.service_now() - KEY_MEMORY + _MARGIN:
-            return was_charged(self.request, self.server_id, key)
-        noted = self.owners.intent()
-        is_only_one = len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing
-        return noted is not None and noted["purchase_key"] == key and is_only_one
-
-    def _claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
-        """The first of the addresses that came since this resource's purchase which no other resource
-        claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
-        purchases before it. Raises ``ResourceError`` where claims prove nothing and there are several."""
-        for ip in new:
-            claim = self.owners.claim(ip)
-            if claim == "ours":
-                return ip
-            if claim == "unproven":
-                if len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing:
-                    return ip
-                raise ResourceError(
-                    f"server {self.server_id} got addresses from several purchases at the same time: "
-                    f"{named(new)}; which of them is this resource's is not known, and nothing more was "
-                    "bought. Next: give adopt_id the one that no other stack or play has"
-                )
-        return None
-
-    def _possible_purchases(
-        self, addresses: ServerAddresses, unowned: list[m.Ip]
-    ) -> Iterator[tuple[int, str, list[m.Ip]]]:
-        """Purchases that this resource may have made, as noted here or as the account looked before: how many
-        had been paid before, the key, and the addresses that came afterwards."""
-        intent = self.owners.intent()
-        if intent is not None:
-            new = [ip for ip in unowned if str(ip.id) not in intent["before"]]
-            if new and addresses.paid > intent["paid"]:
-                yield intent["paid"], intent["purchase_key"], new
-        for place, first in enumerate(unowned):
-            for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
-                keys = keys_of(self.request, self.server_id, self.attempt, facts)
-                yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))

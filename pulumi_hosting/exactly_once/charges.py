@@ -14,7 +14,6 @@ from pulumi_hosting.client.exceptions import ApiError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import Ask, KeyWalk
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 T = TypeVar("T")
@@ -49,14 +48,13 @@ def charge(
     - The rest is as in :class:`~pulumi_hosting.exactly_once.purchase.Purchase` and
       :class:`~pulumi_hosting.exactly_once.key_probe.KeyWalk`.
     """
-    me = account(request.client)
 
     def look(when: When) -> Shown[T | None] | None:
         return Shown(None) if when != "before" and happened() else None
 
     def walk() -> KeyWalk:
         return KeyWalk(
-            KeyRing(me.account_id, me.livemode, f"action:{operation}", operation, facts),
+            KeyRing.of(request.client, f"action:{operation}", operation, facts),
             ask=ask,
             is_cheap=True,
         )

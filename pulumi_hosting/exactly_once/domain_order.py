@@ -5,11 +5,9 @@ the name is taken proves nothing about who has it: only after an unknown outcome
 belong to this order.
 """
 
-import re
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -17,28 +15,18 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import (
     ApiError,
     DomainUnavailable,
-    Forbidden,
-    NotFound,
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
+from pulumi_hosting.exactly_once.domain_facts import became_of, concerns
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.key_probe import KeyWalk
 from pulumi_hosting.exactly_once.payments import (
-    CLOCKS_DIFFER,
     DOMAIN_PURCHASES,
-    Payment,
-    payment,
-    payments_since,
 )
-from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Shown, Verdict, When, judge
-from pulumi_hosting.session.domain_names import ascii_name
-from pulumi_hosting.session.key_owner import account
+from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
+from pulumi_hosting.exactly_once.turns import turn
 from pulumi_hosting.session.request import Request
-
-_TURN = 60.0  # seconds to wait at least for another process that orders the same name
-_PENDING = ("pending", "transfer_pending")
 
 Answer = m.DomainOrderResult | m.DomainTransferResult
 
@@ -69,10 +57,9 @@ class DomainOrder:
     ) -> None:
         self.request, self.body, self.auth_code, self.find = request, body, auth_code, find
         self.name: str = body["name"]
-        me = account(request.client)
         operation = "register_domain" if auth_code is None else "transfer_domain"
         # What is sent beside the name is no part of the key, and no key is made of a secret.
-        self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, {"name": self.name})
+        self.keys = KeyRing.of(request.client, request.identity, operation, {"name": self.name})
         self.purchase = Purchase[Answer, OrderedDomain](
             request,
             f"order of {self.name}",
@@ -82,38 +69,20 @@ class DomainOrder:
             send=self._send,
             accept=self._accepted,
             is_outdated=self._is_outdated,
-            concerns=lambda invoice: invoice.type in DOMAIN_PURCHASES and _names(request, invoice, self.name),
+            concerns=lambda invoice: (
+                invoice.type in DOMAIN_PURCHASES and concerns(request, invoice, self.name)
+            ),
         )
 
     def turn(self) -> AbstractContextManager[object]:
         """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""
-        request, turn = self.request, ExitStack()
-        turn.enter_context(request.ownership.lock(f"domain {self.name}"))
-        if not request.client.is_test_key:
-            turn.enter_context(
-                local_files.lock(
-                    local_files.account_scope(request.client),
-                    f"domain {self.name}",
-                    max(request.wait_timeout, _TURN),
-                    on_wait=lambda: request.info(f"another run on this machine orders {self.name}: waiting"),
-                    check=lambda: request.clock.sleep(0.0),
-                )
-            )
-        return turn
+        return turn(self.request, f"domain {self.name}", f"ordering {self.name}")
 
     def was_placed(self) -> bool:
         """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        generation = 0
-        while key_is_used(self._ask, key := self.keys.key(generation)):
-            generation += 1
-            try:
-                self._send(key)
-            except ApiError:
-                continue  # bound to a question, to a refusal, or to another body
-            return True
-        return False
+        return any(True for _ in self.purchase.replays(KeyWalk(self.keys, ask=self._ask)))
 
     def place(self) -> OrderedDomain:
         """Order it; call it within :meth:`turn`. Raises as ``Purchase.carry_out`` does."""
@@ -151,10 +120,8 @@ class DomainOrder:
         return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
-        concerns, since = self.purchase.concerns, self.purchase.started() - CLOCKS_DIFFER
         try:
-            paid = () if concerns is None else payments_since(self.request.client, since, concerns)
-            return any(not each.is_returned for each in paid)
+            return any(not paid.is_returned for paid in self.purchase.payments())
         except ApiError:
             return False
 
@@ -166,55 +133,3 @@ class DomainOrder:
             except (ApiError, TransportError):
                 return False
         return isinstance(error, UpstreamRejected)
-
-
-def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdict:
-    """What became of the newest order of a name. ``ordered_at``: when that was; None if it is not known."""
-    rows = [row for row in request.client.domains.list() if ascii_name(row.name) == name]
-    alive = [row for row in rows if row.status != "cancelled" or row.blocked is True]
-    newest = max(rows, key=lambda row: row.id, default=None)
-    began = ordered_at or (newest.created_at if newest else None)
-    paid = _newest_payment(request, name, rows, began)
-    return judge(
-        Evidence(
-            is_there=any(row.status not in _PENDING for row in alive),
-            status=newest.status if newest else None,
-            payment=paid,
-            age=None if began is None else request.service_now() - began,
-        )
-    )
-
-
-def _newest_payment(
-    request: Request, name: str, rows: Iterable[m.Domain], began: datetime | None
-) -> Payment | None:
-    """The money of the newest order of the name; None if the key may not see it. ``began``: when that was."""
-    since = request.service_now() - KEY_MEMORY
-    if began is not None:
-        since = min(since, began - CLOCKS_DIFFER)
-    ids = {row.id for row in rows}
-    try:
-        for invoice in request.client.invoices.list():
-            if invoice.created_at is not None and invoice.created_at < since:
-                break
-            known = {item.domain_id for item in invoice.items or ()}
-            if invoice.type in DOMAIN_PURCHASES and (ids & known or _names(request, invoice, name)):
-                return payment(request.client, invoice.id)
-    except (Forbidden, NotFound):
-        pass
-    return None
-
-
-def _names(request: Request, invoice: m.Invoice, name: str) -> bool:
-    """Whether an invoice of a domain is one of the name: not of ``my-shop.com`` if that is ``shop.com``."""
-    texts = (invoice.description, *(item.description for item in invoice.items or ()))
-    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
-    if any(whole.search(text.lower()) for text in texts if text):
-        return True
-    for item in invoice.items or ():
-        if item.domain_id is not None:
-            try:
-                return ascii_name(request.client.domains.get(item.domain_id).name) == name
-            except NotFound:
-                return False
-    return False

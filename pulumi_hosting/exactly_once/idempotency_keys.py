@@ -18,6 +18,8 @@ from datetime import timedelta
 from typing import Any
 
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.session.key_owner import account
 
 SCHEME = "iac3"
 
@@ -50,6 +52,14 @@ class KeyRing:
     facts: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 0
     _random: str = field(default_factory=lambda: secrets.token_hex(8), init=False, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, client: Client, identity: str, operation: str, facts: Mapping[str, Any] = {}, attempt: int = 0
+    ) -> "KeyRing":
+        """The keys of a purchase on the account of ``client``."""
+        me = account(client)
+        return cls(me.account_id, me.livemode, identity, operation, facts, attempt)
 
     def key(self, generation: int) -> str:
         """57 of the allowed 16..128 characters: the scheme and 52 characters of a SHA-256."""

@@ -13,7 +13,7 @@
 A new kind of purchase says how it is looked for and sent; it decides nothing about keys and money.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
 from pulumi_hosting.session.errors import Failed, ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
@@ -267,6 +267,22 @@ class Purchase(Generic[A, R]):
                 if shown is not None:
                     return shown.result
 
+    def replays(self, walk: KeyWalk, most: int | None = None) -> Iterator[tuple[A, KeyWalk]]:
+        """The accepted answers that used keys are bound to, the newest first: what an interrupted run bought.
+
+        A request goes out with a key only if all keys before it are bound, so the first that is not ends the
+        search. The last ones may be bound by questions alone, so ``most`` are sent.
+        """
+        first = last = walk.generation
+        while walk.ask is not None and key_is_used(walk.ask, walk.ring.key(last)):
+            last += 1
+        for number in list(range(first, last))[::-1][:most]:
+            try:
+                answer = self.send(idempotency_key=walk.ring.key(number))
+            except ApiError:
+                continue  # bound to a question, to a refusal, or to another body
+            yield answer, KeyWalk(walk.ring, number)
+
     def _after_a_replay(self, walk: KeyWalk) -> Shown[R] | None:
         if walk.is_fresh:  # no replay: it went as soon as it came
             raise ResourceError(
@@ -398,13 +414,20 @@ class Purchase(Generic[A, R]):
         return self.is_outdated(error)
 
     def _paid(self, error: CallError) -> list[Payment]:
-        """What was paid since this call began and may be of this purchase. Raises if that is not known."""
-        if self.concerns is None or self.request.client.is_test_key:
-            return []
         try:
-            return list(payments_since(self.request.client, self.started() - CLOCKS_DIFFER, self.concerns))
+            return self.payments()
         except (ApiError, TransportError):
             raise self._unsure(error) from None
+
+    def payments(self) -> list[Payment]:
+        """What was paid since this call began and may be of this purchase. Raises what the requests raise."""
+        if self.concerns is None or self.request.client.is_test_key:
+            return []
+        return list(payments_since(self.request.client, self.started() - CLOCKS_DIFFER, self.concerns))
+
+    def is_of_this_call(self, moment: datetime | None) -> bool:
+        """Whether what was made at this ``moment`` may be of this call."""
+        return moment is not None and moment > self.started() - CLOCKS_DIFFER
 
     def started(self) -> datetime:
         """When the first request was sent, by the service's clock; now, if none was."""

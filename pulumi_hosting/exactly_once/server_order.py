@@ -16,12 +16,7 @@ The first key is that of the generation that this machine remembers, else 0: one
 or its last server is gone and this machine knows that; three at most.
 """
 
-import os
-import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 
@@ -34,37 +29,28 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     NotFound,
 )
-from pulumi_hosting.exactly_once import generation, local_files
+from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
-from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER
+from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
+from pulumi_hosting.exactly_once.order_facts import refuse_late_order, turn_of_name, wait_for_orders
 from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
 from pulumi_hosting.exactly_once.server_search import (
-    SNAPSHOT_AGE,
     TAGGED,
     candidates,
     find_tagged,
-    is_under_way,
     may_be_proven,
     must_be_allowed,
     name_conflict,
-    orders_and_servers,
-    pending_orders,
-    refuse_late_order,
     refuse_renamed_order,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import AWAITED, AmbiguousMatch, ResourceConflict, WaitTimeout
-from pulumi_hosting.session.key_owner import account
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import if_renamed
 
-_TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
 # seconds for which another process's request for an order may be under way without showing anywhere
 _UNDER_WAY = 30.0
 _NAMED_BY_KEY = "this resource's idempotency key names it"
-_PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +103,7 @@ class ServerOrder:
             send=partial(self.request.client.call, "create_server", body=self.body),
             accept=self._remembered,
             in_part=self._accepted_in_part,
-            turn=self._name_lock,
+            turn=partial(turn_of_name, self.request, self.name),
             is_outdated=self._is_outdated,
             concerns=lambda invoice: (
                 invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ())
@@ -133,10 +119,7 @@ class ServerOrder:
     @property
     def keys(self) -> KeyRing:
         """The keys of this declaration. What is ordered is no part of them."""
-        me = account(self.request.client)
-        return KeyRing(
-            me.account_id, me.livemode, self.request.identity, "create_server", attempt=self.attempt
-        )
+        return KeyRing.of(self.request.client, self.request.identity, "create_server", attempt=self.attempt)
 
     def _remembered(self, answer: m.ServerCreated | m.Order, walk: KeyWalk) -> Ordered | None:
         """An accepted order, whose key this machine remembers."""
@@ -148,43 +131,9 @@ class ServerOrder:
     def _walk(self) -> KeyWalk:
         known = self.request.owned | self.request.gone
         first = generation.first(self.request, self.attempt, known)
-        return KeyWalk(self.keys, first, self._ask)
-
-    def _ask(self, id: int, key: str) -> object:
-        return self.request.client.servers.renew(id, months=1, idempotency_key=key)
+        return KeyWalk(self.keys, first, ask(self.request))
 
     # --- the steps
-
-    @contextmanager
-    def _name_lock(self) -> Iterator[None]:
-        """Hold the name against other threads and processes, so that each sees what the one before it has
-        ordered.
-        """
-        request, purpose = self.request, f"server name {self.name}"
-        with request.ownership.lock(f"server {self.name}"):
-            scope = local_files.account_scope(request.client)
-            waiting = f"another run on this machine is ordering a server named {self.name!r}: waiting for it"
-            with local_files.lock(
-                scope,
-                purpose,
-                max(request.wait_timeout, _TURN),
-                on_wait=lambda: request.info(waiting),
-                check=lambda: request.clock.sleep(0.0),
-            ):
-                # Told to processes that hold a snapshot from before; none of them outlasts the machine.
-                last = local_files.read(scope, purpose, survives=False)
-                own = f"{_PROCESS}-{os.getpid()}"
-                if (
-                    last.get("process") != own
-                    and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
-                ):
-                    request.reads.forget(ORDERS_AND_SERVERS)
-                local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
-                try:
-                    yield
-                finally:
-                    with suppress(local_files.LocalFilesError):  # an accepted order is returned
-                        local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
 
     def _look(self, when: When) -> Shown[Ordered] | None:
         if when == "lost":
@@ -199,7 +148,7 @@ class ServerOrder:
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
         request = self.request
-        self._wait_for_pending_orders()
+        wait_for_orders(request, self.name, self.body.tariff_id)
         refuse_late_order(request, self.name, self.attempt)
         same_name = [server for server in candidates(request) if server.name == self.name]
         if request.name_is_identity:
@@ -224,48 +173,15 @@ class ServerOrder:
     def _refuse_another_order(self, found: Ordered) -> None:
         """Of two different orders for one declaration at the same moment the second stops."""
         server = found.server
-        if self.request.name_is_identity or server is None or server.created_at is None:
+        if self.request.name_is_identity or server is None:
             return
-        if server.created_at > self.purchase.started() - CLOCKS_DIFFER:
+        if self.purchase.is_of_this_call(server.created_at):
             raise ResourceConflict(
                 f"another run ordered server {server.id} ({server.name}) for this resource at the same "
                 f"moment, with other inputs; nothing was ordered. Next: run again with the inputs of that "
                 f"run, or set adopt_id={server.id} to take it over",
                 id=str(server.id),
             )
-
-    def _wait_for_pending_orders(self) -> None:
-        wait = self.request.poller(self.request.wait_timeout)
-        is_seen_now = False  # else the snapshot, some seconds old, says so
-        while pending := [
-            order for order in orders_and_servers(self.request)[0] if self._may_become_ours(order)
-        ]:
-            known = ", ".join(str(order.invoice_id) for order in pending)
-            if is_seen_now:
-                if wait.over:
-                    raise WaitTimeout(
-                        f"order {known} for a server named {self.name!r} is still {pending[0].status} after "
-                        f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: {AWAITED}",
-                        id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
-                    )
-                self.request.info(f"waiting for order {known} ({pending[0].status})")
-                wait.pause()
-            # one list for all that wait
-            under_way = pending_orders(self.request, wait.next * 0.9 if is_seen_now else 0.0)
-            is_seen_now = True
-            if any(order.invoice_id not in under_way for order in pending):
-                self.request.reads.forget(ORDERS_AND_SERVERS)
-
-    def _may_become_ours(self, order: m.Order) -> bool:
-        if (
-            self.request.client.is_test_key  # these are real orders
-            or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
-        ):
-            return False
-        is_named = order.server_name == self.name or (
-            order.server_name is None and order.tariff_id in (None, self.body.tariff_id)
-        )
-        return is_named and is_under_way(self.request, order)
 
     # --- parts
 
@@ -281,50 +197,29 @@ class ServerOrder:
             # it is paid for all the same: what waits for it looks again, and by then it is recorded
             except HostingError:
                 order = answer
-            if order.is_failed and not self._was_just_placed(order):
+            is_new = self.purchase.is_of_this_call(order.created_at)  # else the answer is a replay
+            if order.is_failed and not is_new:
                 self.request.warn(
                     f"an earlier order for server {self.name!r}, {order.invoice_id}, ended as "
                     f"{order.status} and its charge was returned: ordering again"
                 )
                 return None
-            server = None
+            ordered = Ordered(
+                None, order, None, order.amount, order.invoice_id, not is_new, reason=_NAMED_BY_KEY
+            )
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
-                if server is None:
-                    return None
-            else:
-                self.request.ownership.add(self.request.identity, f"{ORDER_PREFIX}{order.invoice_id}")
-            return Ordered(
-                server,
-                order,
-                charged=order.amount,
-                invoice_id=order.invoice_id,
-                found=not self._was_just_placed(order),
-                reason=_NAMED_BY_KEY,
-            )
+                return replace(ordered, server=server) if server else None
+            self.request.ownership.add(self.request.identity, ordered.id)
+            return ordered
         if answer.root_password is not None and answer.root_password.reveal():
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
             # reading could only lose it. Whoever has the name's turn next must see whose it is.
             self.request.ownership.add(self.request.identity, str(answer.server.id))
             return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
-        if server is None:
-            return None
-        attempts = answer.meta.attempts if answer.meta else 1
-        return Ordered(
-            server,
-            None,
-            None,
-            answer.charged,
-            answer.invoice_id,
-            found=True,
-            reason=_NAMED_BY_KEY,
-            attempts=attempts,
-        )
-
-    def _was_just_placed(self, order: m.Order) -> bool:
-        """Whether this call placed the order: its answer may be a replay to a key of an earlier run."""
-        return order.created_at is not None and order.created_at > self.purchase.started() - CLOCKS_DIFFER
+        paid, attempts = (answer.charged, answer.invoice_id), answer.meta.attempts if answer.meta else 1
+        return Ordered(server, None, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
 
     def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
         """What an accepted order came to whose answer could be read in part, by the ids in it; None where
@@ -333,12 +228,8 @@ class ServerOrder:
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
         try:
             if server_id is not None:
-                server = self._alive(server_id, None)
-                return (
-                    Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id)
-                    if server
-                    else None
-                )
+                server, password = self._alive(server_id, None), error.partial.get("root_password")
+                return Ordered(server, None, password, error.charged, invoice_id) if server else None
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
         except (ApiError, InvalidResponse):
@@ -358,35 +249,17 @@ class ServerOrder:
         if server.is_gone:
             return None
         if ordered_as and server.name != ordered_as:
-            if self.request.name_is_identity:
-                refuse_renamed_order(self.request, self.name, server, self.attempt)
-                return None  # under its new name it is another declaration's
-            # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that
-            # was renamed with it.
-            raise ResourceConflict(
-                f"this resource's order already created server {server.id}, now named {server.name!r}; "
-                f"nothing was ordered. Next: {if_renamed(server.name)}set adopt_id to {server.id} to take it "
-                f"over, or order_attempt to {self.attempt + 1} to order another",
-                id=str(server.id),
-            )
+            refuse_renamed_order(self.request, self.name, server, self.attempt)
+            return None  # under its new name it is another declaration's
         return server
 
     def _proven(self) -> Ordered | None:
         """The server that an interrupted run of this declaration ordered, shown by its key; None without
         proof.
-
-        An order goes out with a key only if all keys before it are bound, so the first that is not ends the
-        search. The last ones may be bound by questions alone, so the three last are sent.
         """
-        first = last = generation.first(self.request, self.attempt, frozenset())
-        while key_is_used(self._ask, self.keys.key(last)):
-            last += 1
-        for number in range(last - 1, max(first, last - 3) - 1, -1):
-            try:
-                answer = self.purchase.send(idempotency_key=self.keys.key(number))
-            except ApiError:
-                continue  # bound to a question, to a refusal, or to another body
-            if accepted := self._remembered(answer, KeyWalk(self.keys, number)):
+        first = generation.first(self.request, self.attempt, frozenset())
+        for answer, walk in self.purchase.replays(KeyWalk(self.keys, first, ask(self.request)), 3):
+            if accepted := self._remembered(answer, walk):
                 self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted
         return None

@@ -1,28 +1,21 @@
-"""Which servers and orders of the account may belong to a resource: by ownership tag, by name, by what is
-still being ordered.
-"""
+"""Which servers of the account may belong to a resource: by ownership tag, and by name."""
 
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import generation
-from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
+from pulumi_hosting.exactly_once.order_facts import living_servers
 from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
-from pulumi_hosting.exactly_once.payments import payment
-from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
-from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, alias_option, if_renamed
 
-SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
-REPORT_AGE = 60.0  # the same for what is only reported
+REPORT_AGE = 60.0  # seconds for which orders and servers, once listed, are believed by a report
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
 
 
@@ -119,7 +112,15 @@ def _noted_server(request: Request, name: str, attempt: int) -> int | None:
 
 def refuse_renamed_order(request: Request, name: str, server: m.Server, attempt: int) -> None:
     """The same for the ``server`` that an idempotency key of ``name`` names, unless another identity's tag
-    shows that it is that one's by now."""
+    shows that it is that one's by now. Of a resource that has a state of its own nothing tells whether it was
+    lost and renamed by hand, or belongs to a declaration that was renamed with it."""
+    if not request.name_is_identity:
+        raise ResourceConflict(
+            f"this resource's order already created server {server.id}, now named {server.name!r}; nothing "
+            f"was ordered. Next: {if_renamed(server.name)}set adopt_id to {server.id} to take it over, or "
+            f"order_attempt to {attempt + 1} to order another",
+            id=str(server.id),
+        )
     tag = split_tag(server.notes)[1]
     is_ours = not is_tag(tag) or is_tag_of(tag, tag_identity(request, name))
     if is_ours and not request.is_declared(str(server.id), server.name):
@@ -282,88 +283,6 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
         wait.pause()
 
 
-def is_under_way(request: Request, order: m.Order) -> bool:
-    """Whether the service is working on the order, and it is waited for."""
-    return order.is_pending and not has_ended(request, order)
-
-
-def has_ended(request: Request, order: m.Order) -> bool:
-    """Whether the order is not waited for any more: it failed, or is older than the memory for keys."""
-    return judge(_evidence(request, order)).is_over
-
-
-def became_of(request: Request, order: m.Order) -> Verdict:
-    """What became of an order, and where its money is."""
-    paid = payment(request.client, order.invoice_id)
-    return judge(replace(_evidence(request, order), payment=paid))
-
-
-def late_order(request: Request, name: str) -> m.Order | None:
-    """An order of this name that the account shows as under way though it is older than the memory for keys:
-    whether its server still comes is not known here."""
-    if request.client.is_test_key:  # orders are real
-        return None
-    others = request.ownership.of_others(request.identity)
-    for order in orders_and_servers(request)[0]:
-        is_anothers = f"{ORDER_PREFIX}{order.invoice_id}" in others
-        if order.server_name == name and not is_anothers and order.is_pending and has_ended(request, order):
-            return order
-    return None
-
-
-def refuse_late_order(request: Request, name: str, attempt: int) -> None:
-    """Raise ``ResourceConflict`` for a :func:`late_order`, unless an ``attempt`` says that another one is
-    wanted."""
-    order = None if attempt else late_order(request, name)
-    if order is not None:
-        ended, step = how_order_ended(request, order, name), after_order(request, order)
-        raise ResourceConflict(
-            f"{ended}; nothing was ordered. Next: {step}", id=f"{ORDER_PREFIX}{order.invoice_id}"
-        )
-
-
-def after_order(request: Request, order: m.Order) -> str:
-    """The next step after an order that is not waited for any more."""
-    return judge(_evidence(request, order)).next_step(request.client.words.read_and_apply, "order")
-
-
-def _evidence(request: Request, order: m.Order) -> Evidence:
-    return Evidence(
-        is_there=order.is_active and order.server_id is not None,
-        status="failed" if order.is_failed and order.status != "cancelled" else order.status,
-        age=None if order.created_at is None else request.service_now() - order.created_at,
-    )
-
-
-def how_order_ended(request: Request, order: m.Order, name: str | None) -> str:
-    """What became of an order of which no server comes, and where its money is."""
-    what, became = f"order {order.invoice_id} for server {name!r}", became_of(request, order)
-    if not order.is_failed:
-        money = f"; {became.payment.sentence}" if became.payment else ""
-        return f"{what} is still {order.status} after more than seven days{money}"
-    reason = f" ({order.failure_reason})" if order.failure_reason else ""
-    return became.sentence(f"{what} ended as {order.status}{reason}: it")
-
-
-def pending_order(request: Request, name: str) -> m.Order | None:
-    """The order of a server of this name that is under way and that no declaration of this run is known
-    to have placed.
-    """
-    if request.client.is_test_key:  # orders are real
-        return None
-    others = request.owned | request.ownership.of_others(request.identity)
-    return next(
-        (
-            order
-            for order in orders_and_servers(request)[0]
-            if order.server_name == name
-            and is_under_way(request, order)
-            and f"{ORDER_PREFIX}{order.invoice_id}" not in others
-        ),
-        None,
-    )
-
-
 def candidates(request: Request) -> list[m.Server]:
     """The living servers that no declaration of this run is known to have."""
     not_ours = request.owned | request.ownership.of_others(request.identity)
@@ -375,45 +294,3 @@ def candidates(request: Request) -> list[m.Server]:
         for server in living_servers(request)
         if str(server.id) not in not_ours and server.is_sandbox == simulated
     ]
-
-
-def orders_and_servers(
-    request: Request, max_age: float = SNAPSHOT_AGE
-) -> tuple[list[m.Order], list[m.Server]]:
-    """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
-    Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
-    what an own order adds is told apart by its claim."""
-
-    def ask() -> dict[str, list[Any]]:
-        return {
-            "list_orders": list(request.client.orders.list()),
-            "list_servers": list(request.client.servers.list()),
-        }
-
-    def ask_again(operation: str, id: str) -> m.Server | None:
-        try:
-            shown = request.client.servers.get(int(id))
-        except NotFound:
-            return None
-        # as the list shows it
-        return m.Server.model_construct(**{name: getattr(shown, name) for name in m.Server.model_fields})
-
-    found = request.session.snapshot(ORDERS_AND_SERVERS, ask, max_age, ask_again)
-    return found["list_orders"], found["list_servers"]
-
-
-def living_servers(request: Request) -> list[m.Server]:
-    """The servers of the account, as of half a minute ago at most."""
-    return [server for server in orders_and_servers(request)[1] if not server.is_gone]
-
-
-def pending_orders(request: Request, max_age: float) -> frozenset[int]:
-    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many
-    wait.
-    """
-
-    def fetch() -> frozenset[int]:
-        listed = request.client.orders.list()
-        return frozenset(order.invoice_id for order in listed if is_under_way(request, order))
-
-    return request.shared(("orders",), fetch, max_age)

@@ -12,8 +12,8 @@ from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import address_facts
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
+from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
-from pulumi_hosting.exactly_once.server_search import has_ended, how_order_ended
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint

@@ -14,7 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import address_list
-from pulumi_hosting.exactly_once.server_search import SNAPSHOT_AGE
+from pulumi_hosting.exactly_once.order_facts import SNAPSHOT_AGE
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift_fields import Drift

@@ -13,6 +13,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads, generation, key_users
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
+from pulumi_hosting.exactly_once.order_facts import after_order, has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -22,14 +23,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     with_tag,
 )
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
-from pulumi_hosting.exactly_once.server_search import (
-    REPORT_AGE,
-    after_order,
-    has_ended,
-    how_order_ended,
-    tag_identity,
-    tagged_elsewhere,
-)
+from pulumi_hosting.exactly_once.server_search import REPORT_AGE, tag_identity, tagged_elsewhere
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.server_calls import (
     delete_server,

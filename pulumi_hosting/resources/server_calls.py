@@ -19,7 +19,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.server_search import (
+from pulumi_hosting.exactly_once.order_facts import (
     after_order,
     became_of,
     has_ended,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import bought, quote_of
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.resources.server_ip import (
@@ -66,7 +66,7 @@ class ServerIpResource(
     @staticmethod
     def _has_unowned(request: Request, server_id: str) -> bool:
         found = address_list.of_server(request, server_id) or []
-        return bool(AddressPurchase(request, server_id).unowned(bought(found)))
+        return bool(Owners(request, server_id).unowned(bought(found)))
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
         """What ``create`` would take over. The reason says where only a key can prove whose an address is:
@@ -80,25 +80,25 @@ class ServerIpResource(
         found = address_list.of_server(request, inputs.server_id)
         if quote is None or found is None:
             return None
-        purchase = AddressPurchase(request, inputs.server_id)
+        owners = Owners(request, inputs.server_id)
         extra = bought(found)
-        unowned = purchase.unowned(extra)
+        unowned = owners.unowned(extra)
         missing = max(0, quote.extra_ips - len(extra))
-        intent = purchase.owners.intent()
-        mine = next(filter(purchase.owners.is_noted_as_mine, unowned), None)
+        intent = owners.intent()
+        mine = next(filter(owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
             since = [ip for ip in unowned if str(ip.id) not in intent["before"]]
             is_only_one = len(since) == 1 and not missing
-            mine = next((ip for ip in since if is_only_one or not purchase.is_old(ip)), None)
+            mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
         if mine is not None:
-            purchase.must_be_adoptable(mine)
+            owners.must_be_adoptable(mine)
             return self._taken_over(_from_api(inputs.server_id, mine), "an earlier run bought it")
         if len(unowned) + missing <= (inputs.order_attempt or 0):
             return None
         if unowned:
             follows = (
                 "the run will stop: it is older than the 7 days of its key"
-                if all(map(purchase.is_old, unowned))
+                if all(map(owners.is_old, unowned))
                 else "the run will stop where its key does not prove that"
             )
             unclear = (

@@ -5,9 +5,10 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import Forbidden, NotFound
+from pulumi_hosting.exactly_once.order_facts import SNAPSHOT_AGE
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
-from pulumi_hosting.exactly_once.server_search import SNAPSHOT_AGE, tagged_elsewhere
+from pulumi_hosting.exactly_once.server_search import tagged_elsewhere
 from pulumi_hosting.resources.server_fields import ServerState, is_simulated
 from pulumi_hosting.session.errors import NotOurs
 from pulumi_hosting.session.request import Request

@@ -13,18 +13,20 @@ from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
-from pulumi_hosting.exactly_once.server_search import (
-    REPORT_AGE,
+from pulumi_hosting.exactly_once.order_facts import (
     SNAPSHOT_AGE,
-    TAGGED,
-    find_tagged,
     how_order_ended,
     is_under_way,
     late_order,
     orders_and_servers,
     pending_order,
     refuse_late_order,
+)
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
+from pulumi_hosting.exactly_once.server_search import (
+    REPORT_AGE,
+    TAGGED,
+    find_tagged,
     refuse_renamed,
     tagged_elsewhere,
     unproven,

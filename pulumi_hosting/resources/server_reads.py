@@ -18,15 +18,14 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
 )
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.ownership_check import differences
-from pulumi_hosting.exactly_once.server_search import (
-    REPORT_AGE,
+from pulumi_hosting.exactly_once.order_facts import (
     SNAPSHOT_AGE,
     living_servers,
-    machine,
     orders_and_servers,
     pending_order,
 )
+from pulumi_hosting.exactly_once.ownership_check import differences
+from pulumi_hosting.exactly_once.server_search import REPORT_AGE, machine
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import ResourceError

@@ -16,7 +16,7 @@ from pulumi_hosting.client import absence, results, retry
 from pulumi_hosting.exactly_once import (
     address_facts,
     address_list,
-    domain_order,
+    domain_facts,
     generation,
     idempotency_keys,
     key_users,
@@ -26,10 +26,12 @@ from pulumi_hosting.exactly_once import (
     webhook_search,
 )
 from pulumi_hosting.exactly_once.address_facts import read_addresses
+from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.order_facts import wait_for_orders
 from pulumi_hosting.exactly_once.purchase import Evidence, Fate, Purchase, Verdict
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import apply
@@ -95,7 +97,7 @@ def _never_over(evidence: Evidence) -> Verdict:
 
 
 def _only_wait(self: ServerOrder, *, is_ours: bool) -> None:
-    self._wait_for_pending_orders()
+    wait_for_orders(self.request, self.name, self.body.tariff_id)
 
 
 def _as_it_is(self: AddressPurchase) -> Any:
@@ -240,7 +242,7 @@ MUTANTS = (
     ),
     Mutant(
         "a registration that was refused is no domain",
-        ((domain_order, "judge"),),
+        ((domain_facts, "judge"),),
         _never_over,
         "tests/resources/test_domain_refused.py::test_the_next_run_registers_it_again_and_announces_no_replay",
     ),
@@ -270,14 +272,14 @@ MUTANTS = (
     ),
     Mutant(
         "a key shows whose server it is",
-        ((server_order, "key_is_used"),),
-        always(False),
+        ((Purchase, "replays"),),
+        always(()),
         "tests/resources/test_names_as_identity.py::test_orders_are_found_by_their_key_after_stops_that_probed_keys",
     ),
     Mutant(
         "a key shows whose domain it is",
-        ((domain_order, "key_is_used"),),
-        always(False),
+        ((Purchase, "replays"),),
+        always(()),
         "tests/resources/test_resources_killed.py::test_killed_anywhere_and_run_again_elsewhere_it_is_bought_once",
     ),
     Mutant(
@@ -348,7 +350,7 @@ MUTANTS = (
     ),
     Mutant(
         "addresses of unknown origin stop a purchase",
-        ((AddressPurchase, "unowned"),),
+        ((Owners, "unowned"),),
         always([]),
         "tests/resources/test_resources_killed.py::test_an_unknown_address_stops_the_purchase",
     ),

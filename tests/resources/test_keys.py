@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
-from pulumi_hosting.exactly_once import server_order
+from pulumi_hosting.exactly_once import idempotency_keys
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
@@ -98,7 +98,8 @@ def test_what_is_ordered_is_no_part_of_the_key_of_a_declared_server(
     monkeypatch: pytest.MonkeyPatch, declared: dict[str, Any], name_is_identity: bool
 ) -> None:
     """Of two different orders for one declaration at the same moment the second meets a conflict."""
-    monkeypatch.setattr(server_order, "account", lambda client: SimpleNamespace(account_id=1, livemode=True))
+    owner = SimpleNamespace(account_id=1, livemode=True)
+    monkeypatch.setattr(idempotency_keys, "account", lambda client: owner)
     request: Any = SimpleNamespace(
         client=SimpleNamespace(call=len),
         identity="pulumi:demo/dev/server/web-1",

@@ -118,7 +118,7 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     late = harness.context(identity="pulumi:t/prod/server/web-1")
     SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
     with monkeypatch.context() as patched:
-        patched.setattr("pulumi_hosting.exactly_once.server_order._PROCESS", "another")
+        patched.setattr("pulumi_hosting.exactly_once.order_facts._PROCESS", "another")
         harness.order()
     with pytest.raises(ResourceConflict):
         apply.create(late, SERVER, check(SERVER, GOOD).inputs)

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.exactly_once.server_search import pending_orders
+from pulumi_hosting.exactly_once.order_facts import pending_orders
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff

@@ -12,7 +12,7 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.transport import HttpResponse
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.server_search import orders_and_servers
+from pulumi_hosting.exactly_once.order_facts import orders_and_servers
 from pulumi_hosting.exactly_once.webhook_search import subscriptions
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.server_search import orders_and_servers
+from pulumi_hosting.exactly_once.order_facts import orders_and_servers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session

@@ -1,0 +1,191 @@
+"""What the account shows of orders of servers: which are under way, and what became of the others."""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
+from pulumi_hosting.exactly_once.payments import payment
+from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
+from pulumi_hosting.exactly_once.turns import turn
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
+from pulumi_hosting.session.errors import AWAITED, ResourceConflict, WaitTimeout
+from pulumi_hosting.session.request import Request
+
+_PROCESS = uuid.uuid4().hex
+SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
+
+
+def orders_and_servers(
+    request: Request, max_age: float = SNAPSHOT_AGE
+) -> tuple[list[m.Order], list[m.Server]]:
+    """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
+    Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
+    what an own order adds is told apart by its claim."""
+
+    def ask() -> dict[str, list[Any]]:
+        return {
+            "list_orders": list(request.client.orders.list()),
+            "list_servers": list(request.client.servers.list()),
+        }
+
+    def ask_again(operation: str, id: str) -> m.Server | None:
+        try:
+            shown = request.client.servers.get(int(id))
+        except NotFound:
+            return None
+        # as the list shows it
+        return m.Server.model_construct(**{name: getattr(shown, name) for name in m.Server.model_fields})
+
+    found = request.session.snapshot(ORDERS_AND_SERVERS, ask, max_age, ask_again)
+    return found["list_orders"], found["list_servers"]
+
+
+@contextmanager
+def turn_of_name(request: Request, name: str) -> Iterator[None]:
+    """The turn to order a server of this name. Processes that hold a snapshot from before another one's turn
+    read anew; no snapshot outlasts the machine. Raises ``LocalFilesError``."""
+    purpose = f"server name {name}"
+    with turn(request, purpose, f"ordering a server named {name!r}"):
+        scope = local_files.account_scope(request.client)
+        last, own = local_files.read(scope, purpose, survives=False), f"{_PROCESS}-{os.getpid()}"
+        is_recent = abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
+        if last.get("process") != own and is_recent:
+            request.reads.forget(ORDERS_AND_SERVERS)
+        local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
+        try:
+            yield
+        finally:
+            with suppress(local_files.LocalFilesError):  # an accepted order is returned
+                local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
+
+
+def living_servers(request: Request) -> list[m.Server]:
+    """The servers of the account, as of half a minute ago at most."""
+    return [server for server in orders_and_servers(request)[1] if not server.is_gone]
+
+
+def is_under_way(request: Request, order: m.Order) -> bool:
+    """Whether the service is working on the order, and it is waited for."""
+    return order.is_pending and not has_ended(request, order)
+
+
+def has_ended(request: Request, order: m.Order) -> bool:
+    """Whether the order is not waited for any more: it failed, or is older than the memory for keys."""
+    return judge(_evidence(request, order)).is_over
+
+
+def _evidence(request: Request, order: m.Order) -> Evidence:
+    return Evidence(
+        is_there=order.is_active and order.server_id is not None,
+        status="failed" if order.is_failed and order.status != "cancelled" else order.status,
+        age=None if order.created_at is None else request.service_now() - order.created_at,
+    )
+
+
+def became_of(request: Request, order: m.Order) -> Verdict:
+    """What became of an order, and where its money is."""
+    paid = payment(request.client, order.invoice_id)
+    return judge(replace(_evidence(request, order), payment=paid))
+
+
+def how_order_ended(request: Request, order: m.Order, name: str | None) -> str:
+    """What became of an order of which no server comes, and where its money is."""
+    what, became = f"order {order.invoice_id} for server {name!r}", became_of(request, order)
+    if not order.is_failed:
+        money = f"; {became.payment.sentence}" if became.payment else ""
+        return f"{what} is still {order.status} after more than seven days{money}"
+    reason = f" ({order.failure_reason})" if order.failure_reason else ""
+    return became.sentence(f"{what} ended as {order.status}{reason}: it")
+
+
+def after_order(request: Request, order: m.Order) -> str:
+    """The next step after an order that is not waited for any more."""
+    return judge(_evidence(request, order)).next_step(request.client.words.read_and_apply, "order")
+
+
+def pending_orders(request: Request, max_age: float) -> frozenset[int]:
+    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many
+    wait.
+    """
+
+    def fetch() -> frozenset[int]:
+        listed = request.client.orders.list()
+        return frozenset(order.invoice_id for order in listed if is_under_way(request, order))
+
+    return request.shared(("orders",), fetch, max_age)
+
+
+def pending_order(request: Request, name: str) -> m.Order | None:
+    """The order of a server of this name that is under way and that no declaration of this run is known
+    to have placed.
+    """
+    for order in _orders_of(request, name):
+        if f"{ORDER_PREFIX}{order.invoice_id}" not in request.owned and is_under_way(request, order):
+            return order
+    return None
+
+
+def late_order(request: Request, name: str) -> m.Order | None:
+    """An order of this name that the account shows as under way though it is older than the memory for keys:
+    whether its server still comes is not known here."""
+    for order in _orders_of(request, name):
+        if order.is_pending and has_ended(request, order):
+            return order
+    return None
+
+
+def refuse_late_order(request: Request, name: str, attempt: int) -> None:
+    """Raise ``ResourceConflict`` for a :func:`late_order`, unless an ``attempt`` says that another one is
+    wanted."""
+    order = None if attempt else late_order(request, name)
+    if order is not None:
+        ended, step = how_order_ended(request, order, name), after_order(request, order)
+        raise ResourceConflict(
+            f"{ended}; nothing was ordered. Next: {step}", id=f"{ORDER_PREFIX}{order.invoice_id}"
+        )
+
+
+def wait_for_orders(request: Request, name: str, tariff_id: int) -> None:
+    """Wait for the orders under way that may become a server of this name: it cannot be seen yet what they
+    become. Raises ``WaitTimeout``."""
+    wait = request.poller(request.wait_timeout)
+    is_seen_now = False  # else the snapshot, some seconds old, says so
+    while pending := [
+        order for order in _orders_of(request, name, tariff_id) if is_under_way(request, order)
+    ]:
+        known = ", ".join(str(order.invoice_id) for order in pending)
+        if is_seen_now:
+            if wait.over:
+                raise WaitTimeout(
+                    f"order {known} for a server named {name!r} is still {pending[0].status} after "
+                    f"{request.wait_timeout:.0f} s; nothing was ordered. Next: {AWAITED}",
+                    id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
+                )
+            request.info(f"waiting for order {known} ({pending[0].status})")
+            wait.pause()
+        # one list for all that wait
+        under_way = pending_orders(request, wait.next * 0.9 if is_seen_now else 0.0)
+        is_seen_now = True
+        if any(order.invoice_id not in under_way for order in pending):
+            request.reads.forget(ORDERS_AND_SERVERS)
+
+
+def _orders_of(request: Request, name: str, tariff_id: int | None = None) -> Iterator[m.Order]:
+    """Orders of this name that no other declaration of this run is known to have placed. With a ``tariff_id``
+    also those that show no name and may be of it. None with a test key: orders are real."""
+    if request.client.is_test_key:
+        return
+    others = request.ownership.of_others(request.identity)
+    for order in orders_and_servers(request)[0]:
+        is_nameless = order.server_name is None and tariff_id is not None
+        is_named = order.server_name == name or (is_nameless and order.tariff_id in (None, tariff_id))
+        if is_named and f"{ORDER_PREFIX}{order.invoice_id}" not in others:
+            yield order

@@ -152,7 +152,7 @@ def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> 
 
 def was_charged(request: Request, server_id: str, key: str) -> bool:
     """Whether the key is bound to a purchase that was carried out: its replay says so."""
-    if not is_bound_to_an_order(ask(request), key):
+    if not is_bound_to_an_order(ask(request.client), key):
         return False
     try:
         request.client.servers.ips.add(int(server_id), idempotency_key=key)

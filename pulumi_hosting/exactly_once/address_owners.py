@@ -141,7 +141,7 @@ class Owners:
             return "unproven"  # its keys are not those of the runs that buy
         subject = {"server_id": self.server_id, "address": ip.id}
         key = KeyRing.of(self.request.client, "", "claim_server_ip", subject).key(0)
-        renew = ask(self.request)
+        renew = ask(self.request.client)
 
         mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
         try:

@@ -71,7 +71,7 @@ class AddressPurchase:
             "server_ip",
             walk=lambda: KeyWalk(
                 keys_of(self.request, self.server_id, self.attempt, self._before.before(0)),
-                ask=ask(self.request),
+                ask=ask(self.request.client),
             ),
             look=self._look,
             send=self._send,

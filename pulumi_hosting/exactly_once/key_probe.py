@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     ApiError,
     IdempotencyConflict,
@@ -18,7 +19,6 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.request import Request
 
 NONEXISTENT_ID = 2**53 - 1
 """An id nothing has: beyond every range the API document gives out, and still exact in every JSON reader."""
@@ -29,9 +29,9 @@ Ask = Callable[[int, str], Any]
 """Sends a key for the object with an id that nothing has."""
 
 
-def ask(request: Request) -> Ask:
+def ask(client: Client) -> Ask:
     """Asks with the renewal of a server."""
-    return lambda id, key: request.client.servers.renew(id, months=1, idempotency_key=key)
+    return lambda id, key: client.servers.renew(id, months=1, idempotency_key=key)
 
 
 def nonexistent_id() -> int:

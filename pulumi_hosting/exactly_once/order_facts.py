@@ -51,7 +51,7 @@ def orders_and_servers(
 @contextmanager
 def turn_of_name(request: Request, name: str) -> Iterator[None]:
     """The turn to order a server of this name. Processes that hold a snapshot from before another one's turn
-    read anew; no snapshot outlasts the machine. Raises ``LocalFilesError``."""
+    read again; no snapshot outlasts the machine. Raises ``LocalFilesError``."""
     purpose = f"server name {name}"
     with turn(request, purpose, f"ordering a server named {name!r}"):
         scope = local_files.account_scope(request.client)
@@ -153,14 +153,13 @@ def refuse_late_order(request: Request, name: str, attempt: int) -> None:
         )
 
 
-def wait_for_orders(request: Request, name: str, tariff_id: int) -> None:
+def wait_for_orders(request: Request, wanted: m.ServerCreate) -> None:
     """Wait for the orders under way that may become a server of this name: it cannot be seen yet what they
     become. Raises ``WaitTimeout``."""
+    name = wanted.name or ""
     wait = request.poller(request.wait_timeout)
     is_seen_now = False  # else the snapshot, some seconds old, says so
-    while pending := [
-        order for order in _orders_of(request, name, tariff_id) if is_under_way(request, order)
-    ]:
+    while pending := [order for order in _orders_of(request, name, wanted) if is_under_way(request, order)]:
         known = ", ".join(str(order.invoice_id) for order in pending)
         if is_seen_now:
             if wait.over:
@@ -178,14 +177,15 @@ def wait_for_orders(request: Request, name: str, tariff_id: int) -> None:
             request.reads.forget(ORDERS_AND_SERVERS)
 
 
-def _orders_of(request: Request, name: str, tariff_id: int | None = None) -> Iterator[m.Order]:
-    """Orders of this name that no other declaration of this run is known to have placed. With a ``tariff_id``
-    also those that show no name and may be of it. None with a test key: orders are real."""
+def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None) -> Iterator[m.Order]:
+    """Orders of this name that no other declaration of this run is known to have placed. With what is
+    ``wanted``, also those that show no name and may be it. None with a test key: orders are real."""
     if request.client.is_test_key:
         return
     others = request.ownership.of_others(request.identity)
     for order in orders_and_servers(request)[0]:
-        is_nameless = order.server_name is None and tariff_id is not None
-        is_named = order.server_name == name or (is_nameless and order.tariff_id in (None, tariff_id))
-        if is_named and f"{ORDER_PREFIX}{order.invoice_id}" not in others:
+        is_meant = order.server_name == name
+        if order.server_name is None and wanted is not None:
+            is_meant = order.tariff_id in (None, wanted.tariff_id)
+        if is_meant and f"{ORDER_PREFIX}{order.invoice_id}" not in others:
             yield order

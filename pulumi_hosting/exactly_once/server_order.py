@@ -131,7 +131,7 @@ class ServerOrder:
     def _walk(self) -> KeyWalk:
         known = self.request.owned | self.request.gone
         first = generation.first(self.request, self.attempt, known)
-        return KeyWalk(self.keys, first, ask(self.request))
+        return KeyWalk(self.keys, first, ask(self.request.client))
 
     # --- the steps
 
@@ -148,7 +148,7 @@ class ServerOrder:
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
         request = self.request
-        wait_for_orders(request, self.name, self.body.tariff_id)
+        wait_for_orders(request, self.body)
         refuse_late_order(request, self.name, self.attempt)
         same_name = [server for server in candidates(request) if server.name == self.name]
         if request.name_is_identity:
@@ -258,7 +258,7 @@ class ServerOrder:
         proof.
         """
         first = generation.first(self.request, self.attempt, frozenset())
-        for answer, walk in self.purchase.replays(KeyWalk(self.keys, first, ask(self.request)), 3):
+        for answer, walk in self.purchase.replays(KeyWalk(self.keys, first, ask(self.request.client)), 3):
             if accepted := self._remembered(answer, walk):
                 self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted

@@ -20,6 +20,7 @@ from pulumi_hosting.exactly_once import (
     generation,
     idempotency_keys,
     key_users,
+    order_facts,
     purchase_journal,
     server_order,
     server_search,
@@ -97,7 +98,7 @@ def _never_over(evidence: Evidence) -> Verdict:
 
 
 def _only_wait(self: ServerOrder, *, is_ours: bool) -> None:
-    wait_for_orders(self.request, self.name, self.body.tariff_id)
+    wait_for_orders(self.request, self.body)
 
 
 def _as_it_is(self: AddressPurchase) -> Any:
@@ -140,7 +141,7 @@ def _never_finding(
 MUTANTS = (
     Mutant(
         "wait for orders under way before ordering",
-        ((ServerOrder, "_wait_for_pending_orders"),),
+        ((server_order, "wait_for_orders"),),
         always(None),
         "tests/resources/test_ordering.py::test_an_order_of_another_stack_that_is_under_way_is_waited_for_and_stops_it",
     ),
@@ -152,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "one order of a name at a time on a machine",
-        ((ServerOrder, "_name_lock"),),
+        ((order_facts, "turn"),),
         always(nullcontext()),
         "tests/resources/test_one_name.py::test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop",
     ),
@@ -218,7 +219,7 @@ MUTANTS = (
     ),
     Mutant(
         "an order of this run is told from a replay",
-        ((ServerOrder, "_was_just_placed"),),
+        ((Purchase, "is_of_this_call"),),
         always(False),
         "tests/resources/test_ordering.py::test_an_order_that_fails_before_its_answer_is_read_is_not_placed_again",
     ),

@@ -177,7 +177,8 @@ class AddressPurchase:
         while unowned := self.owners.unowned(addresses.extra):
             if proof := self.owners.proven(addresses, unowned, self.attempt):
                 ip, key, invoice = proof
-                self.request.info(f"address {ip.address} is this resource's: an earlier run bought it")
+                paid = f", invoice {invoice}" if invoice else ""
+                self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid}")
                 return Purchased(key, ip, invoice)
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:

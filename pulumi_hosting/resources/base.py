@@ -279,6 +279,7 @@ class Takeover:
     - ``charged``, ``currency``: what its order cost; None where that is not known without asking more.
     - ``price_monthly``: what it costs per month, shown where ``charged`` is not known.
     - ``title``: what kind of thing it is, in words.
+    - ``invoice_id``: of its order, if the state does not have it.
     """
 
     state: "State"
@@ -288,6 +289,7 @@ class Takeover:
     currency: str | None = None
     price_monthly: Decimal | None = None
     title: str = "object"
+    invoice_id: int | None = None
 
     def announce(self, request: Request) -> None:
         """Say it once in a run: what the plan has announced, its creation does not repeat."""
@@ -309,7 +311,7 @@ class Takeover:
             parts.append(f"{self.charged} {self.currency or ''}".rstrip())
         elif self.price_monthly is not None:
             parts.append(f"{self.price_monthly} {self.currency or ''}".rstrip() + " a month")
-        if (invoice := getattr(self.state, "invoice_id", None)) is not None:
+        if (invoice := self.invoice_id or getattr(self.state, "invoice_id", None)) is not None:
             parts.append(f"invoice {invoice}")
         return f"{', '.join(parts)} ({self.reason})"
 

@@ -17,8 +17,9 @@ from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
-from pulumi_hosting.exactly_once.purchase_journal import is_interrupted
+from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     ADOPTS,
@@ -323,7 +324,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 why = (
                     "an interrupted run ordered it" if is_ours else "this resource's idempotency key names it"
                 )
-                _takeover(existing, why).announce(request)
+                _takeover(request, existing, why).announce(request)
                 request.taken_over.add(str(existing.id))
             return _from_api(existing)
 
@@ -472,8 +473,14 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         )
 
 
-def _takeover(domain: m.Domain, reason: str) -> Takeover:
-    return Takeover(_from_api(domain), reason, domain.created_at, currency=domain.currency, title="domain")
+def _takeover(request: Request, domain: m.Domain, reason: str) -> Takeover:
+    made, paid = domain.created_at, None
+    if made is not None and request.service_now() - made <= KEY_MEMORY:
+        paid = paid_for(request.client, "domain", {"id": domain.id}, made - SENT_WITHIN, made + SENT_WITHIN)
+    state, title = _from_api(domain), "domain"
+    if paid is None:
+        return Takeover(state, reason, made, currency=domain.currency, title=title)
+    return Takeover(state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id)
 
 
 def _refusal(domain: m.Domain, why: str) -> str:

@@ -163,8 +163,8 @@ class DomainResource(
                 "unless an earlier run of this resource ordered it, the order will stop. Next: set "
                 f"adopt_id={existing.id} then"
             )
-            return _takeover(existing, f"it has the name; {unless}")
-        return _takeover(self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
+            return _takeover(request, existing, f"it has the name; {unless}")
+        return _takeover(request, self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
 
     def settle(self, request: Request, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the

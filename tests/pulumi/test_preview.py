@@ -138,7 +138,7 @@ def test_a_server_of_the_same_name_is_named_in_the_preview(program: Program) -> 
     ) in looked.output
     assert "will charge" not in looked.output  # found again, or a stop
     assert (
-        "takes over domain 70001, ordered 0 min ago (it has the name; unless an earlier run"
+        "takes over domain 70001, ordered 0 min ago, 12.00 EUR, invoice 40002 (it has the name; unless an "
     ) in looked.output
     assert messages(looked).count("Next: set adopt_id") == 2
 

@@ -124,13 +124,15 @@ def test_what_an_earlier_run_ordered_is_announced_and_taken_over(harness: Resour
     assert failures == {}
     line = taken.announcement(harness.context().service_now())
     assert line == (
-        f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this "
-        f"resource ordered it, the order will stop. Next: set adopt_id={first.id} then)"
+        f"takes over domain {first.id}, ordered 2 h ago, 12.00 EUR, invoice 40001 (it has the name; "
+        "unless an earlier run of this resource ordered it, the order will stop. "
+        f"Next: set adopt_id={first.id} then)"
     )
     assert create(harness).id == first.id
     assert debits(harness) == 1
     assert [told for told in harness.messages if told.startswith("takes over")] == [
-        f"takes over domain {first.id}, ordered 2 h ago (an interrupted run ordered it)"
+        f"takes over domain {first.id}, ordered 2 h ago, 12.00 EUR, invoice 40001 "
+        "(an interrupted run ordered it)"
     ]
 
 

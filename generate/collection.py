@@ -130,7 +130,7 @@ def _resource(name: str, area: str, source: ModuleSource) -> Module:
         "type": "dict",
         "contains": contents(resource.State, kind),
     }
-    clears = source.get("clears")
+    clears = {name: value for name, value in resource.Inputs.clears().items() if name in wanted}
     is_whole = "only" not in source
     return Module(
         name,

@@ -26,6 +26,7 @@ from pydantic_core import core_schema
 from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.call_errors import HostingError, ResourceError
+from pulumi_hosting.resources.fields import describe, parts, paths
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -148,6 +149,26 @@ class Inputs(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
     )
+    change: ClassVar[type[BaseModel] | None] = None
+    """The body of the API's operation that changes the object: the inputs that it has are the settings."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if cls.change is not None:
+            describe(cls, {name: name for name in cls.settings()}, cls.change)
+
+    @classmethod
+    @cache
+    def settings(cls) -> frozenset[str]:
+        """The inputs that one request changes in place."""
+        return frozenset(cls.change.model_fields if cls.change else ()) & frozenset(cls.model_fields)
+
+    @classmethod
+    @cache
+    def clears(cls) -> Mapping[str, str]:
+        """The settings that may be taken back, and the value that does it."""
+        texts = {name for name in cls.settings() if type(None) in parts(cls.model_fields[name].annotation)}
+        return {name: "" for name in sorted(texts) if bool not in parts(cls.model_fields[name].annotation)}
 
     @classmethod
     @cache
@@ -225,6 +246,20 @@ class Record(BaseModel):
 class State(Record):
     """What exists, as the API shows it, plus what was sent and cannot be read back."""
 
+    api: ClassVar[type[BaseModel] | None] = None
+    """The API's object: fields that are marked with ``At`` hold what it shows."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if cls.api is not None:
+            describe(cls, paths(cls), cls.api)
+
+    @classmethod
+    @cache
+    def paths(cls) -> Mapping[str, str]:
+        """The fields that the API shows, and where in its object; without ``api`` all, under their names."""
+        return {name: name for name in cls.model_fields} if cls.api is None else paths(cls)
+
     id: str = Field(description="Id of the object.")
     mode: Annotated[str | None, ALWAYS] = Field(
         default=None, description="live, or test: made with a test key, so only simulated."
@@ -243,7 +278,7 @@ class State(Record):
     def nested_fields(cls) -> frozenset[str]:
         """Fields that hold an object of named fields."""
         return frozenset(
-            name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation)))
+            name for name, info in cls.model_fields.items() if any(map(_is_model, parts(info.annotation)))
         )
 
 
@@ -254,10 +289,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_none=True)
     return value.reveal() if isinstance(value, Secret) else value
-
-
-def _parts(annotation: Any) -> tuple[Any, ...]:
-    return (annotation, *getattr(annotation, "__args__", ()))
 
 
 def _is_model(part: Any) -> bool:

@@ -32,14 +32,13 @@ from pulumi_hosting.resources.base import (
     WholeNumber,
 )
 from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
-from pulumi_hosting.resources.drift_fields import Drift, inverted
+from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
-
-_LATE = frozenset({"nameservers", "privacy", "auto_renew"})
 
 
 def _one_line(secret: Secret) -> Secret:
@@ -54,6 +53,7 @@ def _years(value: int) -> int:
 
 
 class DomainInputs(base.Inputs):
+    change = m.DomainUpdate
     name: Annotated[
         m.DomainName,
         AfterValidator(domain_name),
@@ -80,11 +80,8 @@ class DomainInputs(base.Inputs):
     privacy: Annotated[
         bool | None,
         Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."),
-        Drift(inverted),
     ] = None
-    auto_renew: Annotated[
-        bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
-    ] = None
+    auto_renew: bool | None = None
     promo_code: Annotated[
         m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
     ] = None
@@ -116,65 +113,46 @@ class DomainInputs(base.Inputs):
 
 
 class DomainState(base.State):
+    api = m.Domain
     id: str = Field(
         description="Id of the domain; its name until the service shows a number, and in the sandbox."
     )
-    name: str = Field(description="Full name in punycode and lower case, such as xn--mnster-3ya.example.")
-    status: str = Field(
+    name: Annotated[str, At()] = Field(
+        description="Full name in punycode and lower case, such as xn--mnster-3ya.example."
+    )
+    status: Annotated[str, At()] = Field(
         default="pending", description="One of pending, active, expired, transfer_pending and cancelled."
     )
-    nameservers: list[str] | None = Field(
+    nameservers: Annotated[list[str] | None, At()] = Field(
         default=None, description="Host names of its name servers, in lower case and alphabetical order."
     )
-    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews it from the balance before it expires."
-    )
-    registered_at: str | None = Field(
-        default=None,
-        description="When it was registered or transferred here (RFC 3339, UTC). Absent until then.",
-    )
-    expires_at: str | None = Field(
+    privacy: Annotated[bool | None, At()] = None
+    auto_renew: Annotated[bool | None, At()] = None
+    registered_at: Annotated[str | None, At()] = None
+    expires_at: Annotated[str | None, At()] = Field(
         default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
     )
-    locked: bool | None = Field(
-        default=None, description="Whether the registrar refuses to transfer it elsewhere."
-    )
-    blocked: bool | None = Field(
-        default=None,
-        description="Whether the staff of the service locked it, so that nothing can be changed.",
-    )
-    price_renew: str | None = Field(
-        default=None, description="Price of one more year (decimal, in currency)."
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
-    )
+    locked: Annotated[bool | None, At()] = None
+    blocked: Annotated[bool | None, At()] = None
+    price_renew: Annotated[str | None, At()] = None
+    currency: Annotated[str | None, At()] = None
     charged: str | None = Field(
         default=None,
         description="What the registration or transfer cost (decimal, in currency); "
         "empty for adopted domains.",
     )
-    created_at: str | None = Field(default=None, description="When it was ordered here (RFC 3339, UTC).")
+    created_at: Annotated[str | None, At()] = None
 
 
 def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
-    return DomainState(
-        id=str(domain.id),
-        name=ascii_name(domain.name),
-        status=domain.status,
-        nameservers=None if domain.nameservers is None else host_names(domain.nameservers),
-        privacy=domain.privacy,
-        auto_renew=domain.auto_renew,
-        registered_at=as_text(domain.registered_at),
-        expires_at=as_text(domain.expires_at),
-        locked=domain.locked,
-        blocked=domain.blocked,
-        price_renew=as_text(domain.price_renew),
-        currency=domain.currency or (last.currency if last else None),
-        charged=last.charged if last else None,
-        created_at=as_text(domain.created_at),
-    )
+    values = shown(DomainState, domain) | {
+        "id": str(domain.id),
+        "name": ascii_name(domain.name),
+        "nameservers": None if domain.nameservers is None else host_names(domain.nameservers),
+    }
+    if last is not None:
+        values |= {"currency": domain.currency or last.currency, "charged": last.charged}
+    return DomainState(**values)
 
 
 def _is_gone(domain: m.Domain) -> bool:
@@ -419,7 +397,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         patch = {
             name: value
             for name, value in inputs.given().items()
-            if name in fields & {"privacy", "auto_renew"} and value is not None
+            if name in fields & inputs.settings() and value is not None
         }
         try:
             if patch:

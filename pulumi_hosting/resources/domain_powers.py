@@ -9,7 +9,6 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
-    _LATE,
     DomainBase,
     DomainInputs,
     DomainState,
@@ -173,7 +172,9 @@ class DomainResource(
         late = frozenset(
             name
             for name, value in inputs.given().items()
-            if name in _LATE and value is not None and getattr(state, name) != value
+            if name in {"nameservers", *inputs.settings()}
+            and value is not None
+            and getattr(state, name) != value
         )
         if not late:
             return state

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.resources.fields import parts
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A trait of an input that can change outside.
+    """A trait of an input that can change outside. A setting without it becomes another text, or the
+    opposite.
 
     - ``other``: another valid value, given the present one (None where the object has none).
     - ``sent_as``: the field's name in the emulator's control interface, where it differs.
@@ -21,22 +23,25 @@ class Drift:
     sent_as: str | None = None
 
 
-def drifts(inputs: type[BaseModel]) -> Mapping[str, Drift]:
-    """The fields of a resource that can change outside."""
-    return {
-        name: next(item for item in field.metadata if isinstance(item, Drift))
-        for name, field in inputs.model_fields.items()
-        if any(isinstance(item, Drift) for item in field.metadata)
-    }
+def drifts(inputs: type[Inputs]) -> Mapping[str, Drift]:
+    """The fields of a resource that can change outside: its settings, and those that say how."""
+    found = {}
+    for name, field in inputs.model_fields.items():
+        declared = next((item for item in field.metadata if isinstance(item, Drift)), None)
+        if declared is not None:
+            found[name] = declared
+        elif name in inputs.settings():
+            found[name] = Drift(_inverted if bool in parts(field.annotation) else _edited)
+    return found
 
 
 def renamed(value: str) -> str:
     return f"{value}-renamed"
 
 
-def inverted(value: bool | None) -> bool:
+def _inverted(value: bool | None) -> bool:
     return not value
 
 
-def edited(value: str | None) -> str:
+def _edited(value: str | None) -> str:
     return "changed in the control panel"

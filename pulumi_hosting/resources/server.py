@@ -87,7 +87,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     def spared_scopes(self, request: Request, desired: Mapping[str, Any]) -> frozenset[str]:
         """A tag alone is not worth a refusal where no state depends on it."""
-        late = ("notes", "auto_renew", "power", "adopt_id")
+        late = (*ServerInputs.late(), "power", "adopt_id")
         is_tagged_only = not any(desired.get(name) is not None for name in late)
         return frozenset({"servers:manage"} if request.name_is_identity and is_tagged_only else ())
 
@@ -144,7 +144,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             state = self._taken(request, server, from_api(server), inputs, fingerprints(keys))
         else:
             must_have_scope_for(
-                request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
+                request, [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
             )
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
@@ -222,9 +222,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if state.id.startswith(ORDER_PREFIX):
             state = self.ordered(request, state, inputs)
         desired = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in fields & {"name", "notes", "auto_renew"}
+            name: value for name, value in inputs.given().items() if name in fields & inputs.settings()
         }
         if is_checked(request, state):
             server = server_lately(request, state.id)
@@ -269,7 +267,12 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def patch(request: Request, state: ServerState, desired: dict[str, Any]) -> ServerState:
         """PATCH what is declared. If the server has no tag, or one that a new name makes another, the tag is
         written with it; another's stays."""
-        body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
+        empty = ServerInputs.clears()
+        body: dict[str, Any] = {
+            name: empty.get(name) if value is None else value
+            for name, value in desired.items()
+            if value is not None or name in empty
+        }
         renamed, takes = tag_identity(request, body.get("name", state.name)), not request.name_is_identity
         tag = carried_on(state.ownership_tag, tag_identity(request, state.name), renamed, takes=takes)
         if "notes" in body or tag != state.ownership_tag:

@@ -1,5 +1,6 @@
 """Inputs and state of a server, and what of the API's objects they are made of."""
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -26,7 +27,8 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.drift_fields import Drift, edited, inverted, renamed
+from pulumi_hosting.resources.drift_fields import Drift, renamed
+from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -46,6 +48,7 @@ def _trimmed(notes: str) -> str:
 
 
 class ServerInputs(base.Inputs):
+    change = m.ServerUpdate
     tariff_id: Annotated[
         WholeNumber,
         Field(description="Id of the tariff, from the catalog. A change replaces the server."),
@@ -57,7 +60,7 @@ class ServerInputs(base.Inputs):
         REBUILDS,
         Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
     ]
-    name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -"), Drift(renamed)]
+    name: Annotated[m.ServerName, Drift(renamed)]
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))],
         Field(
@@ -114,13 +117,10 @@ class ServerInputs(base.Inputs):
         ),
         WHEN_CREATING,
     ] = None
-    auto_renew: Annotated[
-        bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
-    ] = None
+    auto_renew: bool | None = None
     notes: Annotated[
         Annotated[m.Notes, AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the control panel."),
-        Drift(edited),
     ] = None
     power: Annotated[
         Literal["running", "stopped"] | None,
@@ -206,12 +206,19 @@ class ServerInputs(base.Inputs):
             options["promo_code"] = self.promo_code
         if self.custom_fields:
             options["custom_fields"] = dict(sorted(self.custom_fields.items()))
+        options |= {name: getattr(self, name) for name in self.settings() - self.late() if name != "name"}
         return m.ServerCreate(tariff_id=self.tariff_id, os=self.os, name=self.name, **options)
+
+    @classmethod
+    @cache
+    def late(cls) -> frozenset[str]:
+        """The settings that an order does not carry: they are set once the server is there."""
+        return cls.settings() - m.ServerCreate.model_fields.keys()
 
     def _longest_change(self) -> m.ServerUpdate:
         """The longest body of the change that follows the order."""
-        notes = with_tag(self.notes or "", _LONGEST_TAG)
-        return m.ServerUpdate(name=self.name, notes=notes, auto_renew=self.auto_renew is True)
+        given = {name: value for name in self.settings() if (value := getattr(self, name)) is not None}
+        return m.ServerUpdate(**{**given, "notes": with_tag(self.notes or "", _LONGEST_TAG)})
 
 
 class RefundQuote(BaseModel):
@@ -226,22 +233,27 @@ class RefundQuote(BaseModel):
 
 
 class ServerState(base.State):
+    api = m.Server
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: Annotated[str | None, ALWAYS] = Field(
+    name: Annotated[str | None, ALWAYS, At()] = Field(
         default=None, description="Host name that the server was ordered with, or renamed to."
     )
-    hostname: str | None = Field(
+    hostname: Annotated[str | None, At()] = Field(
         default=None, description="Host name that the control panel keeps, which a rename may not change."
     )
-    status: str = Field(
+    status: Annotated[str, At()] = Field(
         description="active, stopped, suspended, pending_cancel, cancelled or terminated; "
         "provisioning while being created."
     )
-    tariff_id: int | None = Field(
+    tariff_id: Annotated[int | None, At("tariff.id")] = Field(
         default=None, description="Number of the tariff in the catalog; empty once the tariff is gone."
     )
-    tariff: str | None = Field(default=None, description="Name of the tariff that bills the server.")
-    os: str | None = Field(default=None, description="Slug of the installed image, such as debian-12.")
+    tariff: Annotated[str | None, At("tariff.name")] = Field(
+        default=None, description="Name of the tariff that bills the server."
+    )
+    os: Annotated[str | None, At()] = Field(
+        default=None, description="Slug of the installed image, such as debian-12."
+    )
     os_shown: str | None = Field(
         default=None,
         description="Image slug that the API goes on showing after a reinstallation, "
@@ -250,40 +262,28 @@ class ServerState(base.State):
     power: str | None = Field(
         default=None, description="running or stopped; empty while the service keeps it suspended."
     )
-    location: str | None = Field(default=None, description="Name of the location where the server stands.")
+    location: Annotated[str | None, At()] = None
     ip: str | None = Field(
         default=None,
         description="Primary address: the one that was assigned first; empty while there is none.",
     )
     ips: list[str] = Field(default=[], description="Every address of the server, IPv4 and IPv6.")
-    notes: str | None = Field(
+    notes: Annotated[str | None, At()] = Field(
         default=None, description="Notes shown in the control panel, without the provider's tag."
     )
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews it from the balance."
-    )
-    billing_cycle: str | None = Field(
+    auto_renew: Annotated[bool | None, At("billing.auto_renew")] = None
+    billing_cycle: Annotated[str | None, At("billing.cycle")] = Field(
         default=None, description="Whether it is paid by the month (monthly) or by the hour (hourly)."
     )
-    price_monthly: str | None = Field(
-        default=None, description="Price of the tariff per month (decimal, in currency)."
-    )
-    recurring_amount: str | None = Field(
-        default=None, description="Price of the next renewal (decimal, in currency)."
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
-    )
-    next_due_at: str | None = Field(
-        default=None, description="When the next renewal is due (RFC 3339, UTC); empty where none is."
-    )
+    price_monthly: Annotated[str | None, At("billing.price_monthly")] = None
+    recurring_amount: Annotated[str | None, At("billing.recurring_amount")] = None
+    currency: Annotated[str | None, At("billing.currency")] = None
+    next_due_at: Annotated[str | None, At("billing.next_due_at")] = None
     refund_quote: RefundQuote | None = Field(
         default=None, description="What a deletion would credit, as of the last single read."
     )
-    blocked: bool | None = Field(
-        default=None, description="Whether staff of the service locked it, so that every change is refused."
-    )
-    created_at: str | None = Field(
+    blocked: Annotated[bool | None, At("flags.blocked")] = None
+    created_at: Annotated[str | None, At()] = Field(
         default=None,
         description="When the order was carried out (RFC 3339, UTC); empty for imported servers.",
     )
@@ -326,37 +326,22 @@ KEPT = (
 
 
 def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
-    billing = server.billing
     quote = server.refund_quote if isinstance(server, m.ServerDetail) else None
-    return ServerState(
-        id=str(server.id),
-        name=server.name,
-        hostname=server.hostname,
-        status=server.status,
-        tariff_id=server.tariff.id if server.tariff else None,
-        tariff=server.tariff.name if server.tariff else None,
-        os=last.os if last and last.os_shown and last.os_shown == server.os else server.os,
-        os_shown=last.os_shown if last and last.os_shown == server.os else None,
-        power=POWER.get(server.status),
-        location=server.location,
-        ip=server.ip,
-        ips=sorted(server.ips or ([server.ip] if server.ip else []), key=lambda text: (":" in text, text)),
-        notes=split_tag(server.notes)[0],
-        auto_renew=billing.auto_renew if billing else None,
-        billing_cycle=billing.cycle if billing else None,
-        price_monthly=as_text(billing.price_monthly) if billing else None,
-        recurring_amount=as_text(billing.recurring_amount) if billing else None,
-        currency=(billing.currency if billing else None) or (last.currency if last else None),
-        next_due_at=as_text(billing.next_due_at) if billing else None,
-        refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
-        blocked=server.flags.blocked if server.flags else None,
-        created_at=as_text(server.created_at),
-        **(
-            {name: getattr(last, name) for name in KEPT}
-            if last
-            else {"ownership_tag": split_tag(server.notes)[1]}
-        ),
-    )
+    notes, tag = split_tag(server.notes)
+    values = shown(ServerState, server) | {
+        "id": str(server.id),
+        "ip": server.ip,
+        "ips": sorted(server.ips or ([server.ip] if server.ip else []), key=lambda ip: (":" in ip, ip)),
+        "notes": notes,
+        "power": POWER.get(server.status),
+        "refund_quote": _refund(quote) if quote else (last.refund_quote if last else None),
+    }
+    if last is None:
+        return ServerState(**values, ownership_tag=tag)
+    if last.os_shown and last.os_shown == server.os:
+        values |= {"os": last.os, "os_shown": server.os}
+    kept = {name: getattr(last, name) for name in KEPT}
+    return ServerState(**values | kept | {"currency": values["currency"] or last.currency})
 
 
 def _refund(quote: m.RefundQuote) -> RefundQuote:
@@ -379,7 +364,7 @@ def as_written(request: Request, state: ServerState, last: ServerState | None) -
     """
     if last is None or not last.status or not request.client.is_test_key or not is_simulated(state.id):
         return state
-    written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew", "os", "power")}
+    written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
     return state.model_copy(update={name: value for name, value in written.items() if value is not None})
 
 

@@ -19,6 +19,7 @@ from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purcha
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
+from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import (
     AWAITED,
@@ -62,6 +63,7 @@ class ServerIpInputs(base.Inputs):
 
 
 class ServerIpState(base.State):
+    api = m.Ip
     id: str = Field(
         description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
     )
@@ -69,18 +71,16 @@ class ServerIpState(base.State):
     address: Annotated[str | None, base.ALWAYS] = Field(
         default=None, description="The address; empty until it is assigned."
     )
-    gateway: str | None = Field(
-        default=None, description="Router of the address, to be set in the server's network configuration."
-    )
-    netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
-    price_monthly: str | None = Field(
+    gateway: Annotated[str | None, At()] = None
+    netmask: Annotated[str | None, At()] = None
+    price_monthly: Annotated[str | None, At()] = Field(
         default=None, description="What the address adds to each month (decimal, in currency)."
     )
     currency: str | None = Field(
         default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
     )
     charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
-    added_at: str | None = Field(
+    added_at: Annotated[str | None, At()] = Field(
         default=None,
         description="When the address was assigned to the server (RFC 3339, UTC); empty until then.",
     )
@@ -97,18 +97,13 @@ class ServerIpState(base.State):
 
 
 def _from_api(server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> ServerIpState:
+    kept = ("currency", "charged", "purchase_key", "invoice_id") if last else ()
     return ServerIpState(
         id=f"{server_id}/{ip.id}",
         server_id=server_id,
         address=address_list.plain_address(ip.address),
-        gateway=ip.gateway,
-        netmask=ip.netmask,
-        price_monthly=as_text(ip.price_monthly),
-        currency=last.currency if last else None,
-        charged=last.charged if last else None,
-        added_at=as_text(ip.added_at),
-        purchase_key=last.purchase_key if last else None,
-        invoice_id=last.invoice_id if last else None,
+        **shown(ServerIpState, ip),
+        **{name: getattr(last, name) for name in kept},
     )
 
 

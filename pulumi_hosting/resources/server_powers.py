@@ -327,7 +327,7 @@ class ServerResource(
         self, request: Request, state: ServerState, inputs: ServerInputs, is_new: bool
     ) -> ServerState:
         """``is_new``: it was ordered or taken over by this declaration, whose tag is to be written."""
-        late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
+        late = inputs.model_fields_set & inputs.settings()
         desired = {
             name: value
             for name, value in inputs.given().items()

@@ -22,11 +22,11 @@ from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
+from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import as_text
 
 
 def _normal_form(text: str) -> str:
@@ -71,16 +71,15 @@ class SshKeyInputs(base.Inputs):
 
 
 class SshKeyState(base.State):
-    id: str = Field(description="Number that orders and reinstallations take to install the key.")
-    name: str = Field(description="Name under which the account shows it.")
-    public_key: str = Field(
+    api = m.SshKey
+    id: Annotated[str, At()]
+    name: Annotated[str, At()]
+    public_key: Annotated[str, At()] = Field(
         description="The public key line, as declared where the account holds the same key."
     )
-    fingerprint: str = Field(description="Fingerprint as ssh-keygen -l prints it: SHA256:…")
-    type: str = Field(description="Algorithm of the key, such as ssh-ed25519.")
-    created_at: str | None = Field(
-        default=None, description="When the key was added to the account (RFC 3339, UTC)."
-    )
+    fingerprint: Annotated[str, At()]
+    type: Annotated[str, At()]
+    created_at: Annotated[str | None, At()] = None
     taken_over: bool | None = Field(
         default=None,
         description="With Pulumi: whether it was on the account already, so that destroy keeps "
@@ -94,12 +93,8 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
     if declared and material(declared) == material(line):
         line = declared
     return SshKeyState(
-        id=str(key.id),
-        name=key.name,
-        public_key=line,
-        fingerprint=fingerprint(line),
-        type=line.split()[0],
-        created_at=as_text(key.created_at),
+        **shown(SshKeyState, key)
+        | {"id": str(key.id), "public_key": line, "fingerprint": fingerprint(line), "type": line.split()[0]},
         taken_over=taken_over,
     )
 

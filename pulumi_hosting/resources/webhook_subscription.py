@@ -42,7 +42,8 @@ from pulumi_hosting.exactly_once.webhook_search import (
 )
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
-from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
+from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.errors import NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, without_secrets
@@ -79,6 +80,7 @@ def _trimmed(text: str) -> str:
 
 
 class WebhookSubscriptionInputs(base.Inputs):
+    change = m.SubscriptionUpdate
     url: Annotated[
         m.WebhookUrl,
         AfterValidator(_checked_url),
@@ -96,7 +98,6 @@ class WebhookSubscriptionInputs(base.Inputs):
     description: Annotated[
         Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the control panel, up to 974 characters."),
-        Drift(edited),
     ] = None
     active: Annotated[
         bool,
@@ -104,7 +105,6 @@ class WebhookSubscriptionInputs(base.Inputs):
             description="Whether it delivers; true (default) also enables it again when the "
             "service has disabled it."
         ),
-        Drift(inverted),
     ] = True
     rotation: Annotated[
         str | None,
@@ -132,27 +132,23 @@ class WebhookSubscriptionInputs(base.Inputs):
 
 
 class WebhookSubscriptionState(base.State):
-    id: str = Field(description="Number by which the subscription is changed, tested and deleted.")
-    url: str = Field(description="The https:// address that events are delivered to.")
-    events: list[str] = Field(
+    api = m.Subscription
+    id: Annotated[str, At()]
+    url: Annotated[str, At()]
+    events: Annotated[list[str], At()] = Field(
         default=[], description="Event types that are delivered, in alphabetical order, or * for all."
     )
-    description: str | None = Field(
+    description: Annotated[str | None, At()] = Field(
         default=None, description="Free text shown in the control panel, without the provider's tag."
     )
-    active: bool | None = Field(
-        default=None,
-        description="Whether it delivers. The service sets it to false after 20 failures in a row.",
-    )
+    active: Annotated[bool | None, At()] = None
     secret: Secret | None = Field(
         default=None, description="Signs the deliveries. Empty where it was never shown to the provider."
     )
-    disabled_reason: str | None = Field(
+    disabled_reason: Annotated[str | None, At()] = Field(
         default=None, description="Why the service stopped delivering. Absent while it delivers."
     )
-    created_at: str | None = Field(
-        default=None, description="When the subscription was made (RFC 3339, UTC)."
-    )
+    created_at: Annotated[str | None, At()] = None
     ownership_tag: str | None = Field(
         default=None,
         description="Tag behind the description on the account, as last written: tells whether "
@@ -163,17 +159,14 @@ class WebhookSubscriptionState(base.State):
 def from_api(
     found: m.Subscription, url: str | None = None, secret: Secret | None = None, tag: str | None = None
 ) -> WebhookSubscriptionState:
-    return WebhookSubscriptionState(
-        id=str(found.id),
-        url=url if url and plain_url(url) == plain_url(found.url) else found.url,
-        events=sorted(found.events),
-        description=split_tag(found.description)[0],
-        active=found.active,
-        secret=secret,
-        disabled_reason=found.disabled_reason if not found.active else None,
-        created_at=as_text(found.created_at),
-        ownership_tag=tag,
-    )
+    values = shown(WebhookSubscriptionState, found) | {
+        "id": str(found.id),
+        "url": url if url and plain_url(url) == plain_url(found.url) else found.url,
+        "events": sorted(found.events),
+        "description": split_tag(found.description)[0],
+        "disabled_reason": found.disabled_reason if not found.active else None,
+    }
+    return WebhookSubscriptionState(**values, secret=secret, ownership_tag=tag)
 
 
 class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):

@@ -119,7 +119,7 @@ def test_a_key_that_could_not_finish_orders_nothing(harness: ResourceHarness) ->
     ]
     with pytest.raises(
         ResourceError,
-        match=r"servers:manage, which notes and auto_renew need.*nothing was "
+        match=r"servers:manage, which auto_renew and notes need.*nothing was "
         r"ordered",
     ):
         harness.order({**GOOD, "notes": "mine", "auto_renew": False}, key=key)

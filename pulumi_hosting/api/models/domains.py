@@ -275,7 +275,9 @@ class DomainUpdate(Change):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
     nothing."""
 
-    auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews the domain from the balance."
+    )
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
 
 

@@ -353,7 +353,9 @@ class ServerCreate(Request):
 class ServerUpdate(Change):
     """At least one field. ``notes`` ``None`` clears them."""
 
-    auto_renew: bool | None = Field(default=None, description="Whether the server is renewed automatically.")
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews the server from the balance."
+    )
     name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
     notes: Annotated[Notes | None, Clears()] = Field(
         default=None, description="Free text shown in the control panel; null clears it."

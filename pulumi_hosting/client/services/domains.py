@@ -132,7 +132,7 @@ class DomainsService(Service):
         ``Conflict``, ``NotFound``. (API document, "PATCH /domains/{domain_id}")
 
         :param domain_id: Id of the domain.
-        :param auto_renew: Whether the domain is renewed automatically.
+        :param auto_renew: Whether the service renews the domain from the balance.
         :param privacy: Whether the owner's data is hidden in WHOIS.
         """
         found: m.Domain = self._caller.call(

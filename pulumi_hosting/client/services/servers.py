@@ -218,7 +218,7 @@ class ServersService(Service):
         ``OperationInProgress``, ``NotFound``. (API document, "PATCH /servers/{server_id}")
 
         :param server_id: Id of the server.
-        :param auto_renew: Whether the server is renewed automatically.
+        :param auto_renew: Whether the service renews the server from the balance.
         :param name: Host name: letters, digits and ``. _ -``.
         :param notes: Free text shown in the control panel; null clears it.
         """

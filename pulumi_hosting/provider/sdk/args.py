@@ -21,7 +21,7 @@ class ServerArgs:
     tariff_id: pulumi.Input[int | None] | None = None
     """Id of the tariff, from the catalog. A change replaces the server."""
     name: pulumi.Input[str | None] | None = None
-    """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
+    """Host name: letters, digits and ``. _ -``. (Default: the resource's name.)"""
     months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None
     """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation only."""
     hours: pulumi.Input[int | None] | None = None
@@ -47,7 +47,7 @@ class ServerArgs:
     custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
     auto_renew: pulumi.Input[bool | None] | None = None
-    """Whether the service renews it from the balance."""
+    """Whether the service renews the server from the balance."""
     notes: pulumi.Input[str | None] | None = None
     """Free text shown in the control panel."""
     power: pulumi.Input[Literal["running", "stopped"] | None] | None = None
@@ -81,7 +81,7 @@ class DomainArgs:
     privacy: pulumi.Input[bool | None] | None = None
     """Whether the owner's data is hidden in WHOIS; where the zone allows it."""
     auto_renew: pulumi.Input[bool | None] | None = None
-    """Whether the service renews it from the balance."""
+    """Whether the service renews the domain from the balance."""
     promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Used at creation only."""
     auth_code: pulumi.Input[str | None] | None = field(default=None, repr=False)

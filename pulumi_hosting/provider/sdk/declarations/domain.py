@@ -46,21 +46,21 @@ class DomainDeclaration(Declaration):
     auto_renew: pulumi.Output[bool | None]
     """Whether the service renews it from the balance before it expires."""
     registered_at: pulumi.Output[str | None]
-    """When it was registered or transferred here (RFC 3339, UTC). Absent until then."""
+    """When it was registered or transferred here (RFC 3339, UTC); null until then."""
     expires_at: pulumi.Output[str | None]
     """Until when it is paid (RFC 3339, UTC). Without renewal it ends then."""
     locked: pulumi.Output[bool | None]
-    """Whether the registrar refuses to transfer it elsewhere."""
+    """Whether the registrar refuses to transfer it elsewhere; false until its first sync."""
     blocked: pulumi.Output[bool | None]
-    """Whether the staff of the service locked it, so that nothing can be changed."""
+    """Whether staff locked it, so that every change is refused."""
     price_renew: pulumi.Output[str | None]
-    """Price of one more year (decimal, in currency)."""
+    """Price of one more year, a decimal text in ``currency``."""
     currency: pulumi.Output[str | None]
-    """ISO 4217 code of the currency of the amounts, such as EUR."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     charged: pulumi.Output[str | None]
     """What the registration or transfer cost (decimal, in currency); empty for adopted domains."""
     created_at: pulumi.Output[str | None]
-    """When it was ordered here (RFC 3339, UTC)."""
+    """When the domain was ordered here (RFC 3339, UTC)."""
     years: pulumi.Output[int | None]
     """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
     promo_code: pulumi.Output[str | None]
@@ -136,7 +136,7 @@ class DomainDeclaration(Declaration):
             :param nameservers: 2 to 4 name servers (some deployments take exactly 2); order, case and a dot
                 at the end do not matter.
             :param privacy: Whether the owner's data is hidden in WHOIS; where the zone allows it.
-            :param auto_renew: Whether the service renews it from the balance.
+            :param auto_renew: Whether the service renews the domain from the balance.
             :param promo_code: Promo code. Used at creation only.
             :param auth_code: EPP code of the present registrar: the domain is transferred in, not registered.
                 Used at creation only.

@@ -64,7 +64,7 @@ class ServerDeclaration(Declaration):
     power: pulumi.Output[str | None]
     """running or stopped; empty while the service keeps it suspended."""
     location: pulumi.Output[str | None]
-    """Name of the location where the server stands."""
+    """Name of the location where the server stands; null where it is not known."""
     ip: pulumi.Output[str | None]
     """Primary address: the one that was assigned first; empty while there is none."""
     ips: pulumi.Output[list[str]]
@@ -72,21 +72,23 @@ class ServerDeclaration(Declaration):
     notes: pulumi.Output[str | None]
     """Notes shown in the control panel, without the provider's tag."""
     auto_renew: pulumi.Output[bool | None]
-    """Whether the service renews it from the balance."""
+    """Whether the service renews the server from the balance."""
     billing_cycle: pulumi.Output[str | None]
     """Whether it is paid by the month (monthly) or by the hour (hourly)."""
     price_monthly: pulumi.Output[str | None]
-    """Price of the tariff per month (decimal, in currency)."""
+    """Price of the tariff per month, a decimal text in ``currency``."""
     recurring_amount: pulumi.Output[str | None]
-    """Price of the next renewal (decimal, in currency)."""
+    """What the next renewal costs, additional addresses and discounts included; a decimal text in
+    ``currency``.
+    """
     currency: pulumi.Output[str | None]
-    """ISO 4217 code of the currency of the amounts, such as EUR."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: pulumi.Output[str | None]
-    """When the next renewal is due (RFC 3339, UTC); empty where none is."""
+    """When the next renewal is due (RFC 3339, UTC); null where none is."""
     refund_quote: pulumi.Output[RefundQuote | None]
     """What a deletion would credit, as of the last single read."""
     blocked: pulumi.Output[bool | None]
-    """Whether staff of the service locked it, so that every change is refused."""
+    """Whether staff locked the server, so that every change is refused."""
     created_at: pulumi.Output[str | None]
     """When the order was carried out (RFC 3339, UTC); empty for imported servers."""
     invoice_id: pulumi.Output[str | None]
@@ -199,7 +201,7 @@ class ServerDeclaration(Declaration):
             :param opts: Pulumi's own options.
             :param os: Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides.
             :param tariff_id: Id of the tariff, from the catalog. A change replaces the server.
-            :param name: Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)
+            :param name: Host name: letters, digits and ``. _ -``. (Default: the resource's name.)
             :param months: Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation
                 only.
             :param hours: Hours paid when ordering an hourly server: 1 to 720. Used at creation only.
@@ -216,7 +218,7 @@ class ServerDeclaration(Declaration):
             :param promo_code: Promo code. Used at creation only.
             :param custom_fields: Answers to the provider's extra order questions, up to 30. Matter when
                 ordering only.
-            :param auto_renew: Whether the service renews it from the balance.
+            :param auto_renew: Whether the service renews the server from the balance.
             :param notes: Free text shown in the control panel.
             :param power: running or stopped. Not managed when absent.
             :param tariff: Name of the tariff, from the catalog, in place of tariff_id. It is resolved when

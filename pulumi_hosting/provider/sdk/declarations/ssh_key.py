@@ -29,11 +29,11 @@ class SshKeyDeclaration(Declaration):
     public_key: pulumi.Output[str]
     """The public key line, as declared where the account holds the same key."""
     fingerprint: pulumi.Output[str]
-    """Fingerprint as ssh-keygen -l prints it: SHA256:…"""
+    """Fingerprint as ``ssh-keygen -l`` prints it: ``SHA256:…``."""
     type: pulumi.Output[str]
-    """Algorithm of the key, such as ssh-ed25519."""
+    """Algorithm of the key, such as ``ssh-ed25519``."""
     created_at: pulumi.Output[str | None]
-    """When the key was added to the account (RFC 3339, UTC)."""
+    """When it was added to the account (RFC 3339, UTC)."""
     taken_over: pulumi.Output[bool | None]
     """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
     adopt_id: pulumi.Output[str | None]

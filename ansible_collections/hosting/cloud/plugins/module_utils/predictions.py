@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pulumi_hosting.resources.base import Resource
     from pulumi_hosting.session.request import Request
 
-_SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_renew", "os": "os"}
-_PATCHED = {"name", "notes", "billing.auto_renew"}
-"""The fields of a server whose change carries the ownership tag."""
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
@@ -64,7 +61,7 @@ def of_outcome(
     elif outcome.action in ("created", "updated"):
         names = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
         fields = _fields(resource, {name: given[name] for name in names if name in given})
-        if resource.kind == "server" and fields.keys() & _PATCHED:
+        if resource.kind == "server" and given.keys() & names & resource.Inputs.settings():
             there = before.get("ownership_tag") if outcome.action == "updated" else None
             fields = {**fields, "notes": _tagged_notes(request, before, there, fields)}
         memory.predict_change(resource.kind, before["id"], fields)
@@ -117,14 +114,12 @@ def _deleted(memory: RunMemory, resource: Resource[Any, Any], before: Mapping[st
 
 def _fields(resource: Resource[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Changed inputs in the API's spelling: those that the API shows."""
-    if resource.kind != "server":
-        traits = {name: resource.Inputs.trait(name) for name in given}
-        return {
-            name: value
-            for name, value in given.items()
-            if not (traits[name].trigger or traits[name].when_creating or traits[name].policy)
-        }
-    fields = {_SERVER_FIELDS[name]: value for name, value in given.items() if name in _SERVER_FIELDS}
+    at, traits = resource.State.paths(), {name: resource.Inputs.trait(name) for name in given}
+    fields = {
+        at[name]: value
+        for name, value in given.items()
+        if name in at and not (traits[name].trigger or traits[name].when_creating or traits[name].policy)
+    }
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 

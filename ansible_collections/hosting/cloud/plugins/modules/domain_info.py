@@ -97,7 +97,7 @@ domains:
       type: bool
       sample: true
     registered_at:
-      description: When it was registered or transferred here (RFC 3339, UTC). Absent until then.
+      description: When it was registered or transferred here (RFC 3339, UTC); null until then.
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
@@ -105,19 +105,19 @@ domains:
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:
-      description: Whether the registrar refuses to transfer it elsewhere.
+      description: Whether the registrar refuses to transfer it elsewhere; false until its first sync.
       type: bool
       sample: true
     blocked:
-      description: Whether the staff of the service locked it, so that nothing can be changed.
+      description: Whether staff locked it, so that every change is refused.
       type: bool
       sample: true
     price_renew:
-      description: Price of one more year (decimal, in currency).
+      description: Price of one more year, a decimal text in V(currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the currency of the amounts, such as EUR.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     charged:
@@ -125,7 +125,7 @@ domains:
       type: str
       sample: "5.00"
     created_at:
-      description: When it was ordered here (RFC 3339, UTC).
+      description: When the domain was ordered here (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 """

@@ -116,7 +116,7 @@ server:
       type: str
       sample: running
     location:
-      description: Name of the location where the server stands.
+      description: Name of the location where the server stands; null where it is not known.
       type: str
       sample: Amsterdam
     ip:
@@ -134,7 +134,7 @@ server:
       type: str
       sample: Front end
     auto_renew:
-      description: Whether the service renews it from the balance.
+      description: Whether the service renews the server from the balance.
       type: bool
       sample: true
     billing_cycle:
@@ -142,19 +142,20 @@ server:
       type: str
       sample: monthly
     price_monthly:
-      description: Price of the tariff per month (decimal, in currency).
+      description: Price of the tariff per month, a decimal text in V(currency).
       type: str
       sample: "5.00"
     recurring_amount:
-      description: Price of the next renewal (decimal, in currency).
+      description: What the next renewal costs, additional addresses and discounts included; a decimal text in
+        V(currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the currency of the amounts, such as EUR.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC); empty where none is.
+      description: When the next renewal is due (RFC 3339, UTC); null where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     refund_quote:
@@ -178,7 +179,7 @@ server:
           type: str
           sample: promo_tariff
     blocked:
-      description: Whether staff of the service locked it, so that every change is refused.
+      description: Whether staff locked the server, so that every change is refused.
       type: bool
       sample: true
     created_at:

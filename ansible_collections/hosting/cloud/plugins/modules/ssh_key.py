@@ -86,15 +86,15 @@ ssh_key:
       type: str
       sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f… me@laptop
     fingerprint:
-      description: 'Fingerprint as ssh-keygen -l prints it: SHA256:….'
+      description: 'Fingerprint as V(ssh-keygen -l) prints it: V(SHA256:…).'
       type: str
       sample: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     type:
-      description: Algorithm of the key, such as ssh-ed25519.
+      description: Algorithm of the key, such as V(ssh-ed25519).
       type: str
       sample: ssh-ed25519
     created_at:
-      description: When the key was added to the account (RFC 3339, UTC).
+      description: When it was added to the account (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     taken_over:

@@ -183,8 +183,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         "delete": ("domains:read", "domains:manage"),
     }
 
-    # --- looking
-
     def is_id(self, id: str) -> bool:
         """Its name is the id of an order whose domain has no number yet."""
         if id_number(id) is not None:
@@ -271,8 +269,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         else:
             walk.remember(id, found)
         return None if found is None or _is_gone(found) else found
-
-    # --- making
 
     def create(self, request: Request, inputs: DomainInputs) -> DomainState:
         if inputs.adopt_id is not None:
@@ -369,8 +365,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             )
         return found
 
-    # --- changing
-
     def update(
         self, request: Request, state: DomainState, inputs: DomainInputs, fields: frozenset[str]
     ) -> DomainState:
@@ -409,8 +403,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             request.reads.forget("domains")
         # Both answer with the whole domain; the spec promises only what was set.
         return _from_api(after, state).model_copy(update={"id": state.id})
-
-    # --- removing
 
     def delete(self, request: Request, state: DomainState) -> None:
         """Turn auto-renew off, and say until when the domain stays. Raises where that cannot be done yet."""

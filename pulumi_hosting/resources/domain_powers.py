@@ -44,29 +44,6 @@ class DomainResource(
 
     natural_key: ClassVar = ("name",)
 
-    def why_unchangeable(self, state: DomainState) -> str | None:
-        """A registration or transfer under way."""
-        return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
-
-    def is_released(self, state: DomainState) -> bool:
-        """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
-        return state.auto_renew is False
-
-    def remarks(self, request: Request, state: DomainState) -> list[str]:
-        """What became of an order that the registrar had not confirmed."""
-        if not is_under_way(state):
-            return []
-        try:
-            if self._resolved(request, state.id) is not None:
-                return []
-            verdict = fate(request, state)
-        except HostingError:
-            return []
-        if not verdict.is_over:
-            return []
-        step = f"{request.client.words.read_and_apply}, to order it again"
-        return [f"{verdict.sentence(ordered(state))}. Next: {step}"]
-
     def find(self, request: Request, inputs: DomainInputs) -> DomainState | None:
         """By name."""
         found = self._named(request, inputs.name)
@@ -79,6 +56,47 @@ class DomainResource(
             _from_api(found)
             for found in request.client.domains.list(**filters)
             if wanted in (None, ascii_name(found.name))
+        )
+
+    def takeover(self, request: Request, inputs: DomainInputs) -> Takeover | None:
+        if inputs.adopt_id is None:
+            existing = (
+                None
+                if request.name_is_identity or request.client.is_test_key
+                else self._named(request, inputs.name)
+            )
+            if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
+                return None  # ordered, replaced, or refused
+            unless = (
+                "unless an earlier run of this resource ordered it, the order will stop. Next: set "
+                f"adopt_id={existing.id} then"
+            )
+            return _takeover(request, existing, f"it has the name; {unless}")
+        return _takeover(request, self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
+
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
+        """The zone's prices; a promo code may lower them."""
+        if desired.get("adopt_id") is not None or "name" not in desired:
+            return None
+        zone = catalog_reads.zone_of(request, desired["name"])
+        if zone is None:
+            return None
+        years = int(desired.get("years") or 1)
+        transfer = desired.get("auth_code") is not None
+        amount = zone.price_transfer if transfer else zone.price_register * years
+        if amount is None:
+            return None
+        name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
+        what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
+        balance = catalog_reads.balance(request)
+        # found again, or a stop: nothing is paid for it either way
+        if self._named(request, desired["name"]) is not None:
+            amount, what = Decimal(0), f"{name} is on this account already"
+        return Cost(
+            amount,
+            zone.currency or (balance.currency if balance else ""),
+            what,
+            balance.balance if balance else None,
         )
 
     def validate(
@@ -124,47 +142,6 @@ class DomainResource(
                 failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
         return failures
 
-    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
-        """The zone's prices; a promo code may lower them."""
-        if desired.get("adopt_id") is not None or "name" not in desired:
-            return None
-        zone = catalog_reads.zone_of(request, desired["name"])
-        if zone is None:
-            return None
-        years = int(desired.get("years") or 1)
-        transfer = desired.get("auth_code") is not None
-        amount = zone.price_transfer if transfer else zone.price_register * years
-        if amount is None:
-            return None
-        name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
-        what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
-        balance = catalog_reads.balance(request)
-        # found again, or a stop: nothing is paid for it either way
-        if self._named(request, desired["name"]) is not None:
-            amount, what = Decimal(0), f"{name} is on this account already"
-        return Cost(
-            amount,
-            zone.currency or (balance.currency if balance else ""),
-            what,
-            balance.balance if balance else None,
-        )
-
-    def takeover(self, request: Request, inputs: DomainInputs) -> Takeover | None:
-        if inputs.adopt_id is None:
-            existing = (
-                None
-                if request.name_is_identity or request.client.is_test_key
-                else self._named(request, inputs.name)
-            )
-            if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
-                return None  # ordered, replaced, or refused
-            unless = (
-                "unless an earlier run of this resource ordered it, the order will stop. Next: set "
-                f"adopt_id={existing.id} then"
-            )
-            return _takeover(request, existing, f"it has the name; {unless}")
-        return _takeover(request, self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
-
     def settle(self, request: Request, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the
         rest.
@@ -181,6 +158,29 @@ class DomainResource(
         if request.client.is_test_key:
             return state.model_copy(update={name: getattr(inputs, name) for name in late})
         return self.update(request, state, inputs, late)
+
+    def why_unchangeable(self, state: DomainState) -> str | None:
+        """A registration or transfer under way."""
+        return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
+
+    def is_released(self, state: DomainState) -> bool:
+        """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
+        return state.auto_renew is False
+
+    def remarks(self, request: Request, state: DomainState) -> list[str]:
+        """What became of an order that the registrar had not confirmed."""
+        if not is_under_way(state):
+            return []
+        try:
+            if self._resolved(request, state.id) is not None:
+                return []
+            verdict = fate(request, state)
+        except HostingError:
+            return []
+        if not verdict.is_over:
+            return []
+        step = f"{request.client.words.read_and_apply}, to order it again"
+        return [f"{verdict.sentence(ordered(state))}. Next: {step}"]
 
 
 DOMAIN = DomainResource()

@@ -105,22 +105,8 @@ class PtrResource(
         "read": ("servers:read",)
     }
 
-    # --- looking
-
     def is_id(self, id: str) -> bool:
         return address_list.is_id(id)
-
-    def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
-        """By server and address."""
-        found = address_list.of_server(request, inputs.server_id, fresh=True)
-        ip = self._ip(found, inputs.address) if found is not None else None
-        return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
-
-    @staticmethod
-    def _ip(found: list[m.Ip], address: str | None) -> m.Ip | None:
-        if address is not None:
-            return address_list.pick(found, address)
-        return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
 
     def read(self, request: Request, id: str, last: PtrState | None = None) -> PtrState | None:
         server_id, wanted = address_list.split_id(id)
@@ -130,39 +116,6 @@ class PtrResource(
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
         return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
-
-    def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
-        """Those of one server, or of all."""
-        return (
-            _state(server, ip, _domain(ip))
-            for server, ip in address_list.everywhere(request, server_id)
-            if ip.ptr
-        )
-
-    def is_simulated(self, id: str) -> bool:
-        return id.endswith(f"/{address_list.SIMULATED}")
-
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
-        """The server is there, and the address is one of its."""
-        if "server_id" not in desired or not fields & {"server_id", "address"} or request.client.is_test_key:
-            return {}
-        try:
-            server = request.client.servers.get(int(desired["server_id"]))
-        except NotFound:
-            return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        known = {address_list.plain_address(text) for text in server.ips or ()}
-        if known and desired.get("address") is not None and desired["address"] not in known:
-            return {
-                "address": (
-                    f"server {server.id} has no address {desired['address']}: choose one of "
-                    f"{', '.join(sorted(known))}"
-                )
-            }
-        return {}
-
-    # --- making and changing
 
     def create(self, request: Request, inputs: PtrInputs) -> PtrState:
         wait = request.poller(_LISTED_SECONDS)
@@ -231,8 +184,6 @@ class PtrResource(
         if ip is not None:
             address_list.must_be_recorded(request, self.title, state.id, ip, state.address, outcome)
 
-    # --- removing
-
     def delete(self, request: Request, state: PtrState) -> None:
         server_id, wanted = address_list.split_id(state.id)
         if id_number(wanted) is None:
@@ -253,6 +204,49 @@ class PtrResource(
             return
         _remember(request, server_id, int(wanted), None)
         request.info(f"PTR record {state.domain} of {state.address} cleared")
+
+    def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
+        """By server and address."""
+        found = address_list.of_server(request, inputs.server_id, fresh=True)
+        ip = self._ip(found, inputs.address) if found is not None else None
+        return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
+
+    @staticmethod
+    def _ip(found: list[m.Ip], address: str | None) -> m.Ip | None:
+        if address is not None:
+            return address_list.pick(found, address)
+        return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
+
+    def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
+        """Those of one server, or of all."""
+        return (
+            _state(server, ip, _domain(ip))
+            for server, ip in address_list.everywhere(request, server_id)
+            if ip.ptr
+        )
+
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """The server is there, and the address is one of its."""
+        if "server_id" not in desired or not fields & {"server_id", "address"} or request.client.is_test_key:
+            return {}
+        try:
+            server = request.client.servers.get(int(desired["server_id"]))
+        except NotFound:
+            return {"server_id": f"there is no server {desired['server_id']} on this account"}
+        known = {address_list.plain_address(text) for text in server.ips or ()}
+        if known and desired.get("address") is not None and desired["address"] not in known:
+            return {
+                "address": (
+                    f"server {server.id} has no address {desired['address']}: choose one of "
+                    f"{', '.join(sorted(known))}"
+                )
+            }
+        return {}
+
+    def is_simulated(self, id: str) -> bool:
+        return id.endswith(f"/{address_list.SIMULATED}")
 
 
 PTR = PtrResource()

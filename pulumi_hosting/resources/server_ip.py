@@ -150,8 +150,6 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         "delete": ("servers:read", "servers:order"),
     }
 
-    # --- looking
-
     def is_id(self, id: str) -> bool:
         server, slash, number = id.removeprefix(PENDING).partition("/")
         if id.startswith(PENDING):
@@ -182,25 +180,6 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
         return _from_api(server_id, ip, last) if ip is not None else None
-
-    def is_provisional(self, state: ServerIpState) -> bool:
-        return state.id.startswith(PENDING)
-
-    # --- asking before
-
-    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
-        """Until the server's next due date; it adds to the renewals after that."""
-        if "server_id" not in desired or desired.get("adopt_id") is not None:
-            return None
-        quote = quote_of(request, desired["server_id"])
-        if quote is None:
-            return None
-        balance = catalog_reads.balance(request)
-        currency = quote.currency or (balance.currency if balance else "")
-        what = f"an address, then {quote.price_monthly} a month"
-        return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
-
-    # --- making
 
     def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
@@ -253,64 +232,6 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             currency=added.currency,
             charged=as_text(added.charged),
         )
-
-    def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
-        return self.wait(request, state)
-
-    def wait(self, request: Request, state: ServerIpState) -> ServerIpState:
-        """Until the address is assigned. Raises ``OrderFailed`` if it never will be."""
-        wait, looks = request.poller(), 0
-        while self.is_provisional(state):
-            if arrived := self._arrived(request, state):
-                return arrived
-            looks += 1
-            if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
-                verdict = self._became_of(request, state)
-                if verdict.is_over:
-                    raise OrderFailed(
-                        f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
-                    )
-            if wait.over:
-                raise WaitTimeout(
-                    f"the address bought for server {state.server_id} is not assigned after "
-                    f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
-                    id=state.id,
-                )
-            request.info(f"server {state.server_id}: waiting for the address")
-            wait.pause()
-        return state
-
-    def _arrived(self, request: Request, state: ServerIpState) -> ServerIpState | None:
-        """The new address of the list that is ours. The server itself shows it too and is the cheaper
-        question.
-        """
-        before = frozenset(state.present_before or ())
-        try:
-            shown = len(request.client.servers.get(int(state.server_id)).ips or ())
-        except NotFound:
-            raise ResourceError(
-                f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
-            ) from None
-        if 0 < shown <= len(before):
-            return None
-        number = state.id.rpartition("/")[2]
-        purchase = AddressPurchase(request, state.server_id)
-        arrived = purchase.assigned(state.purchase_key, before, id_number(number))
-        return None if arrived is None else _from_purchase(state.server_id, arrived, state)
-
-    @staticmethod
-    def _became_of(request: Request, state: ServerIpState) -> Verdict:
-        number = state.id.rpartition("/")[2]
-        return became_of(request, state.server_id, id_number(number))
-
-    @staticmethod
-    def _server_is_gone(request: Request, server_id: str) -> bool:
-        try:
-            return request.client.servers.get(int(server_id)).is_gone
-        except NotFound:
-            return True
-
-    # --- changing and removing
 
     def update(
         self, request: Request, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]
@@ -377,3 +298,74 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 request.reads.forget("ips", server_id)
             request.info(f"server {server_id}: another operation is running")
             wait.pause()
+
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
+        """Until the server's next due date; it adds to the renewals after that."""
+        if "server_id" not in desired or desired.get("adopt_id") is not None:
+            return None
+        quote = quote_of(request, desired["server_id"])
+        if quote is None:
+            return None
+        balance = catalog_reads.balance(request)
+        currency = quote.currency or (balance.currency if balance else "")
+        what = f"an address, then {quote.price_monthly} a month"
+        return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
+
+    def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
+        return self.wait(request, state)
+
+    def wait(self, request: Request, state: ServerIpState) -> ServerIpState:
+        """Until the address is assigned. Raises ``OrderFailed`` if it never will be."""
+        wait, looks = request.poller(), 0
+        while self.is_provisional(state):
+            if arrived := self._arrived(request, state):
+                return arrived
+            looks += 1
+            if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
+                verdict = self._became_of(request, state)
+                if verdict.is_over:
+                    raise OrderFailed(
+                        f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
+                    )
+            if wait.over:
+                raise WaitTimeout(
+                    f"the address bought for server {state.server_id} is not assigned after "
+                    f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
+                    id=state.id,
+                )
+            request.info(f"server {state.server_id}: waiting for the address")
+            wait.pause()
+        return state
+
+    def _arrived(self, request: Request, state: ServerIpState) -> ServerIpState | None:
+        """The new address of the list that is ours. The server itself shows it too and is the cheaper
+        question.
+        """
+        before = frozenset(state.present_before or ())
+        try:
+            shown = len(request.client.servers.get(int(state.server_id)).ips or ())
+        except NotFound:
+            raise ResourceError(
+                f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
+            ) from None
+        if 0 < shown <= len(before):
+            return None
+        number = state.id.rpartition("/")[2]
+        purchase = AddressPurchase(request, state.server_id)
+        arrived = purchase.assigned(state.purchase_key, before, id_number(number))
+        return None if arrived is None else _from_purchase(state.server_id, arrived, state)
+
+    @staticmethod
+    def _became_of(request: Request, state: ServerIpState) -> Verdict:
+        number = state.id.rpartition("/")[2]
+        return became_of(request, state.server_id, id_number(number))
+
+    @staticmethod
+    def _server_is_gone(request: Request, server_id: str) -> bool:
+        try:
+            return request.client.servers.get(int(server_id)).is_gone
+        except NotFound:
+            return True
+
+    def is_provisional(self, state: ServerIpState) -> bool:
+        return state.id.startswith(PENDING)

@@ -46,28 +46,6 @@ class ServerIpResource(
         found = address_list.everywhere(request, server_id)
         return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
-    def is_simulated(self, id: str) -> bool:
-        return id.endswith(f"/{address_list.SIMULATED}")
-
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
-        """The server is there and may have one more address."""
-        if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
-            return {}
-        quote = quote_of(request, desired["server_id"])
-        if quote is None:
-            return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
-            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows"
-            return {"server_id": f"server {desired['server_id']} has {allowed}"}
-        return {}
-
-    @staticmethod
-    def _has_unowned(request: Request, server_id: str) -> bool:
-        found = address_list.of_server(request, server_id) or []
-        return bool(Owners(request, server_id).unowned(bought(found)))
-
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
         """What ``create`` would take over. The reason says where only a key can prove whose an address is:
         ``create`` does not pay then.
@@ -116,6 +94,28 @@ class ServerIpResource(
         return Takeover(
             state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title
         )
+
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """The server is there and may have one more address."""
+        if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
+            return {}
+        quote = quote_of(request, desired["server_id"])
+        if quote is None:
+            return {"server_id": f"there is no server {desired['server_id']} on this account"}
+        if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
+            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows"
+            return {"server_id": f"server {desired['server_id']} has {allowed}"}
+        return {}
+
+    @staticmethod
+    def _has_unowned(request: Request, server_id: str) -> bool:
+        found = address_list.of_server(request, server_id) or []
+        return bool(Owners(request, server_id).unowned(bought(found)))
+
+    def is_simulated(self, id: str) -> bool:
+        return id.endswith(f"/{address_list.SIMULATED}")
 
 
 SERVER_IP = ServerIpResource()

@@ -174,6 +174,47 @@ class ServerResource(
             self.title,
         )
 
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
+        """The quote: the same price functions as the order (API document, "Catalog")."""
+        if desired.get("adopt_id") is not None or "tariff_id" not in desired:
+            return None
+        period: dict[str, Any]
+        if desired.get("hours") is not None or desired.get("billing_cycle") == "hourly":
+            period = {"hours": desired.get("hours") or 1, "billing_cycle": "hourly"}
+            what = f"{period['hours']} h"
+        else:
+            period = {"months": desired.get("months") or 1}
+            what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
+        if desired.get("promo_code") is not None:
+            period["promo_code"] = desired["promo_code"]
+        quote = catalog_reads.quote(request, desired["tariff_id"], period)
+        if quote is None:
+            return None
+        if quote.promo is not None and not quote.promo.valid:
+            request.warn(
+                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is "
+                "likely to be refused"
+            )
+        tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
+        balance = quote.balance
+        if balance is None and quote.shortfall:  # the API's document promises no more
+            balance = quote.total - quote.shortfall
+        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", balance)
+
+    def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
+        name = desired.get("name")
+        return name is not None and pending_order(request, name) is not None
+
+    def refund(self, request: Request, state: ServerState) -> Decimal | None:
+        """Asked for, since what was recorded grows less with each day; else what was recorded."""
+        quote: m.RefundQuote | RefundQuote | None = state.refund_quote
+        with suppress(HostingError, ValueError):  # ValueError: an order's id
+            ask = request.client.servers.refund_quote
+            quote = request.shared(("refund", state.id), lambda: ask(int(state.id)))
+        if quote is None:
+            return None
+        return Decimal(quote.amount) if quote.refundable else Decimal("0.00")
+
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
     ) -> dict[str, str]:
@@ -254,55 +295,6 @@ class ServerResource(
             server.name == name and not server.is_gone for server in servers
         )
 
-    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
-        """The quote: the same price functions as the order (API document, "Catalog")."""
-        if desired.get("adopt_id") is not None or "tariff_id" not in desired:
-            return None
-        period: dict[str, Any]
-        if desired.get("hours") is not None or desired.get("billing_cycle") == "hourly":
-            period = {"hours": desired.get("hours") or 1, "billing_cycle": "hourly"}
-            what = f"{period['hours']} h"
-        else:
-            period = {"months": desired.get("months") or 1}
-            what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
-        if desired.get("promo_code") is not None:
-            period["promo_code"] = desired["promo_code"]
-        quote = catalog_reads.quote(request, desired["tariff_id"], period)
-        if quote is None:
-            return None
-        if quote.promo is not None and not quote.promo.valid:
-            request.warn(
-                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is "
-                "likely to be refused"
-            )
-        tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
-        balance = quote.balance
-        if balance is None and quote.shortfall:  # the API's document promises no more
-            balance = quote.total - quote.shortfall
-        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", balance)
-
-    def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
-        name = desired.get("name")
-        return name is not None and pending_order(request, name) is not None
-
-    def refund(self, request: Request, state: ServerState) -> Decimal | None:
-        """Asked for, since what was recorded grows less with each day; else what was recorded."""
-        quote: m.RefundQuote | RefundQuote | None = state.refund_quote
-        with suppress(HostingError, ValueError):  # ValueError: an order's id
-            ask = request.client.servers.refund_quote
-            quote = request.shared(("refund", state.id), lambda: ask(int(state.id)))
-        if quote is None:
-            return None
-        return Decimal(quote.amount) if quote.refundable else Decimal("0.00")
-
-    def wait(self, request: Request, state: ServerState) -> ServerState:
-        if not state.id.startswith(ORDER_PREFIX):
-            return state
-        return from_api(wait_for_order(request, state.id, state.name), state)
-
-    def is_provisional(self, state: ServerState) -> bool:
-        return state.id.startswith(ORDER_PREFIX)
-
     def settle(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
         is_new = state.id.startswith(ORDER_PREFIX)
@@ -365,6 +357,14 @@ class ServerResource(
                 if not request.name_is_identity and (server := living_server(request, state.id)):
                     there = split_tag(server.notes)[1]
             return state.model_copy(update={"ownership_tag": there})
+
+    def wait(self, request: Request, state: ServerState) -> ServerState:
+        if not state.id.startswith(ORDER_PREFIX):
+            return state
+        return from_api(wait_for_order(request, state.id, state.name), state)
+
+    def is_provisional(self, state: ServerState) -> bool:
+        return state.id.startswith(ORDER_PREFIX)
 
     def is_simulated(self, id: str) -> bool:
         return is_simulated(id)

@@ -128,21 +128,6 @@ class SshKeyResource(
         "delete": ("servers:manage",),
     }
 
-    def find(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
-        """By fingerprint, else by name."""
-
-        def pick(keys: list[m.SshKey]) -> m.SshKey | None:
-            same = self._same_material(keys, inputs.name, inputs.public_key)
-            if same is not None:
-                return same
-            named = [key for key in keys if key.name == inputs.name]
-            if len(named) > 1:
-                raise AmbiguousMatch(f"SSH key name {inputs.name!r}", [str(key.id) for key in named])
-            return named[0] if named else None
-
-        found = _picked(request, pick)
-        return _from_api(found, inputs.public_key) if found else None
-
     def read(self, request: Request, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
         key = _picked(request, lambda keys: next((key for key in keys if str(key.id) == id), None))
         if key is None:
@@ -169,52 +154,6 @@ class SshKeyResource(
     def _is_taken_over(request: Request) -> bool | None:
         """What is recorded of a key that was found. Nothing where no state remembers it."""
         return None if request.name_is_identity else True
-
-    def all(
-        self, request: Request, *, name: str | None = None, fingerprint: str | None = None, **_: Any
-    ) -> Iterable[SshKeyState]:
-        """By ``name`` and by ``fingerprint`` in the SHA256 form."""
-        states = (_from_api(key) for key in request.client.ssh_keys.list())
-        return (
-            state
-            for state in states
-            if name in (None, state.name) and fingerprint in (None, state.fingerprint)
-        )
-
-    # --- asking before
-
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
-        """Whether the key is on the account under another name: it cannot be renamed."""
-        if (
-            request.name_is_identity
-            or not {"name", "public_key"} <= desired.keys()
-            or "public_key" not in fields
-        ):
-            return {}
-        keys = catalog_reads.ssh_keys(request)
-        found = self._same_material(keys, desired["name"], desired["public_key"])
-        # an own key goes before the new one comes
-        if found is None or found.name == desired["name"] or str(found.id) in request.owned:
-            return {}
-        return {"name": _other_name(found)}
-
-    def takeover(self, request: Request, inputs: SshKeyInputs) -> Takeover | None:
-        keys = catalog_reads.ssh_keys(request)
-        if inputs.adopt_id is not None:
-            named = self._adoptable(keys, inputs, inputs.adopt_id)
-            state = _from_api(named, inputs.public_key, self._is_taken_over(request))
-            return Takeover(state, "adopt_id names it; destroy keeps it", title=self.title)
-        found = self._same_material(keys, inputs.name, inputs.public_key)
-        if found is None or found.name != inputs.name or str(found.id) in request.owned:
-            return None
-        return self._takeover(_from_api(found, inputs.public_key, self._is_taken_over(request)))
-
-    def _takeover(self, state: SshKeyState) -> Takeover:
-        return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
-
-    # --- making
 
     def create(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
         state = self._created(request, inputs)
@@ -357,6 +296,63 @@ class SshKeyResource(
                 raise
         finally:
             request.reads.forget("ssh_keys")
+
+    def find(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
+        """By fingerprint, else by name."""
+
+        def pick(keys: list[m.SshKey]) -> m.SshKey | None:
+            same = self._same_material(keys, inputs.name, inputs.public_key)
+            if same is not None:
+                return same
+            named = [key for key in keys if key.name == inputs.name]
+            if len(named) > 1:
+                raise AmbiguousMatch(f"SSH key name {inputs.name!r}", [str(key.id) for key in named])
+            return named[0] if named else None
+
+        found = _picked(request, pick)
+        return _from_api(found, inputs.public_key) if found else None
+
+    def all(
+        self, request: Request, *, name: str | None = None, fingerprint: str | None = None, **_: Any
+    ) -> Iterable[SshKeyState]:
+        """By ``name`` and by ``fingerprint`` in the SHA256 form."""
+        states = (_from_api(key) for key in request.client.ssh_keys.list())
+        return (
+            state
+            for state in states
+            if name in (None, state.name) and fingerprint in (None, state.fingerprint)
+        )
+
+    def takeover(self, request: Request, inputs: SshKeyInputs) -> Takeover | None:
+        keys = catalog_reads.ssh_keys(request)
+        if inputs.adopt_id is not None:
+            named = self._adoptable(keys, inputs, inputs.adopt_id)
+            state = _from_api(named, inputs.public_key, self._is_taken_over(request))
+            return Takeover(state, "adopt_id names it; destroy keeps it", title=self.title)
+        found = self._same_material(keys, inputs.name, inputs.public_key)
+        if found is None or found.name != inputs.name or str(found.id) in request.owned:
+            return None
+        return self._takeover(_from_api(found, inputs.public_key, self._is_taken_over(request)))
+
+    def _takeover(self, state: SshKeyState) -> Takeover:
+        return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
+
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """Whether the key is on the account under another name: it cannot be renamed."""
+        if (
+            request.name_is_identity
+            or not {"name", "public_key"} <= desired.keys()
+            or "public_key" not in fields
+        ):
+            return {}
+        keys = catalog_reads.ssh_keys(request)
+        found = self._same_material(keys, desired["name"], desired["public_key"])
+        # an own key goes before the new one comes
+        if found is None or found.name == desired["name"] or str(found.id) in request.owned:
+            return {}
+        return {"name": _other_name(found)}
 
 
 _HOW_TO_DELETE = "Next: delete it in the control panel if nothing else uses it"

@@ -181,8 +181,6 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     replacement = "free"
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))
 
-    # --- looking
-
     def is_id(self, id: str) -> bool:
         return id.startswith(SIMULATED) or super().is_id(id)
 
@@ -273,8 +271,6 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         if not self._certain_doubles(request, state, subscriptions(request)):
             return []
         return self._certain_doubles(request, state, request.client.webhooks.list())
-
-    # --- making
 
     def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         if request.client.is_test_key:
@@ -367,8 +363,6 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             secret=Secret(f"whsec_sandbox{number}"),
         )
 
-    # --- changing
-
     def update(
         self,
         request: Request,
@@ -425,8 +419,6 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
         listed = subscriptions(request)
         return next((tag_of(found) for found in listed if str(found.id) == state.id), None)
-
-    # --- removing
 
     def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
         """Delete it. Raises ``NotOurs`` if it was taken over, or is not the recorded one."""

@@ -61,11 +61,6 @@ class WebhookSubscriptionResource(
             raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
         return from_api(same[0], inputs.url) if same else None
 
-    def doubles(self, request: Request, state: WebhookSubscriptionState) -> list[str]:
-        if request.client.is_test_key:
-            return []
-        return [str(double.id) for double in self._certain_doubles(request, state, subscriptions(request))]
-
     def all(
         self, request: Request, *, url: str | None = None, **_: Any
     ) -> Iterable[WebhookSubscriptionState]:
@@ -75,25 +70,6 @@ class WebhookSubscriptionResource(
             from_api(found)
             for found in request.client.webhooks.list()
             if wanted in (None, plain_url(found.url))
-        )
-
-    def is_simulated(self, id: str) -> bool:
-        return id.startswith(SIMULATED)
-
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
-        """The event types against those the service sends."""
-        if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
-            return {}
-        known = {
-            event.type for event in request.shared(("events",), request.client.webhooks.events, 300.0)
-        } | {"*"}
-        strange = [event for event in desired["events"] if event not in known]
-        return (
-            {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"}
-            if strange
-            else {}
         )
 
     def takeover(self, request: Request, inputs: WebhookSubscriptionInputs) -> Takeover | None:
@@ -118,6 +94,22 @@ class WebhookSubscriptionResource(
         )
         return self._announced(tagged[0], inputs, _TAGGED + also)
 
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """The event types against those the service sends."""
+        if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
+            return {}
+        known = {
+            event.type for event in request.shared(("events",), request.client.webhooks.events, 300.0)
+        } | {"*"}
+        strange = [event for event in desired["events"] if event not in known]
+        return (
+            {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"}
+            if strange
+            else {}
+        )
+
     def settle(
         self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
     ) -> WebhookSubscriptionState:
@@ -139,10 +131,18 @@ class WebhookSubscriptionResource(
             update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret}
         )
 
+    def is_simulated(self, id: str) -> bool:
+        return id.startswith(SIMULATED)
+
     def adjust_prediction(
         self, predicted: dict[str, Any], state: WebhookSubscriptionState | None
     ) -> dict[str, Any]:
         return {**predicted, "disabled_reason": None} if predicted.get("active") else predicted
+
+    def doubles(self, request: Request, state: WebhookSubscriptionState) -> list[str]:
+        if request.client.is_test_key:
+            return []
+        return [str(double.id) for double in self._certain_doubles(request, state, subscriptions(request))]
 
 
 WEBHOOK_SUBSCRIPTION = WebhookSubscriptionResource()

@@ -6,17 +6,25 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.exactly_once.turns import turn
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import AWAITED, ResourceConflict, WaitTimeout
+from pulumi_hosting.session.errors import (
+    AWAITED,
+    OrderFailed,
+    ResourceConflict,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+)
 from pulumi_hosting.session.request import Request
 
 _PROCESS = uuid.uuid4().hex
@@ -189,3 +197,90 @@ def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None
             is_meant = order.tariff_id in (None, wanted.tariff_id)
         if is_meant and f"{ORDER_PREFIX}{order.invoice_id}" not in others:
             yield order
+
+
+def server_by_id(request: Request, id: str) -> m.Server | None:
+    """The server; None where nothing shows it any more."""
+    try:
+        return request.client.servers.get(int(id))
+    except NotFound:
+        return None
+
+
+def living_server(request: Request, id: str) -> m.Server | None:
+    """The server, unless it is gone."""
+    server = server_by_id(request, id)
+    return None if server is None or server.is_gone else server
+
+
+def purchase_of(request: Request, server: m.Server) -> m.Invoice | None:
+    """The invoice of the order of a server, if it is among the latest purchases and the key may see them; one
+    request, shared.
+    """
+
+    def fetch() -> dict[int, m.Invoice]:
+        try:
+            latest = islice(request.client.invoices.list(type="vds_purchase", limit=100), 100)
+            return {
+                item.server_id: invoice
+                for invoice in latest
+                for item in invoice.items or ()
+                if item.server_id is not None
+            }
+        except HostingError:
+            return {}
+
+    return request.shared(("purchases",), fetch).get(server.id)
+
+
+def order_id(id: str) -> int:
+    """The invoice id in the id of a server that is still being ordered."""
+    return int(id.removeprefix(ORDER_PREFIX))
+
+
+def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
+    """The server of an order. Raises ``OrderFailed``, ``WaitTimeout``, and ``ResourceError`` if the
+    server was deleted meanwhile.
+    """
+    wait = request.poller()
+    while True:
+        # All waiting resources share one list. An order that left the list is read on its own.
+        if order_id(id) in pending_orders(request, wait.next * 0.9) and not wait.over:
+            request.info(f"server {name}: order {order_id(id)} is provisioning")
+            wait.pause()
+            continue
+        order = request.client.orders.get(order_id(id))
+        if order.is_active and order.server_id:
+            server = living_server(request, str(order.server_id))
+            if server is None:
+                raise ResourceError(
+                    f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
+                    "again to order another one"
+                )
+            return server
+        if has_ended(request, order):
+            ended = how_order_ended(request, order, name)
+            raise OrderFailed(f"{ended}. Next: {after_order(request, order)}")
+        if wait.over:
+            raise WaitTimeout(
+                f"order {order.invoice_id} for server {name!r} is still {order.status} after "
+                f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
+                id=id,
+            )
+        request.info(f"server {name}: order {order.invoice_id} is {order.status}")
+        wait.pause()
+
+
+def forget_order(request: Request, id: str, name: str | None) -> None:
+    """Forget an order of which no server came. Raises ``StillOrdered`` if one may still come, or its charge
+    is kept."""
+    order = request.client.orders.get(order_id(id))
+    verdict, what = became_of(request, order), f"order {order.invoice_id} for server {name!r}"
+    # The service returns what an ended order charged (API document, "States and transitions").
+    is_returned = order.is_failed and verdict.payment is None
+    if not (verdict.may_be_forgotten or is_returned):
+        raise StillOrdered("server", id, verdict.sentence(what))
+    if order.is_failed or not verdict.is_over:
+        request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
+    else:
+        request.warn(f"{how_order_ended(request, order, name)}; if its server still arrives, no state has it")

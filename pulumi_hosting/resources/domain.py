@@ -36,7 +36,7 @@ from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
-from pulumi_hosting.session.reads_by_id import known_by_id, was_read_singly
+from pulumi_hosting.session.reads_by_id import by_id
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -164,6 +164,13 @@ def _is_settled(domain: m.Domain) -> bool:
     return domain.status not in ("pending", "transfer_pending")
 
 
+def _by_number(request: Request, id: str) -> m.Domain | None:
+    try:
+        return request.client.domains.get(int(id))
+    except NotFound:
+        return None
+
+
 _FRESH = 30.0  # seconds for which a list of domains is believed
 
 
@@ -229,13 +236,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         def ask() -> dict[str, list[m.Domain]]:
             return {"list_domains": list(request.client.domains.list())}
 
-        def ask_again(operation: str, id: str) -> m.Domain | None:
-            try:
-                return request.client.domains.get(int(id))
-            except NotFound:
-                return None
-
-        listed = request.session.snapshot("domains", ask, max_age, ask_again)["list_domains"]
+        listed = request.session.snapshot(
+            "domains", ask, max_age, lambda operation, id: _by_number(request, id)
+        )["list_domains"]
         living = [domain for domain in listed if not _is_gone(domain)]
         return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
 
@@ -250,24 +253,17 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if id_number(id) is None:
             return self._named(request, domain_name(id))
-        walk = request.reads.walks["list_domains"]
-        found: m.Domain | None
-        if request.name_is_identity:
-            found = known_by_id(request, "domains", "list_domains", id, _FRESH, lambda: self._listed(request))
-        else:
-            found = walk.find(
-                id, lambda: request.client.domains.list().pages(), request.clock.monotonic, _FRESH
-            )
-        if found is not None and not _is_gone(found):
-            return found
-        try:
-            found = request.client.domains.get(int(id))
-        except NotFound:
-            found = None
-        if request.name_is_identity:
-            was_read_singly(request, "list_domains", id, found)
-        else:
-            walk.remember(id, found)
+        found: m.Domain | None = by_id(
+            request,
+            "domains",
+            "list_domains",
+            id,
+            _FRESH,
+            pages=lambda: request.client.domains.list().pages(),
+            read_list=lambda: self._listed(request),
+            read=lambda: _by_number(request, id),
+            is_gone=_is_gone,
+        )
         return None if found is None or _is_gone(found) else found
 
     def create(self, request: Request, inputs: DomainInputs) -> DomainState:

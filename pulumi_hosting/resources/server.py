@@ -13,7 +13,15 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads, generation, key_users
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.order_facts import after_order, has_ended, how_order_ended
+from pulumi_hosting.exactly_once.order_facts import (
+    after_order,
+    forget_order,
+    has_ended,
+    how_order_ended,
+    living_server,
+    order_id,
+    wait_for_order,
+)
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
     is_tag_of,
@@ -25,13 +33,22 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import REPORT_AGE, tag_identity, tagged_elsewhere
 from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.fingerprints import added, fingerprints, installed_keys
 from pulumi_hosting.resources.server_calls import (
+    adoptable_server,
     delete_server,
-    forget_order,
-    order_id,
+    described,
+    how_it_ended,
+    is_checked,
+    left_with_server,
+    must_be_readable,
+    must_be_this_server,
+    must_have_scope_for,
+    must_stand_nowhere_else,
     send_power,
     send_reinstall,
-    wait_for_order,
+    server_lately,
+    shared_server,
     wait_until,
 )
 from pulumi_hosting.resources.server_fields import (
@@ -41,25 +58,6 @@ from pulumi_hosting.resources.server_fields import (
     as_written,
     from_api,
     provisional,
-)
-from pulumi_hosting.resources.server_ownership import (
-    described,
-    is_checked,
-    must_be_readable,
-    must_be_this_server,
-    must_stand_nowhere_else,
-)
-from pulumi_hosting.resources.server_reads import (
-    added,
-    adoptable_server,
-    fingerprints,
-    how_it_ended,
-    installed_keys,
-    left_with_server,
-    living_server,
-    must_have_scope_for,
-    server_lately,
-    shared_server,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout

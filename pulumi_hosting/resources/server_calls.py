@@ -1,15 +1,23 @@
-"""Calls that change a server, and the waits that belong to them. They know the API's objects only, no
-inputs and no state.
+"""What is asked and sent for one server: shared reads, remarks, calls with their waits, and whether the
+server with the id of a state is this resource's (``exactly_once.ownership_check``).
 """
 
+from __future__ import annotations  # models that only a hint names are not loaded
+
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import (
     CallError,
     Conflict,
+    Forbidden,
+    HostingError,
     NotFound,
     OperationInProgress,
     ServerError,
@@ -17,78 +25,240 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
+from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.order_facts import (
-    after_order,
-    became_of,
-    has_ended,
-    how_order_ended,
-    pending_orders,
+    SNAPSHOT_AGE,
+    living_server,
+    living_servers,
+    orders_and_servers,
+    pending_order,
+    server_by_id,
 )
-from pulumi_hosting.resources.server_reads import addresses_along, living_server
+from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
+from pulumi_hosting.exactly_once.server_search import REPORT_AGE, machine, tagged_elsewhere
+from pulumi_hosting.resources.server_fields import ServerState, is_simulated
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import (
-    AWAITED,
-    OrderFailed,
+    NotOurs,
     ResourceError,
-    StillOrdered,
-    WaitTimeout,
     failing_with,
 )
+from pulumi_hosting.session.key_owner import account
+from pulumi_hosting.session.reads_by_id import by_id
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import age, as_text, name_in
+
+_RUN = 86400.0  # seconds; longer than a run takes
+_DUE_SOON = timedelta(days=7)
 
 
-def order_id(id: str) -> int:
-    """The invoice id in the id of a server that is still being ordered."""
-    return int(id.removeprefix(ORDER_PREFIX))
+def remark_on_same_name(request: Request, name: str) -> None:
+    """What other declarations have, or what is being ordered, under the name."""
+    if request.client.is_test_key or request.name_is_identity:
+        return
+    ownership = request.ownership
+    twins = ownership.name(request.identity, name, request.label)
+    for server in living_servers(request):
+        if server.name != name or str(server.id) in request.owned:
+            continue  # also under the name it had before a rename
+        owner, labels = ownership.owner(str(server.id)), ownership.labels(str(server.id))
+        if owner in (None, request.identity) or request.label in labels:
+            continue  # also under the identity it had before a rename
+        if owner is not None and ownership.named(owner) in (None, name):
+            twins |= labels or {owner}
+    if twins:
+        others = ", ".join(sorted(set(map(name_in, twins))))
+        request.warn(
+            f"another server of this program is named {name!r} too ({others}): each of them is a server of "
+            "its own. Next: give one of them another name, unless that is meant"
+        )
+    if (order := pending_order(request, name)) is not None:
+        when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
+        price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
+        request.warn(
+            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is "
+            "waited for, and taken over if an interrupted run of this program ordered it; another one is "
+            "ordered only if that order fails"
+        )
 
 
-def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
-    """The server of an order. Raises ``OrderFailed``, ``WaitTimeout``, and ``ResourceError`` if the
-    server was deleted meanwhile.
+def how_it_ended(id: str, server: m.Server | None, name: str | None, next_due_at: str | None) -> str:
+    """How a server has ended, as far as the account shows it. ``server``: what a read of it shows, if
+    anything."""
+    how = "is gone from the account" if server is None else f"was {server.status}"
+    due = f" (last due {next_due_at[:10]})" if next_due_at else ""
+    return f"server {id}{f' ({name})' if name else ''} {how}{due}"
+
+
+def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.Server | None:
+    """The server as a list shows it, at most ``max_age`` seconds old, else as it is; None where nothing shows
+    it any more."""
+    server: m.Server | None = by_id(
+        request,
+        ORDERS_AND_SERVERS,
+        "list_servers",
+        id,
+        max_age,
+        pages=lambda: request.client.servers.list().pages(),
+        read_list=lambda: orders_and_servers(request, max_age),
+        read=lambda: server_by_id(request, id),
+        is_gone=lambda found: found.is_gone,
+    )
+    return server
+
+
+def server_lately(request: Request, id: str) -> m.Server | None:
+    """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
+    now = request.clock.monotonic()
+    known: m.Server | None = request.reads.walks["list_servers"].known(
+        id, now, SNAPSHOT_AGE
+    ) or request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE)
+    return living_server(request, id) if known is None or known.is_gone else known
+
+
+def server_at_first(request: Request, id: str) -> m.Server | None:
+    """The server as this run first saw it. Where the key may not read it, that is found out once."""
+    refused = request.shared(("servers refused",), list[HostingError], _RUN)
+    if refused:
+        raise refused[0]
+
+    def seen() -> m.Server | None:
+        now = request.clock.monotonic()
+        known: m.Server | None = request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, _RUN)
+        return known or shared_server(request, id, _RUN)
+
+    try:
+        return request.shared(("server at first", id), seen, _RUN)
+    except HostingError as error:
+        refused.append(error)
+        raise
+
+
+def renewal_remarks(request: Request, server: m.Server) -> list[str]:
+    """Whether the server will be switched off within days: it is not renewed, or the balance is not
+    enough.
     """
-    wait = request.poller()
-    while True:
-        # All waiting resources share one list. An order that left the list is read on its own.
-        if order_id(id) in pending_orders(request, wait.next * 0.9) and not wait.over:
-            request.info(f"server {name}: order {order_id(id)} is provisioning")
-            wait.pause()
-            continue
-        order = request.client.orders.get(order_id(id))
-        if order.is_active and order.server_id:
-            server = living_server(request, str(order.server_id))
-            if server is None:
-                raise ResourceError(
-                    f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
-                    "again to order another one"
-                )
-            return server
-        if has_ended(request, order):
-            ended = how_order_ended(request, order, name)
-            raise OrderFailed(f"{ended}. Next: {after_order(request, order)}")
-        if wait.over:
-            raise WaitTimeout(
-                f"order {order.invoice_id} for server {name!r} is still {order.status} after "
-                f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
-                id=id,
-            )
-        request.info(f"server {name}: order {order.invoice_id} is {order.status}")
-        wait.pause()
+    billing, now = server.billing, request.service_now()
+    if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
+        return []
+    due = billing.next_due_at
+    named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
+    if billing.auto_renew is False:
+        return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
+    balance = catalog_reads.balance(request)
+    paid = [
+        other.billing
+        for other in request.reads.walks["list_servers"].whole(
+            lambda: request.client.servers.list().pages(), request.clock.monotonic, _RUN
+        )
+        if not other.is_gone and other.billing and other.billing.auto_renew and other.billing.next_due_at
+    ]
+    needed = sum(
+        (
+            bill.recurring_amount or Decimal(0)
+            for bill in paid
+            if bill.next_due_at and bill.next_due_at <= due
+        ),
+        Decimal(0),
+    )
+    if balance is None or balance.balance >= needed:
+        return []
+    return [
+        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} "
+        f"{balance.currency} that are due by then: it is suspended if they are not paid. Next: top up "
+        f"{needed - balance.balance} {balance.currency}"
+    ]
 
 
-def forget_order(request: Request, id: str, name: str | None) -> None:
-    """Forget an order of which no server came. Raises ``StillOrdered`` if one may still come, or its charge
-    is kept."""
-    order = request.client.orders.get(order_id(id))
-    verdict, what = became_of(request, order), f"order {order.invoice_id} for server {name!r}"
-    # The service returns what an ended order charged (API document, "States and transitions").
-    is_returned = order.is_failed and verdict.payment is None
-    if not (verdict.may_be_forgotten or is_returned):
-        raise StillOrdered("server", id, verdict.sentence(what))
-    if order.is_failed or not verdict.is_over:
-        request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
-    else:
-        request.warn(f"{how_order_ended(request, order, name)}; if its server still arrives, no state has it")
+def addresses_along(request: Request, server: m.Server) -> str:
+    """The bought addresses that are deleted with ``server``, as a part of a sentence; empty where it
+    shows its primary ones alone.
+    """
+    if sum(":" not in address for address in server.ips or ()) < 2:
+        return ""
+    currency = (server.billing.currency if server.billing else None) or ""
+    try:
+        further = [
+            ip
+            for ip in request.client.servers.ips.list(int(server.id))
+            if not ip.primary and ip.ip_version == 4
+        ]
+    except HostingError:
+        return " with its further addresses"
+    named = [
+        f"address {ip.address} (id {ip.id})"
+        + ("" if ip.price_monthly is None else f", {ip.price_monthly} {currency}".rstrip() + " a month")
+        for ip in further
+    ]
+    return f" with {' and '.join(named)}" if named else ""
+
+
+def left_with_server(request: Request, id: str, error: HostingError) -> str | None:
+    """Which bought addresses and PTR records are there because the deletion of the server failed with
+    ``error``, and how an engine that forgot them finds them again. None where there are none.
+    """
+    named, adopt, words = "its addresses and PTR records", "adopt_id", request.client.words
+    # a list of its addresses shows that it is there
+    may_be_gone = isinstance(error, CallError) and error.outcome_unknown
+    # without a connection the list would be waited for once more
+    if id_number(id) is not None and not isinstance(error, TransportError):
+        with suppress(HostingError):
+            request.clock.raise_if_cancelled()  # then nothing more is asked
+            found = address_list.of_server(request, id, fresh=True)
+            bought = [ip for ip in found or () if not ip.primary and ip.ip_version == 4]
+            parts = [f"address {ip.address} (id {id}/{ip.id})" for ip in bought]
+            parts += [f"PTR record {ip.ptr} of {ip.address}" for ip in found or () if ip.ptr]
+            if found is not None and not parts:
+                return None
+            may_be_gone = may_be_gone and found is None
+            named = ", ".join(parts) or named
+            adopt = " or ".join(f'adopt_id="{ip.address}"' for ip in bought) or adopt
+    if may_be_gone:
+        return (
+            f"whether server {id} was deleted is not known, and with it what goes with it: {named}. If it "
+            f"was declared with server=, it has left the state. Next: {words.read}, which shows whether the "
+            f"server is there; if it is, {words.apply} finds what goes with it again and pays nothing (an "
+            f"address bought more than seven days ago: with {adopt}), and {words.remove} deletes it with the "
+            "server"
+        )
+    return (
+        f"server {id} was not deleted, and neither was what goes with it: {named}. If it was declared with "
+        f"server=, it has left the state, though it was reported as deleted. Next: {words.apply} finds it "
+        f"again and pays nothing (an address bought more than seven days ago: with {adopt}), or "
+        f"{words.remove} deletes it with the server"
+    )
+
+
+def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> m.Server:
+    """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what
+    is ``declared``.
+    """
+    server = living_server(request, id)
+    if server is None:
+        raise ResourceError(
+            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
+            "leave it out to order one"
+        )
+    billing = server.billing
+    shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
+    if differing := differences(shown, declared):
+        raise ResourceError(
+            f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
+        )
+    return server
+
+
+def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
+    """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an
+    order cannot carry.
+    """
+    if late and "servers:manage" not in account(request.client).scopes:
+        raise ResourceError(
+            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
+            "is there; nothing was ordered. Next: give the key that scope, or leave them out"
+        )
 
 
 def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:
@@ -171,3 +341,85 @@ def delete_server(request: Request, server: m.Server) -> None:
                 ).rstrip() + " credited"
             request.info(f"server {id} deleted{along}{credit}")
         return
+
+
+_TITLE = "server"
+
+
+def is_checked(request: Request, state: ServerState | None) -> bool:
+    """Whether the state is more than what the account shows now: not where the name is the identity, and
+    nothing that a test key simulates need show."""
+    return state is not None and not request.name_is_identity and not is_simulated(state.id)
+
+
+def must_be_this_server(
+    request: Request, state: ServerState, server: m.Server, intent: Literal["changed", "deleted"]
+) -> Comparison:
+    """Raise ``NotOurs`` unless the server may be changed or deleted. If its tag is missing, the order is
+    asked which server it made."""
+    compared = _compare(request, state, server, name=True)
+    invoice_id = id_number(state.invoice_id)
+    if compared.decision != "stop" and not is_tag(_tag(server)) and invoice_id is not None:
+        compared = _compare(request, state, server, name=True, made=_made_by(request, invoice_id))
+    must_be_own(request, compared, _TITLE, state.id, _tag(server), intent)
+    return compared
+
+
+def must_be_readable(request: Request, state: ServerState, server: m.Server) -> Comparison:
+    """Raise ``NotOurs`` if it is another server than the recorded one. Its name is no sign of that: a person
+    may have changed it, which is a difference to show."""
+    compared = _compare(request, state, server)
+    if compared.differences:
+        text = f"{_TITLE} {state.id}: {compared.why}; the state stays as it was"
+        raise NotOurs(state.id, _tag(server), "object", text)
+    return compared
+
+
+def must_stand_nowhere_else(
+    request: Request, state: ServerState, intent: Literal["changed", "deleted"]
+) -> None:
+    """Raise ``NotOurs`` if the server of the state is gone, and another one carries this resource's tag: the
+    state is an old one."""
+    other = tagged_elsewhere(request, SNAPSHOT_AGE)
+    if other is not None:
+        text = f"{_TITLE} {state.id} is gone, and {described(other)}; nothing was {intent}"
+        raise NotOurs(str(other.id), _tag(other), "elsewhere", text)
+
+
+def described(server: m.Server) -> str:
+    """What is known of a server that carries this resource's tag and is in no state."""
+    billing = server.billing
+    price = ""
+    if billing is not None and billing.price_monthly is not None:
+        price = f", {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month,"
+    return f"{_TITLE} {server.id} ({server.name}){price} carries this resource's ownership tag"
+
+
+def _compare(
+    request: Request, state: ServerState, server: m.Server, *, name: bool = False, made: str | None = None
+) -> Comparison:
+    order = f"server of order {state.invoice_id}"
+    return compare(
+        request.identity,
+        recorded_tag=state.ownership_tag,
+        shown_tag=_tag(server),
+        recorded={
+            "name": state.name if name else None,
+            "created_at": state.created_at,
+            order: state.id,
+        },
+        shown={"name": server.name, "created_at": as_text(server.created_at), order: made},
+    )
+
+
+def _tag(server: m.Server) -> str | None:
+    return split_tag(server.notes)[1]
+
+
+def _made_by(request: Request, invoice_id: int) -> str | None:
+    """The id of the server that an order made; None if nothing tells."""
+    try:
+        made = request.client.orders.get(invoice_id).server_id
+    except (NotFound, Forbidden):
+        return None
+    return None if made is None else str(made)

@@ -18,9 +18,12 @@ from pulumi_hosting.exactly_once.order_facts import (
     how_order_ended,
     is_under_way,
     late_order,
+    living_server,
     orders_and_servers,
     pending_order,
+    purchase_of,
     refuse_late_order,
+    wait_for_order,
 )
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.exactly_once.server_search import (
@@ -32,6 +35,7 @@ from pulumi_hosting.exactly_once.server_search import (
     unproven,
 )
 from pulumi_hosting.resources.base import OnChange, Takeover
+from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Findable,
@@ -47,7 +51,14 @@ from pulumi_hosting.resources.powers import (
     Validated,
 )
 from pulumi_hosting.resources.server import ServerBase
-from pulumi_hosting.resources.server_calls import wait_for_order
+from pulumi_hosting.resources.server_calls import (
+    adoptable_server,
+    described,
+    how_it_ended,
+    remark_on_same_name,
+    renewal_remarks,
+    server_at_first,
+)
 from pulumi_hosting.resources.server_fields import (
     RefundQuote,
     ServerInputs,
@@ -55,18 +66,6 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     is_simulated,
     provisional,
-)
-from pulumi_hosting.resources.server_ownership import described
-from pulumi_hosting.resources.server_reads import (
-    adoptable_server,
-    fingerprints_of,
-    how_it_ended,
-    known_keys,
-    living_server,
-    purchase_of,
-    remark_on_same_name,
-    renewal_remarks,
-    server_at_first,
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope

@@ -41,8 +41,7 @@ from pulumi_hosting.provider import refusals
 from pulumi_hosting.resources import (
     domain,
     server,
-    server_ownership,
-    server_reads,
+    server_calls,
     ssh_key,
     webhook_subscription,
 )
@@ -255,7 +254,7 @@ MUTANTS = (
     ),
     Mutant(
         "an absence from a list is confirmed by id",
-        ((server_reads, "server_by_id"),),
+        ((server_calls, "server_by_id"),),
         always(None),
         "tests/resources/test_reads.py::test_a_server_that_the_list_lacks_is_asked_for_by_its_id",
     ),
@@ -303,13 +302,13 @@ MUTANTS = (
     ),
     Mutant(
         "a server is compared with the state before it is changed or deleted",
-        ((server_ownership, "must_be_own"),),
+        ((server_calls, "must_be_own"),),
         always(None),
         "tests/provider/test_old_states.py::test_a_server_that_was_ordered_by_hand_is_not_touched",
     ),
     Mutant(
         "the order is asked which server it made",
-        ((server_ownership, "_made_by"),),
+        ((server_calls, "_made_by"),),
         always(None),
         "tests/provider/test_old_states.py::test_a_server_that_was_ordered_by_hand_is_not_touched",
     ),
@@ -339,7 +338,7 @@ MUTANTS = (
     ),
     Mutant(
         "the tag is looked for where a server is gone",
-        ((server, "tagged_elsewhere"), (server_ownership, "tagged_elsewhere")),
+        ((server, "tagged_elsewhere"), (server_calls, "tagged_elsewhere")),
         always(None),
         "tests/provider/test_old_states.py::test_a_deletion_of_what_was_replaced_since_names_what_is_there_and_its_commands_delete_it",
     ),

@@ -12,7 +12,7 @@ import pytest
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
-from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources import RESOURCES, base, powers
 from pulumi_hosting.session.request import Request
 from tests.resources.conftest import GOOD, ResourceHarness
 
@@ -124,6 +124,26 @@ def any_dialect(harness: ResourceHarness, request: pytest.FixtureRequest) -> Ite
 def test_every_resource_has_a_case_or_a_test_of_its_own() -> None:
     own = {kind for kind in RESOURCES if (Path(__file__).parent / f"test_{kind}.py").exists()}
     assert {case.kind for case in CASES} | own == set(RESOURCES)
+
+
+def test_all_resources_have_the_same_methods_in_the_same_order() -> None:
+    interface = [base.Resource, *(power for power in vars(powers).values() if isinstance(power, type))]
+    order = [name for power in interface for name, value in vars(power).items() if callable(value)]
+    for resource in RESOURCES.values():
+        for part in type(resource).__mro__:
+            if part.__module__.startswith("pulumi_hosting.resources.") and part not in interface:
+                known = [name for name in vars(part) if name in order and not name.startswith("_")]
+                assert known == sorted(known, key=order.index), part
+
+
+def test_one_server_is_four_files() -> None:
+    assert len(list(Path(base.__file__).parent.glob("server.py"))) == 1
+    named = {path.name for path in Path(base.__file__).parent.glob("server_*.py")}
+    assert named - {"server_ip.py", "server_ip_powers.py"} == {
+        "server_calls.py",
+        "server_fields.py",
+        "server_powers.py",
+    }
 
 
 def ready(harness: ResourceHarness, case: Case) -> dict[str, Any]:

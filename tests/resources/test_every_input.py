@@ -195,7 +195,7 @@ def test_an_explicit_null_of_a_task_empties_it(kind: str, name: str) -> None:
 
 
 def test_every_setting_of_the_api_is_an_input_or_is_left_out_on_purpose() -> None:
-    """An input never appears by itself because the API has a field: this says that there is one to add."""
+    """An input never appears alone because the API has a field: this says that there is one to add."""
     missing = {
         f"{kind}.{name}"
         for kind, resource in RESOURCES.items()

@@ -18,7 +18,7 @@ from pulumi_hosting.provider.resource_shape import (
     title_of,
 )
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.schema.fields import Field, Type, fields, nested, type_name
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 from pulumi_hosting.session import errors
@@ -119,12 +119,12 @@ def _errors(module: ModuleType) -> list[str]:
 # --- resources ----------------------------------------------------------------------------------------------
 
 
-def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
+def _belongs_to_a_server(resource: AnyResource) -> bool:
     """Whether it is deleted with its server, so that a program may give the server in place of its id."""
     return resource.parent == "server"
 
 
-def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
+def _declared(resource: AnyResource) -> Sequence[Field]:
     """The inputs as a program gives them, the required ones first. ``server`` may replace ``server_id``."""
     belongs = _belongs_to_a_server(resource)
     items = [
@@ -134,7 +134,7 @@ def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
     return sorted(items, key=lambda item: not item.required)
 
 
-def _parameter_docs(resource: Resource[Any, Any]) -> str:
+def _parameter_docs(resource: AnyResource) -> str:
     """What each argument means, for editors."""
     server = [":param server: The Server it belongs to, in place of server_id."]
     lines = [

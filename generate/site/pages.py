@@ -15,7 +15,7 @@ from pulumi_hosting import __version__
 from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.provider.resource_shape import title_of
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.schema.fields import markdown
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
@@ -176,7 +176,7 @@ def _title(name: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _resource(resource: Resource[Any, Any], found: list[Module]) -> str:
+def _resource(resource: AnyResource, found: list[Module]) -> str:
     kind = resource.kind
     inputs = {name: option(None, info) for name, info in resource.Inputs.model_fields.items()}
     return _rendered(
@@ -203,7 +203,7 @@ def _resource(resource: Resource[Any, Any], found: list[Module]) -> str:
     )
 
 
-def _default(name: str, resource: Resource[Any, Any]) -> str:
+def _default(name: str, resource: AnyResource) -> str:
     if name == "name" and resource.default_name:
         return "the resource's name"
     found = reference.default(name, resource.Inputs)

@@ -26,7 +26,7 @@ from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
-from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, State
+from pulumi_hosting.resources.base import AnyResource, IdText, Inputs, Record, Resource, State
 from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
@@ -70,7 +70,7 @@ class Plan:
     change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
     reaches: str | None = None
     fetches: bool = False
-    target: tuple[Resource[Any, Any], State] | None = field(default=None, repr=False)
+    target: tuple[AnyResource, State] | None = field(default=None, repr=False)
     data: Any = field(default=None, repr=False)
 
 

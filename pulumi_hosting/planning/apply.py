@@ -15,7 +15,7 @@ from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.planning.resolve_names import with_resolved_names
-from pulumi_hosting.resources.base import Resource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, State, Takeover
 from pulumi_hosting.resources.powers import (
     Findable,
     Priced,
@@ -61,7 +61,7 @@ class Outcome:
 
 def create(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     save: Callable[[State], None] = lambda state: None,
     *,
@@ -78,7 +78,7 @@ def create(
 
 def _created(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     made: State,
     save: Callable[[State], None],
@@ -94,7 +94,7 @@ def _created(
     return _settle(request, resource, state, inputs, request.mode)
 
 
-def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, state: State) -> None:
+def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: State) -> None:
     """Nothing is adopted that is to be replaced, or that another declaration has."""
     field = resource.Inputs.adopted_by(inputs.given())
     if field is None:
@@ -114,7 +114,7 @@ def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, s
         )
 
 
-def wait(request: Request, resource: Resource[Any, Any], state: Any) -> Any:
+def wait(request: Request, resource: AnyResource, state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
     arrived = (
         _stamped(resource.wait(request, state), state.mode) if isinstance(resource, Provisioned) else state
@@ -123,13 +123,13 @@ def wait(request: Request, resource: Resource[Any, Any], state: Any) -> Any:
     return arrived
 
 
-def resume(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any) -> Any:
+def resume(request: Request, resource: AnyResource, state: Any, inputs: Any) -> Any:
     """Go on waiting for what an earlier run began: a state whose id is provisional."""
     guard(request, resource, state)
     return _settle(request, resource, state, inputs, state.mode or request.mode)
 
 
-def _settle(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
+def _settle(request: Request, resource: AnyResource, state: Any, inputs: Any, mode: str) -> Any:
     settled = (
         _stamped(resource.settle(request, state, inputs), mode) if isinstance(resource, Settled) else state
     )
@@ -141,7 +141,7 @@ def _stamped(state: Any, mode: str | None) -> Any:
     return state.model_copy(update={"mode": mode})
 
 
-def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
+def read(request: Request, resource: AnyResource, last: Any) -> Any:
     """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as
     it was recorded.
     """
@@ -172,9 +172,7 @@ def _is_recorded(last: State) -> bool:
     return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
 
 
-def update(
-    request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]
-) -> Any:
+def update(request: Request, resource: AnyResource, state: Any, inputs: Any, fields: frozenset[str]) -> Any:
     """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record
     alone.
     """
@@ -186,7 +184,7 @@ def update(
     return _stamped(resource.update(request, state, inputs, fields), state.mode or request.mode)
 
 
-def delete(request: Request, resource: Resource[Any, Any], state: Any) -> None:
+def delete(request: Request, resource: AnyResource, state: Any) -> None:
     """Remove it; gone already = done."""
     guard(request, resource, state)
     if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
@@ -195,7 +193,7 @@ def delete(request: Request, resource: Resource[Any, Any], state: Any) -> None:
     resource.delete(request, state)
 
 
-def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
+def shown(resource: AnyResource, state: State) -> dict[str, Any]:
     """What can be shown of an object, whether it was made just now or found."""
     return {**state.shown(), "mode": mode_of(resource, state)}
 
@@ -221,7 +219,7 @@ class ApplyOptions:
 
 def ensure(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     *,
     id: str | None = None,
@@ -271,7 +269,7 @@ def ensure(
 
 def _ensure_existing(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     current: Any,
     id: str | None,
@@ -308,7 +306,7 @@ def _ensure_existing(
 
 def _ensure_change(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     current: Any,
     planned: Plan,
@@ -335,7 +333,7 @@ def _ensure_change(
     return Outcome(planned.action, before, state.shown(), state, found)
 
 
-def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
+def predict_create(resource: AnyResource, raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
     """The outcome of making an object of which ``unknown`` inputs are only known later. Nothing is asked.
     Raises ``InvalidInput``.
     """
@@ -354,7 +352,7 @@ def remark_on_balance(request: Request, cost: Cost) -> None:
         )
 
 
-def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = None) -> Any:
+def _whole(resource: AnyResource, inputs: Any, current: State | None = None) -> Any:
     """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current``
     one.
     """
@@ -371,13 +369,13 @@ def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = No
     return checked.inputs
 
 
-def _find(request: Request, resource: Resource[Any, Any], inputs: Any) -> Any:
+def _find(request: Request, resource: AnyResource, inputs: Any) -> Any:
     return resource.find(request, inputs) if isinstance(resource, Findable) else None
 
 
 def ensure_absent(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     inputs: Any,
     *,
     id: str | None = None,
@@ -409,7 +407,7 @@ def ensure_absent(
     return Outcome("deleted", current.shown(), None, None)
 
 
-def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) -> Diff:
+def _set_by_settling(resource: AnyResource, current: State, inputs: Any) -> Diff:
     """What ``settle`` will set on an object that is still coming: the inputs that can change in place and
     are not so yet.
     """
@@ -424,15 +422,13 @@ def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) 
 
 
 def _lookup(
-    request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True
+    request: Request, resource: AnyResource, inputs: Any, id: str | None, *, must_exist: bool = True
 ) -> Any:
     found = _looked_up(request, resource, inputs, id, must_exist)
     return found if found is None else _stamped(found, mode_of(resource, found))
 
 
-def _looked_up(
-    request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool
-) -> Any:
+def _looked_up(request: Request, resource: AnyResource, inputs: Any, id: str | None, must_exist: bool) -> Any:
     if id is None:
         return _find(request, resource, inputs)
     resource.must_be_id(id)
@@ -451,7 +447,7 @@ def _looked_up(
     return current
 
 
-def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -> None:
+def _refuse_another(resource: AnyResource, inputs: Any, current: State) -> None:
     """Stop before the object of an id is removed although the declaration names another one: an id may be
     stale.
     """
@@ -469,7 +465,7 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
 
 
 def _refuse_taken_name(
-    request: Request, resource: Resource[Any, Any], inputs: Any, current: State, field: str
+    request: Request, resource: AnyResource, inputs: Any, current: State, field: str
 ) -> None:
     """Stop before the object named by its id becomes indistinguishable from another, by its new ``field``."""
     other = _find(request, resource, inputs)
@@ -482,7 +478,7 @@ def _refuse_taken_name(
         )
 
 
-def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) -> str:
+def _cannot_change(resource: AnyResource, current: State, found: Diff) -> str:
     what = "; ".join(
         f"{change.field} is {change.before!r}, not {change.after!r}"
         for change in found.changes

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 
 from pulumi_hosting.api.reasons import reasons as reasons_of
-from pulumi_hosting.resources.base import Inputs, Resource
+from pulumi_hosting.resources.base import AnyResource, Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Checked:
         return values
 
 
-def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:
+def check(resource: AnyResource, raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:
     """Validate ``raw`` and bring it into normal form. ``unknown``: fields whose values are only known
     later; they are not judged.
     """
@@ -61,7 +61,7 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
     return Checked(None if open_fields else inputs, failures, inputs, later)
 
 
-def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
+def declared(resource: AnyResource, raw: Mapping[str, Any]) -> Checked:
     """Like ``check``, where an object that exists need not be described whole: what only a new one needs
     may be absent, and reads None.
     """

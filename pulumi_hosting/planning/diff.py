@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi_hosting.resources.base import Resource, State, Trait
+from pulumi_hosting.resources.base import AnyResource, State, Trait
 from pulumi_hosting.resources.powers import on_change
 from pulumi_hosting.session.errors import Unchangeable
 
@@ -54,7 +54,7 @@ def differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
 
 
 def diff(
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     olds: Mapping[str, Any],
     news: Mapping[str, Any],
     unknown: Collection[str] = (),
@@ -118,7 +118,7 @@ def diff(
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
 
 
-def is_same(resource: Resource[Any, Any], field: str, before: Any, after: Any) -> bool:
+def is_same(resource: AnyResource, field: str, before: Any, after: Any) -> bool:
     """Whether two values of an input are one, by its trait: a key with another comment is the same key."""
     return _same(resource.Inputs.trait(field), before, after)
 
@@ -135,7 +135,7 @@ def _shown(field: str, value: Any, secret: frozenset[str]) -> Any:
     return HIDDEN if field in secret and value is not None else value
 
 
-def shown_inputs(resource: Resource[Any, Any], state: State) -> frozenset[str]:
+def shown_inputs(resource: AnyResource, state: State) -> frozenset[str]:
     """The inputs that the state shows: what a declaration of an existing object manages."""
     values = state.values()
     return frozenset(
@@ -146,7 +146,7 @@ def shown_inputs(resource: Resource[Any, Any], state: State) -> frozenset[str]:
 
 
 def live_inputs(
-    resource: Resource[Any, Any], state: State, managed: Collection[str], last: Mapping[str, Any]
+    resource: AnyResource, state: State, managed: Collection[str], last: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The managed inputs as they are now; what cannot be observed stays as it was, and so do a name and what
     it was resolved to.
@@ -161,7 +161,7 @@ def live_inputs(
 
 
 def forbidden(
-    resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs
+    resource: AnyResource, olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs
 ) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
@@ -176,7 +176,7 @@ def forbidden(
     }
 
 
-def refuse_forbidden(resource: Resource[Any, Any], current: State, found: Diff) -> None:
+def refuse_forbidden(resource: AnyResource, current: State, found: Diff) -> None:
     """Raise ``ResourceError`` where the declaration forbids what it asks for."""
     if found.refusals:
         what = ", ".join(found.refusals)

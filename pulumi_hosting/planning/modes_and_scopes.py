@@ -1,17 +1,16 @@
 """Which key may touch what: live and test keys, and the scopes of a key."""
 
 from collections.abc import Collection
-from typing import Any
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.resources.base import Resource, State
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode, sandbox_of
 from pulumi_hosting.session.errors import WrongMode
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 
-def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
+def guard(request: Request, resource: AnyResource, state: State) -> None:
     """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises
     ``ResourceError``.
     """
@@ -32,7 +31,7 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
     )
 
 
-def with_id(resource: Resource[Any, Any], state: State) -> str:
+def with_id(resource: AnyResource, state: State) -> str:
     """What a message calls an object: ``server web (id 7)``."""
     return " ".join(filter(None, (resource.title, getattr(state, "name", None), f"(id {state.id})")))
 
@@ -48,7 +47,7 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
 
 
 def missing_scopes(
-    request: Request, resource: Resource[Any, Any], verb: str, spared: Collection[str] = ()
+    request: Request, resource: AnyResource, verb: str, spared: Collection[str] = ()
 ) -> str | None:
     """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks
     nothing. ``spared``: scopes that are not looked for.

@@ -13,7 +13,7 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportEr
 from pulumi_hosting.planning.check import Checked
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, differs, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
-from pulumi_hosting.resources.base import Inputs, Resource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Predicted,
@@ -83,7 +83,7 @@ class Plan:
 
 def plan(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     desired: Checked,
     current: State | None = None,
     *,
@@ -134,7 +134,7 @@ def cannot_answer(error: HostingError) -> bool:
 
 def _ask(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     desired: Checked,
     fields: frozenset[str],
     options: PlanOptions,
@@ -179,7 +179,7 @@ def _ask(
 
 def _plan_change(
     request: Request,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     desired: Checked,
     current: State,
     recorded: Mapping[str, Any],
@@ -210,7 +210,7 @@ def _plan_change(
 
 
 def _doubles(
-    request: Request, resource: Resource[Any, Any], current: State, options: PlanOptions
+    request: Request, resource: AnyResource, current: State, options: PlanOptions
 ) -> tuple[str, ...]:
     """Where the account cannot be read there is nothing to say."""
     if isinstance(resource, Repeatable) and options.reach() is None:
@@ -219,7 +219,7 @@ def _doubles(
     return ()
 
 
-def deletes_double(resource: Resource[Any, Any], id: str) -> str:
+def deletes_double(resource: AnyResource, id: str) -> str:
     """What is to be done about a second object, in words."""
     return (
         f"{resource.title} {id} is a second one of this resource: a request of an interrupted run was "
@@ -227,18 +227,18 @@ def deletes_double(resource: Resource[Any, Any], id: str) -> str:
     )
 
 
-def unknown_price(resource: Resource[Any, Any], waiting: Iterable[str]) -> str:
+def unknown_price(resource: AnyResource, waiting: Iterable[str]) -> str:
     """Why the price is not known yet. ``waiting``: the inputs that decide it and are known later only."""
     reasons = ["its server exists" if name == "server_id" else f"{name} is known" for name in waiting]
     return f"price of {resource.title}: not known before {' and '.join(reasons)}"
 
 
-def takeover_of(request: Request, resource: Resource[Any, Any], inputs: Inputs) -> Takeover | None:
+def takeover_of(request: Request, resource: AnyResource, inputs: Inputs) -> Takeover | None:
     """What making the object would take over instead."""
     return resource.takeover(request, inputs) if isinstance(resource, Adoptable) else None
 
 
-def same_as(request: Request, resource: Resource[Any, Any]) -> Same:
+def same_as(request: Request, resource: AnyResource) -> Same:
     """Asks the account about a field that reads differently, and only then needs a key."""
     if not isinstance(resource, Rebuildable):
         return differs
@@ -246,7 +246,7 @@ def same_as(request: Request, resource: Resource[Any, Any]) -> Same:
     return lambda field, olds, after: rebuildable.is_same(request, field, olds, after)
 
 
-def predict(resource: Resource[Any, Any], inputs: Inputs, state: State | None) -> dict[str, Any]:
+def predict(resource: AnyResource, inputs: Inputs, state: State | None) -> dict[str, Any]:
     """The state's fields as they would be afterwards, as far as they can be known without doing it; no
     secrets.
     """

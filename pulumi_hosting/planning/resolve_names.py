@@ -7,14 +7,14 @@ from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import declared
-from pulumi_hosting.resources.base import Resource, State
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Named
 from pulumi_hosting.session.request import Request
 
 
 def resolved(
     request: Callable[[], Request],
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     raw: Mapping[str, Any],
     recorded: Mapping[str, Any],
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -47,9 +47,7 @@ def resolved(
     return found, failures
 
 
-def with_resolved_names(
-    request: Request, resource: Resource[Any, Any], inputs: Any, current: State | None
-) -> Any:
+def with_resolved_names(request: Request, resource: AnyResource, inputs: Any, current: State | None) -> Any:
     """The inputs with the values that their names stand for. A name that the catalog has no more is no
     difference of an object that exists.
     """

@@ -47,7 +47,7 @@ from pulumi_hosting.provider.stack_state import (
     recorded_values,
     resolved_names,
 )
-from pulumi_hosting.resources.base import Resource, plain
+from pulumi_hosting.resources.base import AnyResource, plain
 from pulumi_hosting.resources.powers import (
     Repeatable,
     Sandboxed,
@@ -66,7 +66,7 @@ class Adapter:
     update leaves (plugin), or not (dynamic).
     """
 
-    resource: Resource[Any, Any]
+    resource: AnyResource
     session: ProviderSession = field(default=SESSION)
     info: Callable[[str], None] = field(default=print_line)
     warn: Callable[[str], None] | None = None

@@ -10,7 +10,7 @@ from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import Settings
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import recorded_mode
 from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.key_owner import account
@@ -23,7 +23,7 @@ class NotReplaced(ResourceError):
     """The creation of a replacement took the object itself over, so that nothing was replaced or deleted."""
 
 
-def name_of(resource: Resource[Any, Any], props: PropertyValues, urn: str | None = None) -> str:
+def name_of(resource: AnyResource, props: PropertyValues, urn: str | None = None) -> str:
     """The name of the resource in the program."""
     return name_in(label_of(props, urn) or resource.title)
 
@@ -34,7 +34,7 @@ def label_of(props: PropertyValues, urn: str | None = None) -> str:
     return str(urn or props.get(DECLARED) or props.get(IDENTITY) or "")
 
 
-def must_be_id(resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None) -> None:
+def must_be_id(resource: AnyResource, id: str, olds: PropertyValues, urn: str | None) -> None:
     """Raise ``ResourceError`` for a damaged id. Without ``olds`` it is that of an import."""
     if not olds:
         return resource.must_be_id(id)
@@ -54,7 +54,7 @@ def account_of(session: ProviderSession) -> str:
 
 
 def must_be_its_account(
-    session: ProviderSession, resource: Resource[Any, Any], id: str, olds: PropertyValues
+    session: ProviderSession, resource: AnyResource, id: str, olds: PropertyValues
 ) -> None:
     """Raise ``ResourceError`` where the key is another account's than the object is on: what is not found
     there may well live.
@@ -67,7 +67,7 @@ def must_be_its_account(
 
 
 def must_be_of_this_key(
-    session: ProviderSession, resource: Resource[Any, Any], state: Any, olds: PropertyValues
+    session: ProviderSession, resource: AnyResource, state: Any, olds: PropertyValues
 ) -> HostingError | None:
     """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated,
     or on another account. Raises ``ApiError`` where the service refuses the key. Why the account cannot be
@@ -85,7 +85,7 @@ def must_be_of_this_key(
     return unreachable
 
 
-def made_with_a_test_key(resource: Resource[Any, Any], id: str) -> ResourceError:
+def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
     return ResourceError(
         f"{resource.title} {id} was made with a test key: nothing of it is real, and this is a live key; "
         "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
@@ -102,7 +102,7 @@ def nothing_planned(settings: Settings, unchecked: str) -> str | None:
     return f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
 
 
-def not_there_yet(resource: Resource[Any, Any], id: str) -> str:
+def not_there_yet(resource: AnyResource, id: str) -> str:
     return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
 
 
@@ -110,7 +110,7 @@ def defect(error: Exception) -> str:
     return f"the provider failed ({type(error).__name__}): a defect. Next: report it"
 
 
-def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
+def deleted_outside(resource: AnyResource, id: str) -> ResourceError:
     return ResourceError(
         f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up "
         "--refresh makes it again"
@@ -118,7 +118,7 @@ def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
 
 
 def not_replaced(
-    resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None, *, adopted: str | None
+    resource: AnyResource, id: str, olds: PropertyValues, urn: str | None, *, adopted: str | None
 ) -> NotReplaced:
     """The creation of the replacement took the object itself over. ``adopted``: the input that names it."""
     tidy = "pulumi up, which removes the older of the two entries from the state"
@@ -137,7 +137,7 @@ def not_replaced(
     )
 
 
-def not_ours(resource: Resource[Any, Any], error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
+def not_ours(resource: AnyResource, error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
     """With how to leave the object alone, and how to take it over, or back."""
     forget = _forget(resource, olds, urn)
     if error.reason == "elsewhere":
@@ -154,19 +154,19 @@ def not_ours(resource: Resource[Any, Any], error: NotOurs, olds: PropertyValues,
 
 
 def still_ordered(
-    resource: Resource[Any, Any], error: StillOrdered, olds: PropertyValues, urn: str | None
+    resource: AnyResource, error: StillOrdered, olds: PropertyValues, urn: str | None
 ) -> ResourceError:
     """With how to let the declaration go, though what was paid may still come."""
     return ResourceError(f"{error.why}. Next: run again later; {_leave(resource, olds, urn)}")
 
 
-def _leave(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+def _leave(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:
     """The other step for what was paid and has not come."""
     return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
 
 
 @contextmanager
-def advising(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> Iterator[None]:
+def advising(resource: AnyResource, olds: PropertyValues, urn: str | None) -> Iterator[None]:
     """Give ``NotOurs`` and ``StillOrdered`` their next step, and a wait that ended a second one."""
     try:
         yield
@@ -178,7 +178,7 @@ def advising(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None
         raise WaitTimeout(f"{error}; {_leave(resource, olds, urn)}", id=error.id) from None
 
 
-def _forget(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None) -> str:
+def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:
     """The command that removes an entry from the state, and nothing from the account."""
     parts = label_of(olds).partition(":")[2].split("/")
     if urn is None and len(parts) == 4:
@@ -189,7 +189,7 @@ def _forget(resource: Resource[Any, Any], olds: PropertyValues, urn: str | None)
     return f"pulumi state delete '{urn}'"
 
 
-def stays(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> str:
+def stays(resource: AnyResource, id: str, olds: PropertyValues) -> str:
     """With its price, since it goes on costing that."""
     price = olds.get("recurringAmount") or olds.get("priceMonthly")
     amount = " ".join(str(part) for part in (price, olds.get("currency")) if part)

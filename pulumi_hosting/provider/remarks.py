@@ -7,13 +7,13 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.plan import Plan, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declared
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import Rebuildable, Remarked
 from pulumi_hosting.session.request import Request
 
 
 def tell(
-    session: ProviderSession, request: Request, resource: Resource[Any, Any], state: Any, planned: Plan
+    session: ProviderSession, request: Request, resource: AnyResource, state: Any, planned: Plan
 ) -> None:
     """Say it. Of an object that is gone, a change does nothing more."""
     if not _is_said_to_be_gone(session, request, resource, state):
@@ -34,7 +34,7 @@ def tell_replacement(request: Request, declared: Declared | None) -> None:
 
 
 def _is_said_to_be_gone(
-    session: ProviderSession, request: Request, resource: Resource[Any, Any], state: Any
+    session: ProviderSession, request: Request, resource: AnyResource, state: Any
 ) -> bool:
     """Say what the account shows of it whatever the program declares. Without a key, or an answer, there is
     nothing to say."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Declared:
     - ``changed``: the fields that a comparison found changed, and that replace nothing.
     """
 
-    resource: Resource[Any, Any]
+    resource: AnyResource
     identity: str = ""
     state: Any = None
     wanted: Callable[[], Mapping[str, Any]] | None = None
@@ -52,7 +52,7 @@ class Replacements:
     def found(
         self,
         label: str,
-        resource: Resource[Any, Any],
+        resource: AnyResource,
         state: Any,
         changed: frozenset[str] = frozenset(),
     ) -> None:
@@ -64,7 +64,7 @@ class Replacements:
     def checked(
         self,
         label: str,
-        resource: Resource[Any, Any],
+        resource: AnyResource,
         identity: str,
         wanted: Callable[[], Mapping[str, Any]] | None,
         *,
@@ -83,7 +83,7 @@ class Replacements:
             if declared := self._declared.get(label):
                 declared.wanted, declared.made = None, True
 
-    def deleted(self, resource: Resource[Any, Any], state: Any) -> None:
+    def deleted(self, resource: AnyResource, state: Any) -> None:
         with self._lock:
             self._deleted.append((resource.title, state))
             for declared in self._declared.values():
@@ -99,7 +99,7 @@ class Replacements:
         with self._lock:
             return self._declared.get(label)
 
-    def awaited(self, resource: Resource[Any, Any], id: str, label: str) -> Declared | None:
+    def awaited(self, resource: AnyResource, id: str, label: str) -> Declared | None:
         """The declaration of the object, if another one is to be made in its place and is not there yet."""
         with self._lock:
             for declared in self._declared.values():
@@ -120,6 +120,6 @@ class Replacements:
             ]
 
 
-def _is_of(declared: Declared, resource: Resource[Any, Any], id: str) -> bool:
+def _is_of(declared: Declared, resource: AnyResource, id: str) -> bool:
     state = declared.state
     return state is not None and (declared.resource.kind, state.id) == (resource.kind, id)

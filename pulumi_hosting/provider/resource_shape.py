@@ -5,11 +5,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from pulumi_hosting import resources
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.schema.fields import NUMBER, Field, fields
 
@@ -22,13 +21,13 @@ _WAIT_TIMEOUT = Field(
 )
 
 
-def class_name(resource: Resource[Any, Any]) -> str:
+def class_name(resource: AnyResource) -> str:
     """``ssh_key`` → ``SshKey``."""
     return class_of(resource.kind)
 
 
 @cache
-def inputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
+def inputs_of(resource: AnyResource) -> tuple[Field, ...]:
     """What a declaration may say."""
     own = (
         replace(field, required=False, description=f"{field.description} (Default: the resource's name.)")
@@ -40,7 +39,7 @@ def inputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
 
 
 @cache
-def outputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
+def outputs_of(resource: AnyResource) -> tuple[Field, ...]:
     """What a resource shows: the resource's state, then whatever else was declared. The id is Pulumi's
     own.
     """
@@ -53,18 +52,18 @@ def outputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
 
 
 @cache
-def secrets_of(resource: Resource[Any, Any]) -> frozenset[str]:
+def secrets_of(resource: AnyResource) -> frozenset[str]:
     """The fields, declared or shown, whose values are never shown."""
     return frozenset(field.name for field in (*inputs_of(resource), *outputs_of(resource)) if field.secret)
 
 
-def title_of(resource: Resource[Any, Any]) -> str:
+def title_of(resource: AnyResource) -> str:
     """What it is, in a sentence: how its own file begins."""
     text = inspect.cleandoc(sys.modules[f"{resources.__name__}.{resource.kind}"].__doc__ or resource.title)
     return text.split("\n\n")[0]
 
 
-def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
+def changes_of(resource: AnyResource) -> Mapping[str, tuple[str, ...]]:
     """What a change of each input does, in words, with the inputs it holds for."""
     found: dict[str, tuple[str, ...]] = {}
     for name in resource.Inputs.model_fields:
@@ -86,7 +85,7 @@ def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def summary_of(resource: Resource[Any, Any], spell: Callable[[str], str]) -> str:
+def summary_of(resource: AnyResource, spell: Callable[[str], str]) -> str:
     """What making it costs and what changing it does, with the fields spelled as the reader's language
     has them.
     """

@@ -13,7 +13,7 @@ from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
 from pulumi_hosting.provider.replacements import Declared, Replacements
-from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.base import AnyResource, Takeover
 from pulumi_hosting.resources.powers import Priced, Refunded
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -83,7 +83,7 @@ def show_price(
     )
 
 
-def _credit(request: Request, resource: Resource[Any, Any], state: Any) -> Decimal:
+def _credit(request: Request, resource: AnyResource, state: Any) -> Decimal:
     """What deleting the object credits, as far as it is known."""
     known = resource.refund(request, state) if isinstance(resource, Refunded) else None
     return known or Decimal("0.00")
@@ -93,7 +93,7 @@ def must_be_payable(
     budget: Budget,
     request: Request,
     awaited: Declared,
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     state: Any,
     deleted: Sequence[str] = (),
 ) -> None:
@@ -123,9 +123,7 @@ def must_be_payable(
         )
 
 
-def _unpayable(
-    budget: Budget, request: Request, resource: Resource[Any, Any], state: Any, cost: Cost
-) -> str | None:
+def _unpayable(budget: Budget, request: Request, resource: AnyResource, state: Any, cost: Cost) -> str | None:
     """Why the balance of now, and what this deletion credits, do not pay what is still to be ordered."""
     found = catalog_reads.balance(request, fresh=True) if cost.amount else None
     if found is None:
@@ -142,7 +140,7 @@ def _unpayable(
     )
 
 
-def show_unpriced(budget: Budget, request: Request, resource: Resource[Any, Any], why: str) -> None:
+def show_unpriced(budget: Budget, request: Request, resource: AnyResource, why: str) -> None:
     """Show ``why`` the price is not known yet, and the total of the run, which leaves it out."""
     budget.priced_later(request.identity, resource.title)
     currency = budget.currency
@@ -150,7 +148,7 @@ def show_unpriced(budget: Budget, request: Request, resource: Resource[Any, Any]
     request.info(f"{why}{total}")
 
 
-def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
+def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, inputs: Any) -> None:
     """Raise ``ResourceError`` or ``InvalidInput`` where this run must not order it."""
     if not isinstance(resource, Priced) or resource.Inputs.adopted_by(inputs.given()) is not None:
         return
@@ -170,7 +168,7 @@ def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any,
         raise _beyond_the_limit(request, resource, refusal)
 
 
-def approve_after_all(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
+def approve_after_all(budget: Budget, request: Request, resource: AnyResource, inputs: Any) -> None:
     """Show and book the price of what was announced as found and has to be paid after all: another resource
     has it, or it is gone. Raises ``InvalidInput`` beyond the limit."""
     if not isinstance(resource, Priced) or not budget.is_to_be_paid(request.identity):
@@ -225,7 +223,7 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
             request.warn(f"an interrupted run bought it: {charged}")
 
 
-def exists(request: Request, resource: Resource[Any, Any], state: Any) -> str:
+def exists(request: Request, resource: AnyResource, state: Any) -> str:
     """That the object exists, and what it cost."""
     line = f"{resource.title} {state.id} exists"
     charged = None if state.id in request.taken_over else getattr(state, "charged", None)
@@ -238,6 +236,6 @@ def _nothing(taken: Takeover) -> Cost:
     return Cost(Decimal("0.00"), taken.currency or "", taken.reason)
 
 
-def _beyond_the_limit(request: Request, resource: Resource[Any, Any], refusal: str) -> InvalidInput:
+def _beyond_the_limit(request: Request, resource: AnyResource, refusal: str) -> InvalidInput:
     title = f"{resource.title} {name_of(resource, {IDENTITY: request.identity})}"
     return InvalidInput({"max_charge": refusal}, title)

@@ -18,7 +18,7 @@ from pulumi_hosting.provider.conversion import (
     from_pulumi,
     to_pulumi,
 )
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
@@ -35,18 +35,18 @@ def entry_stamp(olds: PropertyValues) -> dict[str, Any]:
     return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
 
 
-def recorded_values(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> dict[str, Any]:
+def recorded_values(resource: AnyResource, id: str, olds: PropertyValues) -> dict[str, Any]:
     """Everything that an entry records, the inputs that are no part of the state among them."""
     return {**from_pulumi(olds, resource.State.nested_fields())[0], "id": id}
 
 
-def recorded_state(resource: Resource[Any, Any], values: Mapping[str, Any]) -> Any:
+def recorded_state(resource: AnyResource, values: Mapping[str, Any]) -> Any:
     """The state in ``values``. States of other versions may have more fields or fewer."""
     fields = resource.State.model_fields
     return resource.State.partial({name: value for name, value in values.items() if name in fields})
 
 
-def outputs_of(resource: Resource[Any, Any], state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
+def outputs_of(resource: AnyResource, state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
     """What to record: the state, and what was declared but is no part of it."""
     fields = resource.State.model_fields
     beside = {name: value for name, value in declared.items() if name not in fields}
@@ -54,7 +54,7 @@ def outputs_of(resource: Resource[Any, Any], state: Any, declared: Mapping[str, 
 
 
 def managed_inputs(
-    resource: Resource[Any, Any], state: Any, olds: PropertyValues, inputs: Mapping[str, Any]
+    resource: AnyResource, state: Any, olds: PropertyValues, inputs: Mapping[str, Any]
 ) -> list[str]:
     """The inputs that a refresh compares: those recorded as managed, and the latest ``inputs``, since an
     update that changed nothing recorded no outputs. For an import: every input that the state shows.
@@ -66,7 +66,7 @@ def managed_inputs(
 
 def resolved_names(
     request: Callable[[], Request],
-    resource: Resource[Any, Any],
+    resource: AnyResource,
     values: Mapping[str, Any],
     olds: PropertyValues,
 ) -> tuple[dict[str, Any], dict[str, str]]:

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource, Resource
 
 _HOMES = {
     "server": ("server_powers", "SERVER"),
@@ -18,10 +18,10 @@ _HOMES = {
 """Where the resource of each kind is."""
 
 
-class _Resources(Mapping[str, Resource[Any, Any]]):
+class _Resources(Mapping[str, AnyResource]):
     """Loads a resource when it is first used: a provider of servers does not wait for domains."""
 
-    def __getitem__(self, kind: str) -> Resource[Any, Any]:
+    def __getitem__(self, kind: str) -> AnyResource:
         return _resource(kind)
 
     def __iter__(self) -> Iterator[str]:
@@ -35,13 +35,13 @@ class _Resources(Mapping[str, Resource[Any, Any]]):
 
 
 @cache
-def _resource(kind: str) -> Resource[Any, Any]:
+def _resource(kind: str) -> AnyResource:
     module, name = _HOMES[kind]
-    found: Resource[Any, Any] = getattr(import_module(f"{__name__}.{module}"), name)
+    found: AnyResource = getattr(import_module(f"{__name__}.{module}"), name)
     return found
 
 
-RESOURCES: Mapping[str, Resource[Any, Any]] = _Resources()
+RESOURCES: Mapping[str, AnyResource] = _Resources()
 """Every resource by its kind; both frontends enumerate this, so a new resource cannot be forgotten by
 either.
 """

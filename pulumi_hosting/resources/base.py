@@ -437,3 +437,7 @@ class Resource(ABC, Generic[I, S]):
         forgot before it asked for it. Raises nothing.
         """
         return None
+
+
+AnyResource = Resource[Any, Any]
+"""A resource of any kind: who has it knows its inputs and state by their fields alone."""

@@ -26,7 +26,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from pulumi_hosting.resources.base import Inputs, OnChange, Resource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, Inputs, OnChange, Resource, State, Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
@@ -209,38 +209,38 @@ class Repeatable(ABC, Generic[S]):
 # --- what holds of any resource, also of one that lacks the power ------------------------------------------
 
 
-def natural_key(resource: Resource[Any, Any]) -> tuple[str, ...]:
+def natural_key(resource: AnyResource) -> tuple[str, ...]:
     """The inputs that name an object before it has an id."""
     return resource.natural_key if isinstance(resource, Findable) else ()
 
 
-def on_change(resource: Resource[Any, Any], field: str, desired: Mapping[str, Any]) -> OnChange:
+def on_change(resource: AnyResource, field: str, desired: Mapping[str, Any]) -> OnChange:
     """What a change of ``field`` means among the ``desired`` values."""
     chosen = resource.on_change(field, desired) if isinstance(resource, Rebuildable) else None
     return chosen or ("replace" if resource.Inputs.trait(field).replaces else "update")
 
 
-def is_provisional(resource: Resource[Any, Any], state: State) -> bool:
+def is_provisional(resource: AnyResource, state: State) -> bool:
     """Whether the id stands for an order that is still to become the object."""
     return isinstance(resource, Provisioned) and resource.is_provisional(state)
 
 
-def is_simulated(resource: Resource[Any, Any], id: str) -> bool:
+def is_simulated(resource: AnyResource, id: str) -> bool:
     """Whether the id alone shows that the object is only simulated."""
     return isinstance(resource, Sandboxed) and resource.is_simulated(id)
 
 
-def sandbox_of(resource: Resource[Any, Any]) -> str:
+def sandbox_of(resource: AnyResource) -> str:
     """What a test key can do with the kind: ``listed``, ``recorded`` or ``refused`` (see ``Sandboxed``)."""
     return resource.sandbox if isinstance(resource, Sandboxed) else "recorded"
 
 
-def recorded_mode(resource: Resource[Any, Any], state: State) -> str | None:
+def recorded_mode(resource: AnyResource, state: State) -> str | None:
     """``live`` or ``test``, by what was recorded; None where neither the record nor the id tells."""
     return state.mode or ("test" if is_simulated(resource, state.id) else None)
 
 
-def mode_of(resource: Resource[Any, Any], state: State) -> str:
+def mode_of(resource: AnyResource, state: State) -> str:
     """``live``, or ``test`` for what is only simulated: by the record, else by the id."""
     return recorded_mode(resource, state) or "live"
 

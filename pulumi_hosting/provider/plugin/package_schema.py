@@ -13,7 +13,7 @@ from pulumi_hosting.provider.names import token as token
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.schema.fields import Field, Type, description, fields, markdown, nested, type_name
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 
@@ -95,14 +95,14 @@ def configuration() -> Spec:
     }
 
 
-def _summary(resource: Resource[Any, Any]) -> str:
+def _summary(resource: AnyResource) -> str:
     return f"{markdown(title_of(resource))}\n\n{summary_of(resource, lambda name: f'`{camel(name)}`')}"
 
 
 # --- parts -------------------------------------------------------------------------------------------------
 
 
-def _resource(resource: Resource[Any, Any]) -> Spec:
+def _resource(resource: AnyResource) -> Spec:
     inputs, outputs = inputs_of(resource), outputs_of(resource)
     replacing = {name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces}
     return {

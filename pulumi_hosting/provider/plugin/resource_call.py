@@ -19,7 +19,7 @@ from pulumi_hosting.provider.plugin.marshal import Properties, marshal
 from pulumi_hosting.provider.plugin.rpc_errors import InitFailed
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.base import AnyResource
 
 Props = dict[str, Any]
 
@@ -31,7 +31,7 @@ class ResourceUrn:
     """``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``, and the resource of that type."""
 
     urn: str
-    resource: Resource[Any, Any]
+    resource: AnyResource
 
     @classmethod
     def parse(cls, urn: str) -> "ResourceUrn":
@@ -132,7 +132,7 @@ class ResourceCall:
 
 
 @cache
-def _always_secret(resource: Resource[Any, Any]) -> frozenset[str]:
+def _always_secret(resource: AnyResource) -> frozenset[str]:
     """Keys that are secret whatever the program says."""
     return frozenset(map(camel, resource.State.secret_fields() | resource.Inputs.secret_fields()))
 

@@ -16,14 +16,14 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import Ru
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
     from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.resources.base import Resource
+    from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.session.request import Request
 
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
 def of_outcome(
-    memory: RunMemory, request: Request, resource: Resource[Any, Any], inputs: Any, outcome: Outcome
+    memory: RunMemory, request: Request, resource: AnyResource, inputs: Any, outcome: Outcome
 ) -> None:
     """Remember what bringing an object to its state would change."""
     from pulumi_hosting.resources.powers import natural_key, sandbox_of
@@ -95,7 +95,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
         memory.predict_revocation()
 
 
-def _deleted(memory: RunMemory, resource: Resource[Any, Any], before: Mapping[str, Any]) -> None:
+def _deleted(memory: RunMemory, resource: AnyResource, before: Mapping[str, Any]) -> None:
     from pulumi_hosting.resources.powers import Registered
 
     kind, id = resource.kind, str(before["id"])
@@ -112,7 +112,7 @@ def _deleted(memory: RunMemory, resource: Resource[Any, Any], before: Mapping[st
             memory.predict_charge(-Decimal(str(refund["amount"])))
 
 
-def _fields(resource: Resource[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(resource: AnyResource, given: Mapping[str, Any]) -> dict[str, Any]:
     """Changed inputs in the API's spelling: those that the API shows."""
     at, traits = resource.State.paths(), {name: resource.Inputs.trait(name) for name in given}
     fields = {
@@ -204,7 +204,7 @@ def _server_ip(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _declared(resource: Resource[Any, Any], request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _declared(resource: AnyResource, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     """An object of which the API shows what was declared."""
     return {**_fields(resource, given), "created_at": _text(_now(request))}
 

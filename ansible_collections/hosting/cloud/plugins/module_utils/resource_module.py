@@ -22,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress
 if TYPE_CHECKING:
     from pulumi_hosting.exactly_once.purchase_journal import Entry
     from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.resources.base import Resource, State
+    from pulumi_hosting.resources.base import AnyResource, State
     from pulumi_hosting.session.request import Request
 
 ALREADY_ABSENT = "absent"
@@ -43,7 +43,7 @@ class ResourceModule(HostingModule):
         self.clears = clears or {}
 
     @property
-    def resource(self) -> Resource[Any, Any]:
+    def resource(self) -> AnyResource:
         from pulumi_hosting.resources import RESOURCES
 
         return RESOURCES[self.kind]
@@ -266,14 +266,14 @@ def _report(task: Task, request: Request, outcome: Outcome) -> None:
         task.warn(remark)
 
 
-def _done(resource: Resource[Any, Any], outcome: Outcome) -> str:
+def _done(resource: AnyResource, outcome: Outcome) -> str:
     """What was done, in words."""
     if outcome.action == "created" and outcome.state:
         return _exists(resource, outcome.state)
     return f"the {resource.title} was {outcome.action}"
 
 
-def _exists(resource: Resource[Any, Any], made: State) -> str:
+def _exists(resource: AnyResource, made: State) -> str:
     """What was made, in words."""
     kind, colon, number = made.id.partition(":")
     if not colon:
@@ -283,13 +283,13 @@ def _exists(resource: Resource[Any, Any], made: State) -> str:
     return f"an address for server {made.values().get('server_id')} is ordered"
 
 
-def shown_fields(resource: Resource[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def shown_fields(resource: AnyResource, values: Mapping[str, Any]) -> dict[str, Any]:
     """All fields of the resource but its secrets; null where a value is not known."""
     hidden = resource.State.secret_fields()
     return {name: values.get(name) for name in resource.State.model_fields if name not in hidden}
 
 
-def difference(resource: Resource[Any, Any], desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+def difference(resource: AnyResource, desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
     """The named inputs before and after, sorted and without secrets; the same in check mode and in a real
     run."""
     hidden = resource.Inputs.secret_fields()

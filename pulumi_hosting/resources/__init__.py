@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
 
-from pulumi_hosting.resources.base import AnyResource, Resource
+from pulumi_hosting.resources.base import AnyResource
 
 _HOMES = {
     "server": ("server_powers", "SERVER"),

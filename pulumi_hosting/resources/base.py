@@ -26,7 +26,7 @@ from pydantic_core import core_schema
 from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.call_errors import HostingError, ResourceError
-from pulumi_hosting.resources.fields import describe, parts, paths
+from pulumi_hosting.resources.api_fields import describe, parts, paths
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 

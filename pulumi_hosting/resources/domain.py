@@ -21,6 +21,7 @@ from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
+from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import (
     ADOPTS,
     PRICES,
@@ -33,7 +34,6 @@ from pulumi_hosting.resources.base import (
 )
 from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
 from pulumi_hosting.resources.drift_fields import Drift
-from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.reads_by_id import by_id

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulumi_hosting.resources.api_fields import parts
 from pulumi_hosting.resources.base import Inputs
-from pulumi_hosting.resources.fields import parts
 
 
 @dataclass(frozen=True, slots=True)

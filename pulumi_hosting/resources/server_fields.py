@@ -14,6 +14,7 @@ from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
 from pulumi_hosting.resources import base
+from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import (
     ADOPTS,
     ALWAYS,
@@ -28,7 +29,6 @@ from pulumi_hosting.resources.base import (
     WholeNumber,
 )
 from pulumi_hosting.resources.drift_fields import Drift, renamed
-from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 

@@ -18,8 +18,8 @@ from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
+from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
-from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import (
     AWAITED,

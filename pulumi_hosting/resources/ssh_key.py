@@ -20,9 +20,9 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResp
 from pulumi_hosting.exactly_once import catalog_reads, key_users
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
+from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
-from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, failing_with

@@ -41,9 +41,9 @@ from pulumi_hosting.exactly_once.webhook_search import (
     tag_of,
 )
 from pulumi_hosting.resources import base
+from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift
-from pulumi_hosting.resources.fields import At, shown
 from pulumi_hosting.session.errors import NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, without_secrets

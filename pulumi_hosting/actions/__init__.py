@@ -4,7 +4,7 @@ all (``action``)."""
 from collections.abc import Mapping
 from typing import Any
 
-from pulumi_hosting.actions.action import Action, ActionResult, Plan, Result, act, check, resolve
+from pulumi_hosting.actions.action import Action, ActionOutcome, ActionPlan, Result, act, check, resolve
 from pulumi_hosting.actions.api_key_revoke import API_KEY_REVOKE
 from pulumi_hosting.actions.balance_topup import BALANCE_TOPUP
 from pulumi_hosting.actions.domain_renew import DOMAIN_RENEW
@@ -33,4 +33,4 @@ ACTIONS: Mapping[str, Action[Any, Any]] = {
 }
 """Every action by its kind; a frontend enumerates this, so a new one cannot be forgotten."""
 
-__all__ = ["ACTIONS", "Action", "ActionResult", "Failed", "Plan", "Result", "act", "check", "resolve"]
+__all__ = ["ACTIONS", "Action", "ActionOutcome", "ActionPlan", "Failed", "Result", "act", "check", "resolve"]

@@ -49,7 +49,7 @@ R = TypeVar("R", bound=Result | State)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ActionPlan:
     """What would happen.
 
     - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
@@ -91,16 +91,16 @@ class Action(ABC, Generic[I, R]):
     """Scopes that doing it needs."""
 
     @abstractmethod
-    def plan(self, request: Request, inputs: I) -> Plan:
+    def plan(self, request: Request, inputs: I) -> ActionPlan:
         """What would happen. Reads only."""
 
     @abstractmethod
-    def perform(self, request: Request, inputs: I, plan: Plan) -> R | list[R]:
+    def perform(self, request: Request, inputs: I, plan: ActionPlan) -> R | list[R]:
         """Do it, once; the result."""
 
 
 @dataclass(frozen=True)
-class ActionResult:
+class ActionOutcome:
     """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action
     brings any.
 
@@ -131,7 +131,7 @@ def act(
     *,
     dry_run: bool = False,
     approve: Callable[[Cost | None], None] = _ignore,
-) -> ActionResult:
+) -> ActionOutcome:
     """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does
     not wait.
 
@@ -154,7 +154,7 @@ def act(
         purchase_journal.reported(request.unreported)
     if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
         modelled = _modelled(action, predicted)
-        return ActionResult(
+        return ActionOutcome(
             plan.changed,
             before,
             predicted,
@@ -172,7 +172,7 @@ def act(
     marked = (
         [_marked(request, item) for item in result] if isinstance(result, list) else _marked(request, result)
     )
-    return ActionResult(
+    return ActionOutcome(
         plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches
     )
 
@@ -180,7 +180,7 @@ def act(
 _PAID = object()
 
 
-def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payment | None:
+def _unreported(request: Request, action: Action[Any, Any], plan: ActionPlan) -> Payment | None:
     """What an interrupted run paid for this and did not report."""
     if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
         return None
@@ -191,7 +191,7 @@ def _unreported(request: Request, action: Action[Any, Any], plan: Plan) -> Payme
     return purchase_journal.unreported(request.client, entry, action.kind, plan.before)
 
 
-def _as_paid(plan: Plan, paid: Payment, shown: Any) -> tuple[Plan, dict[str, Any]]:
+def _as_paid(plan: ActionPlan, paid: Payment, shown: Any) -> tuple[ActionPlan, dict[str, Any]]:
     """The plan of what an interrupted run carried out: a change that was charged."""
     known = {"charged": str(paid.paid), "invoice_id": str(paid.invoice_id), "currency": paid.currency}
     note = f"an interrupted run paid it: {paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, Plan, Result
+from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
     InvalidResponse,
@@ -52,7 +52,7 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
     result: ClassVar[str] = "api_key"
     scopes: ClassVar = ()
 
-    def plan(self, request: Request, inputs: ApiKeyRevokeInputs) -> Plan:
+    def plan(self, request: Request, inputs: ApiKeyRevokeInputs) -> ActionPlan:
         own = request.client.me().key  # asked now: a key that is refused by now has nothing to revoke
         if inputs.key_id != str(own.id):
             raise ResourceError(
@@ -60,9 +60,9 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
                 "itself only; nothing was sent. Next: make the call with the key that is to be "
                 "revoked, or correct key_id"
             )
-        return Plan(True, _shown(own, "active").shown(), _shown(own, "revoked").shown(), data=own)
+        return ActionPlan(True, _shown(own, "active").shown(), _shown(own, "revoked").shown(), data=own)
 
-    def perform(self, request: Request, inputs: ApiKeyRevokeInputs, plan: Plan) -> ApiKeyGone:
+    def perform(self, request: Request, inputs: ApiKeyRevokeInputs, plan: ActionPlan) -> ApiKeyGone:
         own: m.ApiKey = plan.data
         try:
             answer = request.client.keys.revoke(own.id)

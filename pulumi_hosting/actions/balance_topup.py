@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from pulumi_hosting.actions.action import Action, Plan, Result
+from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
 from pulumi_hosting.exactly_once.charges import charge
@@ -86,7 +86,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
     result: ClassVar[str] = "topup"
     scopes: ClassVar = ("balance:read", "balance:topup", "invoices:read", "invoices:pay")
 
-    def plan(self, request: Request, inputs: BalanceTopupInputs) -> Plan:
+    def plan(self, request: Request, inputs: BalanceTopupInputs) -> ActionPlan:
         balance = request.client.balance.get()
         idle = BalanceTopupAsked(currency=balance.currency, balance=as_text(balance.balance))
         if balance.balance >= Decimal(inputs.balance_below):
@@ -94,7 +94,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 f"the balance is {balance.balance} {balance.currency}, which is not below "
                 f"{inputs.balance_below}"
             )
-            return Plan(False, idle.shown(), idle.shown(), note=note)
+            return ActionPlan(False, idle.shown(), idle.shown(), note=note)
         _check(request.client.balance.topup_info(), inputs)
         asked = idle.model_copy(update={"gateway": inputs.gateway, "amount": inputs.amount})
         known = _known(request)
@@ -102,7 +102,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
         if waiting is not None:
             shown = _of_invoice(asked, waiting).shown()
             note = f"top-up invoice {waiting.id} of {waiting.amount} {waiting.currency} is waiting to be paid"
-            return Plan(
+            return ActionPlan(
                 False,
                 shown,
                 shown,
@@ -110,9 +110,9 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 fetches=waiting.status == "not_paid",
                 data=(asked, waiting, known),
             )
-        return Plan(True, idle.shown(), asked.shown(), data=(asked, None, known))
+        return ActionPlan(True, idle.shown(), asked.shown(), data=(asked, None, known))
 
-    def perform(self, request: Request, inputs: BalanceTopupInputs, plan: Plan) -> BalanceTopupAsked:
+    def perform(self, request: Request, inputs: BalanceTopupInputs, plan: ActionPlan) -> BalanceTopupAsked:
         asked, waiting, known = plan.data
         if waiting is None:
             newest = max((invoice.id for invoice in known), default=0)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, OfDomain, Plan, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, resolve
 from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
@@ -78,7 +78,7 @@ class _Seen:
     years: int
 
 
-class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
+class DomainRenewal(Action[DomainRenewInputs, DomainRenewed]):
     kind: ClassVar[str] = "domain_renew"
     title: ClassVar[str] = "renewal of a domain"
     Inputs = DomainRenewInputs
@@ -87,7 +87,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
 
-    def plan(self, request: Request, inputs: DomainRenewInputs) -> Plan:
+    def plan(self, request: Request, inputs: DomainRenewInputs) -> ActionPlan:
         state = resolve(request, DOMAIN, id=inputs.id, name=inputs.name)
         if state.expires_at is not None and moment(state.expires_at) >= moment(inputs.until):
             return _nothing(state, f"domain {state.name} is paid until {state.expires_at} already")
@@ -126,7 +126,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             {"paid_until": f">= {inputs.until}", "years": seen.years},
         )
         reaches = as_text(after_years(seen.expires_at, seen.years))
-        return Plan(
+        return ActionPlan(
             True,
             before.shown(),
             after.shown(),
@@ -137,7 +137,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             data=seen,
         )
 
-    def perform(self, request: Request, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
+    def perform(self, request: Request, inputs: DomainRenewInputs, plan: ActionPlan) -> DomainRenewed:
         seen: _Seen = plan.data
         try:
             answer = charge(
@@ -177,9 +177,9 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         )
 
 
-def _nothing(state: DomainState, note: str, renewal: str | None = None) -> Plan:
+def _nothing(state: DomainState, note: str, renewal: str | None = None) -> ActionPlan:
     shown = _renewed(state).model_copy(update={"renewal": renewal}).shown()
-    return Plan(False, shown, shown, note=note)
+    return ActionPlan(False, shown, shown, note=note)
 
 
 def _renewed(state: DomainState) -> DomainRenewed:
@@ -216,7 +216,7 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
             f"{as_text(after_years(expires, longest))} for certain, not {inputs.until}; nothing "
             f"was sent. Next: {advice}"
         },
-        DomainRenew.title,
+        DomainRenewal.title,
     )
 
 
@@ -311,4 +311,4 @@ def _refuse_second(request: Request, seen: _Seen) -> None:
         )
 
 
-DOMAIN_RENEW = DomainRenew()
+DOMAIN_RENEW = DomainRenewal()

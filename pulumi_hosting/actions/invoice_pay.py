@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, Plan, Result
+from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
@@ -62,12 +62,12 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("invoices:read", "invoices:pay")
 
-    def plan(self, request: Request, inputs: InvoicePayInputs) -> Plan:
+    def plan(self, request: Request, inputs: InvoicePayInputs) -> ActionPlan:
         invoice = _read(request, inputs.id)
         shown = _shown(invoice)
         if invoice.status == "paid":
             when = f" since {shown.paid_at}" if shown.paid_at else ""
-            return Plan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
+            return ActionPlan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
         if invoice.status != "not_paid":
             advice = _ADVICE.get(invoice.status, "look at it in the control panel")
             raise ResourceError(
@@ -88,9 +88,9 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 "balance_after": str(cost.balance - cost.amount) if cost.balance is not None else None,
             }
         )
-        return Plan(True, shown.shown(), after.shown(), cost, data=invoice)
+        return ActionPlan(True, shown.shown(), after.shown(), cost, data=invoice)
 
-    def perform(self, request: Request, inputs: InvoicePayInputs, plan: Plan) -> InvoicePaid:
+    def perform(self, request: Request, inputs: InvoicePayInputs, plan: ActionPlan) -> InvoicePaid:
         invoice: m.Invoice = plan.data
         try:
             answer = charge(

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, OfServer, Plan, Result, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, Result, resolve
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse, RateLimited
 from pulumi_hosting.resources.server_powers import SERVER
@@ -35,12 +35,14 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, request: Request, inputs: ServerPasswordInputs) -> Plan:
+    def plan(self, request: Request, inputs: ServerPasswordInputs) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         shown = ServerPasswordReset(mode=state.mode, id=state.id, name=state.name).shown()
-        return Plan(True, shown, shown, target=(SERVER, state), data=state)
+        return ActionPlan(True, shown, shown, target=(SERVER, state), data=state)
 
-    def perform(self, request: Request, inputs: ServerPasswordInputs, plan: Plan) -> ServerPasswordReset:
+    def perform(
+        self, request: Request, inputs: ServerPasswordInputs, plan: ActionPlan
+    ) -> ServerPasswordReset:
         state = plan.data
         try:
             answer = request.client.servers.reset_password(int(state.id))

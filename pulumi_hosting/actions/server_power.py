@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from pulumi_hosting.actions.action import Action, OfServer, Plan, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
     ApiError,
@@ -41,14 +41,14 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, request: Request, inputs: ServerRestartInputs) -> Plan:
+    def plan(self, request: Request, inputs: ServerRestartInputs) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         _refuse_suspended(state, "restarted")
         running = {"status": "active", "power": "running"} if state.status in ("active", "stopped") else {}
         after = state.model_copy(update=running)
-        return Plan(True, state.shown(), after.shown(), target=(SERVER, state), data=state)
+        return ActionPlan(True, state.shown(), after.shown(), target=(SERVER, state), data=state)
 
-    def perform(self, request: Request, inputs: ServerRestartInputs, plan: Plan) -> ServerState:
+    def perform(self, request: Request, inputs: ServerRestartInputs, plan: ActionPlan) -> ServerState:
         state: ServerState = plan.data
         wait = request.poller()
         while True:
@@ -117,7 +117,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, request: Request, inputs: ServerReinstallInputs) -> Plan:
+    def plan(self, request: Request, inputs: ServerReinstallInputs) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if inputs.erase not in (state.id, state.name):
             reason = (
@@ -134,7 +134,9 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         self._check_image(request, state, os)
         after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
         note = f"all data on the disk of server {state.name} (id {state.id}) is erased"
-        return Plan(True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os))
+        return ActionPlan(
+            True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os)
+        )
 
     def _check_image(self, request: Request, state: ServerState, os: str) -> None:
         images = catalog_reads.os_images(request)
@@ -148,7 +150,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
                 {"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title
             )
 
-    def perform(self, request: Request, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
+    def perform(self, request: Request, inputs: ServerReinstallInputs, plan: ActionPlan) -> ServerState:
         state, os = plan.data
         desired = {
             name: value

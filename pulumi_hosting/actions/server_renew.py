@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pulumi_hosting.actions.action import Action, OfServer, Plan, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
@@ -111,7 +111,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:order")
 
-    def plan(self, request: Request, inputs: ServerRenewInputs) -> Plan:
+    def plan(self, request: Request, inputs: ServerRenewInputs) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if state.next_due_at is not None and moment(state.next_due_at) >= moment(inputs.until):
             return self._nothing(state)
@@ -140,7 +140,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         )
         change = {"paid_until": as_text(due)}, {"paid_until": f">= {inputs.until}", period.unit: period.count}
         reaches = as_text(period.after(due))
-        return Plan(
+        return ActionPlan(
             True,
             before.shown(),
             after.shown(),
@@ -152,13 +152,13 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         )
 
     @staticmethod
-    def _nothing(state: ServerState) -> Plan:
+    def _nothing(state: ServerState) -> ActionPlan:
         shown = _renewed(state).shown()
-        return Plan(
+        return ActionPlan(
             False, shown, shown, note=f"server {state.name} is paid until {state.next_due_at} already"
         )
 
-    def perform(self, request: Request, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
+    def perform(self, request: Request, inputs: ServerRenewInputs, plan: ActionPlan) -> ServerRenewed:
         server, period = plan.data
         seen = server.billing.next_due_at
         try:

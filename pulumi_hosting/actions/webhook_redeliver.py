@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfSubscription, Result, resolve
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
     ApiError,
@@ -66,7 +66,7 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     many: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> Plan:
+    def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> ActionPlan:
         state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if inputs.delivery_id is None:
             dead = list(request.client.webhooks.deliveries.list(int(state.id), status="dead"))
@@ -81,12 +81,12 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
             )
         before = [_shown(delivery).shown() for delivery in looked]
         if note is not None:
-            return Plan(False, before, before, note=note)
+            return ActionPlan(False, before, before, note=note)
         after = [_shown(delivery, "pending").shown() for delivery in looked]
-        return Plan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
+        return ActionPlan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 
     def perform(
-        self, request: Request, inputs: WebhookRedeliverInputs, plan: Plan
+        self, request: Request, inputs: WebhookRedeliverInputs, plan: ActionPlan
     ) -> list[WebhookRedelivered]:
         queued: list[WebhookRedelivered] = []
         for delivery in plan.data:

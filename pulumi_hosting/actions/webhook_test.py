@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfSubscription, Result, resolve
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import Failed, ResourceError
@@ -43,7 +43,7 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
     result: ClassVar[str] = "test"
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, request: Request, inputs: WebhookTestInputs) -> Plan:
+    def plan(self, request: Request, inputs: WebhookTestInputs) -> ActionPlan:
         state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if state.active is False:
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
@@ -52,9 +52,9 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
                 "Next: enable it, then test it"
             )
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
-        return Plan(False, None, unknown, fetches=True, data=state)
+        return ActionPlan(False, None, unknown, fetches=True, data=state)
 
-    def perform(self, request: Request, inputs: WebhookTestInputs, plan: Plan) -> WebhookTested:
+    def perform(self, request: Request, inputs: WebhookTestInputs, plan: ActionPlan) -> WebhookTested:
         state = plan.data
         try:
             answer = request.client.webhooks.test(int(state.id))

@@ -21,8 +21,8 @@ import os
 # it.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-from .errors import ConfigurationError, OfflineError, StackLocked, StackNotFound  # after the line above
+from .errors import InvalidConfiguration, OfflineError, StackLocked, StackNotFound  # after the line above
 from .stack import Stack  # the same
-from .stack_operation import Result  # the same
+from .stack_operation import StackResult  # the same
 
-__all__ = ["ConfigurationError", "OfflineError", "Result", "Stack", "StackLocked", "StackNotFound"]
+__all__ = ["InvalidConfiguration", "OfflineError", "Stack", "StackLocked", "StackNotFound", "StackResult"]

@@ -1,7 +1,7 @@
 """Errors of the offline engine. Each prints one line: what is wrong and what to do next.
 
 OfflineError
-├── ConfigurationError    project, stack, config or passphrase: exit 2
+├── InvalidConfiguration  project, stack, config or passphrase: exit 2
 ├── StackNotFound         exit 6
 ├── StackLocked           exit 1
 ├── UnfinishedCreates     destroy would leave what an interrupted run created: exit 1
@@ -20,7 +20,7 @@ class OfflineError(Exception):
     exit_code = 1
 
 
-class ConfigurationError(OfflineError):
+class InvalidConfiguration(OfflineError):
     exit_code = 2
 
 

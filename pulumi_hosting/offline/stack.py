@@ -6,7 +6,7 @@ from typing import Any
 
 from .display.engine_events import Listener
 from .model.goals import Goal
-from .stack_operation import Command, Operation, Result, RunOptions
+from .stack_operation import Command, RunOptions, StackOperation, StackResult
 from .storage.stack_store import StackStore
 
 
@@ -30,21 +30,21 @@ class Stack(StackStore):
         self._write = write
         self._listeners = listeners
 
-    def up(self, **options: Any) -> Result:
+    def up(self, **options: Any) -> StackResult:
         return self.run("up", **options)
 
-    def preview(self, **options: Any) -> Result:
+    def preview(self, **options: Any) -> StackResult:
         return self.run("preview", **options)
 
-    def refresh(self, **options: Any) -> Result:
+    def refresh(self, **options: Any) -> StackResult:
         return self.run("refresh", **options)
 
-    def destroy(self, **options: Any) -> Result:
+    def destroy(self, **options: Any) -> StackResult:
         return self.run("destroy", **options)
 
     def import_resource(
         self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any
-    ) -> Result:
+    ) -> StackResult:
         """Take an existing object under management, as `import TYPE NAME ID` does: preview, then write to the
         state.
         """
@@ -55,11 +55,11 @@ class Stack(StackStore):
                 return result
         return self.run("import", import_goal=goal, **options)
 
-    def run(self, command: Command, **options: Any) -> Result:
+    def run(self, command: Command, **options: Any) -> StackResult:
         """Run one operation; `options` are those of `RunOptions`.
 
         Raises `OfflineError` for mistakes of the caller only.
         """
-        return Operation(
+        return StackOperation(
             self, command, RunOptions(**options), write=self._write, listeners=self._listeners
         ).run()

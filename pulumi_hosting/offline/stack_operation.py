@@ -13,7 +13,7 @@ from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
 from .engine.deployment import Deployment
 from .engine.engine_service import EngineService, add_engine
-from .engine.grpc_server import Server
+from .engine.grpc_server import GrpcServer
 from .engine.monitor import StackInfo
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Options
@@ -41,7 +41,7 @@ _OPERATIONS = {
 
 
 @dataclass(frozen=True)
-class Result:
+class StackResult:
     """The outcome of an operation.
 
     `exit_code` is the command line's: 0 done, 1 failed, 2 wrong configuration, 6 no such stack, 7 changes
@@ -76,7 +76,7 @@ class RunOptions:
     """The resource to import, for the command `import`."""
 
 
-class Operation:
+class StackOperation:
     def __init__(
         self,
         stack: StackStore,
@@ -111,7 +111,7 @@ class Operation:
             import_goal=options.import_goal,
         )
 
-    def run(self) -> Result:
+    def run(self) -> StackResult:
         """Errors become part of the result; only mistakes of the caller are raised, as `OfflineError`."""
         started = time.monotonic()
         snapshot = self._stack.snapshot()  # raises before the stack is locked
@@ -162,23 +162,23 @@ class Operation:
             if not self._preview:
                 self._stack.save(snapshot)
 
-    def _refuse_changes(self, result: Result, events: Events) -> Result:
+    def _refuse_changes(self, result: StackResult, events: Events) -> StackResult:
         """With `--expect-no-changes` a change is an error."""
         changed = any(count for op, count in result.changes.items() if op not in NO_CHANGE)
         if result.exit_code or not self._options.expect_no_changes or not changed:
             return result
         message = f"no changes were expected for {_OPERATIONS[self._command]} but changes were proposed"
         events.diagnostic("error", message)
-        return Result(
+        return StackResult(
             EXIT_CHANGES, result.operations, result.changes, [*result.errors, message], result.outputs
         )
 
-    def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> Result:
+    def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> StackResult:
         stack, options = self._stack, self._engine_options
         config = stack.config().values(stack.crypter())
         events.prelude({key: str(hide_secrets(value)) for key, value in config.items()})
         log = _Log(events)
-        engine_server = Server([add_engine(EngineService(log))], threads=16)
+        engine_server = GrpcServer([add_engine(EngineService(log))], threads=16)
         python = find_python(stack.project, stack.environ)
         host = PluginHost(
             python,
@@ -216,7 +216,7 @@ class Operation:
         program = ProgramProcess(stack.project, python, stack.environ, engine_address, info)
         return _interruptible(deployment, host, lambda: deployment.run(program))
 
-    def _result(self, deployment: Deployment, succeeded: bool, seconds: float) -> Result:
+    def _result(self, deployment: Deployment, succeeded: bool, seconds: float) -> StackResult:
         steps = deployment.steps
         outcome = "succeeded" if succeeded else "canceled" if steps.cancelled else "failed"
         deployment.events.summary(
@@ -228,7 +228,7 @@ class Operation:
         )
         outputs: Properties = next((state.outputs for state in latest if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if steps.cancelled and not steps.step_failed else 1
-        return Result(code, steps.operations, steps.changes, steps.errors, hide_secrets(outputs))
+        return StackResult(code, steps.operations, steps.changes, steps.errors, hide_secrets(outputs))
 
 
 class _Log:

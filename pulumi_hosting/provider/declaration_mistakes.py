@@ -29,7 +29,7 @@ class WrongArguments(pulumi.RunError, TypeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of the program: ``__main__.py:12``, relative to the current folder where it is below that."""
 
     file: str
@@ -42,13 +42,13 @@ class Place:
 class Watcher(Protocol):
     """Hears of every declaration and every lookup of a program that is only checked."""
 
-    def declared(self, type: str, name: str, place: Place) -> None:
+    def declared(self, type: str, name: str, place: SourceLine) -> None:
         """A resource is declared. ``type``: its class, such as ``Server``."""
 
-    def looked_up(self, function: str, args: Mapping[str, Any], place: Place) -> None:
+    def looked_up(self, function: str, args: Mapping[str, Any], place: SourceLine) -> None:
         """A lookup is asked. ``args``: as on Pulumi's wire."""
 
-    def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:
+    def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
         """Something is wrong with the arguments; ``fields``: those it is about. A lookup has no ``name``."""
 
 
@@ -140,7 +140,7 @@ def _correction(unknown: Iterable[str], like: Mapping[str, str]) -> str:
     )
 
 
-def program_line() -> Place:
+def program_line() -> SourceLine:
     """The line of the program that is being run: the innermost one outside of this package and the SDK."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
@@ -150,4 +150,4 @@ def program_line() -> Place:
         shown = os.path.relpath(file)
     except (OSError, ValueError):  # no current folder, or another drive
         shown = file
-    return Place(file if shown.startswith(os.pardir) else shown, frame.f_lineno)
+    return SourceLine(file if shown.startswith(os.pardir) else shown, frame.f_lineno)

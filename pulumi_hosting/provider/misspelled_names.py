@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pulumi_hosting.provider.declaration_mistakes import Place, program_line
+from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line
 from pulumi_hosting.provider.resource_base import Declaration
 
-Tell = Callable[[str, Place], None]
+Tell = Callable[[str, SourceLine], None]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-class Record:
+class OutputType:
     """An answer with typed fields. Text, numbers, lists, maps and further records."""
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from pulumi.runtime.rpc import UNKNOWN
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
-from pulumi_hosting.provider.declaration_mistakes import Place, watched
+from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.names import NAME, WAIT_TIMEOUT, camel, class_of, dynamic_token, token
@@ -54,7 +54,7 @@ class _Declared:
     number: int
     type: str
     name: str
-    place: Place
+    place: SourceLine
     reported: set[str] = field(default_factory=set)
     is_checked: bool = False
 
@@ -80,10 +80,10 @@ class Findings:
     def resources(self) -> int:
         return len(self._declared)
 
-    def declared(self, type: str, name: str, place: Place) -> None:
+    def declared(self, type: str, name: str, place: SourceLine) -> None:
         self._declared.append(_Declared(self._next(), type, name, place))
 
-    def looked_up(self, function: str, args: Mapping[str, Any], place: Place) -> None:
+    def looked_up(self, function: str, args: Mapping[str, Any], place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
             return
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
@@ -91,14 +91,14 @@ class Findings:
             text = with_next_step(f"{name}: {reason}", [name])
             self._add(self._next(), Mistake(place.file, place.line, function, "", text))
 
-    def mistake(self, type: str, name: str, place: Place, text: str, fields: Collection[str]) -> None:
+    def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
         number = self._next()
         if self._declared and (self._declared[-1].type, self._declared[-1].name) == (type, name):
             self._declared[-1].reported.update(fields)
             number = self._declared[-1].number
         self._add(number, Mistake(place.file, place.line, type, name, text))
 
-    def misspelled(self, text: str, place: Place) -> None:
+    def misspelled(self, text: str, place: SourceLine) -> None:
         """A name of ours that is not there. ``place``: where the program says it."""
         mistake = Mistake(place.file, place.line, "", "", text)
         if not self.found or self.found[-1][1] != mistake:  # an import asks twice
@@ -157,7 +157,7 @@ class Findings:
         lines = {(frame.pc.uri, frame.pc.line) for frame in request.stackTrace.frames}
         same = [one for one in self._declared if (one.type, one.name) == (type, request.name)]
         same.sort(key=lambda one: (one.is_checked, not one.is_on(lines), one.number))
-        one = same[0] if same else _Declared(0, type, request.name, Place("?", 0))
+        one = same[0] if same else _Declared(0, type, request.name, SourceLine("?", 0))
         one.is_checked = True
         return one
 
@@ -212,18 +212,18 @@ def _to_run(error: BaseException) -> str:
     return "let the program end without sys.exit" if isinstance(error, SystemExit) else ""
 
 
-def _place_of(error: BaseException, directory: Path) -> Place:
+def _place_of(error: BaseException, directory: Path) -> SourceLine:
     """The innermost line of the program itself that an error passed; of a syntax error, its own line."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(directory):
-        return Place(str(Path(error.filename).relative_to(directory)), error.lineno or 0)
+        return SourceLine(str(Path(error.filename).relative_to(directory)), error.lineno or 0)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if Path(frame.filename).is_relative_to(directory) and "site-packages" not in frame.filename
     ]
     if not frames:
-        return Place(directory.name, 0)
-    return Place(str(Path(frames[-1].filename).relative_to(directory)), frames[-1].lineno or 0)
+        return SourceLine(directory.name, 0)
+    return SourceLine(str(Path(frames[-1].filename).relative_to(directory)), frames[-1].lineno or 0)
 
 
 class _Mocks(mocks.Mocks):

@@ -21,7 +21,7 @@ from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_budget import RunBudget
-from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
+from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
@@ -80,7 +80,7 @@ class ProviderSession(Session):
         self._connect = connect
         self._lock = threading.Lock()
         self._told = threading.local()
-        self.settings = Settings()
+        self.settings = StackSettings()
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
         self._probe = threading.Lock()
@@ -97,7 +97,7 @@ class ProviderSession(Session):
 
     def configure(self, config: Mapping[str, Any]) -> None:
         """Take the settings; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
-        settings = Settings.of(config, self._environ)
+        settings = StackSettings.of(config, self._environ)
         with self._lock:
             if (settings.api_key, settings.base_url) != (self.settings.api_key, self.settings.base_url):
                 self._client, self._probed, self._unreachable = None, False, None

@@ -9,7 +9,7 @@ from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.provider.stack_settings import Settings
+from pulumi_hosting.provider.stack_settings import StackSettings
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import recorded_mode
 from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
@@ -93,7 +93,7 @@ def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
     )
 
 
-def nothing_planned(settings: Settings, unchecked: str) -> str | None:
+def nothing_planned(settings: StackSettings, unchecked: str) -> str | None:
     """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
     was not checked, and why."""
     if settings.max_charge is None and not settings.strict:

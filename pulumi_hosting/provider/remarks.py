@@ -6,7 +6,7 @@ from typing import Any
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.plan import Plan, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.provider.replacements import Declared
+from pulumi_hosting.provider.replacements import Declaring
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import Rebuildable, Remarked
 from pulumi_hosting.session.request import Request
@@ -23,7 +23,7 @@ def tell(
         request.warn(deletes_double(resource, double))
 
 
-def tell_replacement(request: Request, declared: Declared | None) -> None:
+def tell_replacement(request: Request, declared: Declaring | None) -> None:
     """Say what replacing the object does, where an engine asks as for a new one after a comparison that
     replaces nothing: an option does (``replace_on_changes``), which no provider is told."""
     if declared is None or declared.state is None or not isinstance(declared.resource, Rebuildable):

@@ -16,7 +16,7 @@ from pulumi_hosting.resources.base import AnyResource
 
 
 @dataclass
-class Declared:
+class Declaring:
     """A declaration of the program, and the object that the stack has of it.
 
     - ``state``: the object as it was read or compared; None if there is none, or if it is deleted.
@@ -46,7 +46,7 @@ class Replacements:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._declared: dict[str, Declared] = {}
+        self._declared: dict[str, Declaring] = {}
         self._deleted: list[tuple[str, Any]] = []
 
     def found(
@@ -58,7 +58,7 @@ class Replacements:
     ) -> None:
         """The stack has this object of the declaration, with these fields ``changed``."""
         with self._lock:
-            declared = self._declared.setdefault(label, Declared(resource))
+            declared = self._declared.setdefault(label, Declaring(resource))
             declared.state, declared.made, declared.changed = state, False, changed
 
     def checked(
@@ -74,7 +74,7 @@ class Replacements:
         ``known``: whether those are all its values.
         """
         with self._lock:
-            declared = self._declared.setdefault(label, Declared(resource))
+            declared = self._declared.setdefault(label, Declaring(resource))
             declared.identity, declared.wanted, declared.known = identity, wanted, known
 
     def made(self, label: str) -> None:
@@ -90,16 +90,16 @@ class Replacements:
                 if _is_of(declared, resource, state.id):
                     declared.state = None
 
-    def under_way(self) -> list[Declared]:
+    def under_way(self) -> list[Declaring]:
         """The declarations whose objects are replaced, and not deleted yet."""
         with self._lock:
             return [declared for declared in self._declared.values() if declared.is_replaced]
 
-    def of(self, label: str) -> Declared | None:
+    def of(self, label: str) -> Declaring | None:
         with self._lock:
             return self._declared.get(label)
 
-    def awaited(self, resource: AnyResource, id: str, label: str) -> Declared | None:
+    def awaited(self, resource: AnyResource, id: str, label: str) -> Declaring | None:
         """The declaration of the object, if another one is to be made in its place and is not there yet."""
         with self._lock:
             for declared in self._declared.values():
@@ -120,6 +120,6 @@ class Replacements:
             ]
 
 
-def _is_of(declared: Declared, resource: AnyResource, id: str) -> bool:
+def _is_of(declared: Declaring, resource: AnyResource, id: str) -> bool:
     state = declared.state
     return state is not None and (declared.resource.kind, state.id) == (resource.kind, id)

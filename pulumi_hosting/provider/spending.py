@@ -12,7 +12,7 @@ from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
-from pulumi_hosting.provider.replacements import Declared, Replacements
+from pulumi_hosting.provider.replacements import Declaring, Replacements
 from pulumi_hosting.resources.base import AnyResource, Takeover
 from pulumi_hosting.resources.powers import Priced, Refunded
 from pulumi_hosting.session.cost import Cost
@@ -92,7 +92,7 @@ def _credit(request: Request, resource: AnyResource, state: Any) -> Decimal:
 def must_be_payable(
     budget: Budget,
     request: Request,
-    awaited: Declared,
+    awaited: Declaring,
     resource: AnyResource,
     state: Any,
     deleted: Sequence[str] = (),

@@ -34,7 +34,7 @@ _NOT_EMPTY = frozenset({"maxCharge", "scope"})
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class StackSettings:
     """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only
     warned of; ``rate_limit_timeout``: seconds that a request may wait for the rate limit.
     """
@@ -48,7 +48,7 @@ class Settings:
     rate_limit_timeout: float | None = None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "Settings":
+    def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "StackSettings":
         """Environment first, then ``config``: what an engine stores may be stale, the environment is not.
         Raises ``ConfigurationError``.
         """

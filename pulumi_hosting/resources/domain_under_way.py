@@ -9,7 +9,7 @@ from pulumi_hosting.session.errors import StillOrdered
 from pulumi_hosting.session.request import Request
 
 
-class Order(Protocol):
+class OrderedDomainState(Protocol):
     """What of a domain's state tells of its order."""
 
     @property
@@ -24,25 +24,25 @@ class Order(Protocol):
     def created_at(self) -> str | None: ...
 
 
-def is_under_way(state: Order) -> bool:
+def is_under_way(state: OrderedDomainState) -> bool:
     """Whether the state is that of an order that the registrar had not confirmed. An import knows no name."""
     return bool(state.name) and state.status in ("pending", "transfer_pending") and state.mode != "test"
 
 
-def ordered(state: Order) -> str:
+def ordered(state: OrderedDomainState) -> str:
     """The order, in words."""
     if state.status == "transfer_pending":
         return f"the transfer of {state.name}"
     return f"the registration of {state.name}"
 
 
-def fate(request: Request, state: Order) -> Verdict:
+def fate(request: Request, state: OrderedDomainState) -> Verdict:
     """What became of the order."""
     ordered_at = None if state.created_at is None else datetime.fromisoformat(state.created_at)
     return became_of(request, state.name, ordered_at)
 
 
-def forget_order(request: Request, state: Order) -> None:
+def forget_order(request: Request, state: OrderedDomainState) -> None:
     """Forget an order whose domain is not there. Raises ``StillOrdered`` if it may still come, or its charge
     is kept."""
     wait = request.poller()

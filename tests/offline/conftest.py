@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from click.testing import Result as CommandResult
 
 from pulumi_hosting.cli.offline import offline
-from pulumi_hosting.offline import Result
+from pulumi_hosting.offline import StackResult
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.offline.replay import SALT, ToyProject
 
@@ -41,7 +41,7 @@ b = Thing("b", {"name": "b", "note": a.id})
 """
 
 
-def up(project: ToyProject, **options: bool) -> Result:
+def up(project: ToyProject, **options: bool) -> StackResult:
     return project.stack().up(parallel=4, **options)
 
 
@@ -49,7 +49,7 @@ def methods(project: ToyProject) -> list[str]:
     return [call["method"] for call in project.calls()]
 
 
-def names(result: Result, op: str) -> list[str]:
+def names(result: StackResult, op: str) -> list[str]:
     return [urn.rsplit("::", 1)[-1] for done, urn, _ in result.operations if done == op]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.offline import ConfigurationError, StackLocked, StackNotFound
-from pulumi_hosting.offline.model.property_values import Secret
+from pulumi_hosting.offline import InvalidConfiguration, StackLocked, StackNotFound
+from pulumi_hosting.offline.model.property_values import SecretValue
 from pulumi_hosting.offline.storage.backend import Backend, backend_directory, write_private
 from pulumi_hosting.offline.storage.passphrase import Crypter
 from pulumi_hosting.offline.storage.project import StackConfig, find_python, load_project
@@ -19,7 +19,7 @@ def test_the_backend_directory(tmp_path: Path) -> None:
     assert backend_directory({}, tmp_path) == tmp_path / ".pulumi-offline"
     assert backend_directory({"PULUMI_BACKEND_URL": f"file://{tmp_path}/a%20b"}, Path()) == tmp_path / "a b"
     assert backend_directory({"PULUMI_BACKEND_URL": "file://~/x"}, Path()) == Path.home() / "x"
-    with pytest.raises(ConfigurationError, match="file://DIR"):
+    with pytest.raises(InvalidConfiguration, match="file://DIR"):
         backend_directory({"PULUMI_BACKEND_URL": "s3://bucket"}, tmp_path)
 
 
@@ -30,7 +30,7 @@ def test_stacks_are_created_and_removed(tmp_path: Path) -> None:
     backend.create("prod")
     assert backend.stacks() == ["dev", "prod"]
     assert backend.read("dev") is None
-    with pytest.raises(ConfigurationError, match="already exists"):
+    with pytest.raises(InvalidConfiguration, match="already exists"):
         backend.create("dev")
     backend.select("dev")
     assert backend.selected() == "dev"
@@ -54,7 +54,7 @@ def test_a_saved_state_is_complete_and_private(tmp_path: Path) -> None:
     }
     assert sorted(path.name for path in file.parent.iterdir()) == ["dev.json", "dev.json.bak"]
     file.write_text("{")
-    with pytest.raises(ConfigurationError, match="not valid JSON"):
+    with pytest.raises(InvalidConfiguration, match="not valid JSON"):
         backend.read("dev")
 
 
@@ -124,15 +124,15 @@ def test_main_may_be_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_project_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
-    with pytest.raises(ConfigurationError, match=problem) as raised:
+    with pytest.raises(InvalidConfiguration, match=problem) as raised:
         load_project(project(tmp_path, text))
     assert "\n" not in str(raised.value)
 
 
 def test_no_project(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no Pulumi\.yaml"):
+    with pytest.raises(InvalidConfiguration, match=r"no Pulumi\.yaml"):
         load_project(tmp_path)
-    with pytest.raises(ConfigurationError, match="not a directory"):
+    with pytest.raises(InvalidConfiguration, match="not a directory"):
         load_project(tmp_path / "nowhere")
 
 
@@ -141,7 +141,7 @@ def test_the_python_of_the_program(tmp_path: Path) -> None:
     assert find_python(plain, {}) == sys.executable
     assert find_python(plain, {"PULUMI_PYTHON_CMD": "python3.12"}) == "python3.12"
     own = load_project(project(tmp_path, "name: toys\nruntime: {name: python, options: {virtualenv: venv}}"))
-    with pytest.raises(ConfigurationError, match="virtualenv"):
+    with pytest.raises(InvalidConfiguration, match="virtualenv"):
         find_python(own, {})
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     (tmp_path / "venv" / "bin" / "python").touch()
@@ -168,12 +168,12 @@ def test_configuration(tmp_path: Path) -> None:
         "toys:region": "fi",
         "aws:zone": "a",
         "toys:size": "large",
-        "toy:apiKey": Secret("hush"),
+        "toy:apiKey": SecretValue("hush"),
         "toys:flag": "true",
         "toys:list": "[1, 2]",
     }
     assert "hush" not in again.path.read_text()
-    with pytest.raises(ConfigurationError, match="encryptionsalt"):
+    with pytest.raises(InvalidConfiguration, match="encryptionsalt"):
         again.values(None)
 
 

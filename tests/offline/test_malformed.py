@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulumi_hosting.cli.offline import offline
-from pulumi_hosting.offline import ConfigurationError
+from pulumi_hosting.offline import InvalidConfiguration
 from pulumi_hosting.offline.storage.backend import Backend, write_private
 
 URN = "urn:pulumi:dev::toys::toy:index:Thing::a"
@@ -169,7 +169,7 @@ def test_the_backup_in_that_error_is_a_state(tmp_path: Path) -> None:
     backend.write("dev", '{"resources": [], "metadata": {}}')
     file = backend.stack_file("dev")
     file.write_text("{", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"Next: \S+dev\.json\.bak is the state one save earlier"):
+    with pytest.raises(InvalidConfiguration, match=r"Next: \S+dev\.json\.bak is the state one save earlier"):
         backend.read("dev")
     Path(f"{file}.bak").replace(file)
     assert backend.read("dev") == {"resources": []}

@@ -5,7 +5,7 @@ import pytest
 from pulumi_hosting.offline.errors import PluginError
 from pulumi_hosting.offline.generator.urn_names import NameClash, Names
 from pulumi_hosting.offline.model.goals import Alias, Goal
-from pulumi_hosting.offline.model.state import State
+from pulumi_hosting.offline.model.state import ResourceState
 from pulumi_hosting.offline.model.urns import make_urn
 from tests.offline.test_state import STACK
 
@@ -16,8 +16,8 @@ def urn(name: str, parent: str = "", *, type: str = TYPE, stack: str = "dev", pr
     return make_urn(stack, project, parent, type, name)
 
 
-def olds(*urns: str) -> dict[str, State]:
-    return {item: State(item, TYPE) for item in urns}
+def olds(*urns: str) -> dict[str, ResourceState]:
+    return {item: ResourceState(item, TYPE) for item in urns}
 
 
 def test_a_name_is_used_once() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.offline import ConfigurationError, Stack
+from pulumi_hosting.offline import InvalidConfiguration, Stack
 from tests.offline.conftest import TWO, Command, MakeProject, called, methods, names, up, write
 from tests.offline.test_secrets import PULUMI_SALT
 
@@ -104,11 +104,11 @@ def test_export_and_import(make_project: MakeProject) -> None:
     stack.import_state(shown)
     assert "once-a#1" not in stack.backend.stack_file("dev").read_text()
     assert up(project).changes == {"same": 3}
-    with pytest.raises(ConfigurationError, match="another stack"):
+    with pytest.raises(InvalidConfiguration, match="another stack"):
         stack.import_state(json.loads(json.dumps(shown).replace("urn:pulumi:dev", "urn:pulumi:prod")))
-    with pytest.raises(ConfigurationError, match="version 3"):
+    with pytest.raises(InvalidConfiguration, match="version 3"):
         stack.import_state({"version": 2})
-    with pytest.raises(ConfigurationError, match="passphrase secrets only"):
+    with pytest.raises(InvalidConfiguration, match="passphrase secrets only"):
         stack.import_state({"version": 3, "deployment": {"secrets_providers": {"type": "cloud"}}})
 
 
@@ -134,7 +134,7 @@ def test_a_wrong_passphrase_changes_nothing(make_project: MakeProject) -> None:
     up(project)
     saved = project.stack().backend.stack_file("dev").read_text()
     project.environ["PULUMI_CONFIG_PASSPHRASE"] = "wrong"
-    with pytest.raises(ConfigurationError, match="incorrect passphrase"):
+    with pytest.raises(InvalidConfiguration, match="incorrect passphrase"):
         up(project)
     assert project.stack().backend.stack_file("dev").read_text() == saved
 

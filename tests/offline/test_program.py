@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.offline.engine import run_program as program
-from pulumi_hosting.offline.engine.deployment import Registered
+from pulumi_hosting.offline.engine.deployment import RegisteredResource
 from pulumi_hosting.offline.engine.engine_service import EngineService, add_engine
-from pulumi_hosting.offline.engine.grpc_server import Server
+from pulumi_hosting.offline.engine.grpc_server import GrpcServer
 from pulumi_hosting.offline.engine.monitor import Monitor, StackInfo, add_monitor
 from pulumi_hosting.offline.model.goals import Goal
 from pulumi_hosting.offline.model.property_values import Properties
-from pulumi_hosting.offline.model.state import State
+from pulumi_hosting.offline.model.state import ResourceState
 from pulumi_hosting.offline.model.urns import make_urn
 
 
@@ -29,10 +29,12 @@ class Notes:
         self.outputs: Properties = {}
         self.logged: list[tuple[str, str]] = []
 
-    def register(self, goal: Goal) -> Registered:
+    def register(self, goal: Goal) -> RegisteredResource:
         self.goals.append(goal)
-        return Registered(
-            State(make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties)
+        return RegisteredResource(
+            ResourceState(
+                make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties
+            )
         )
 
     def register_outputs(self, urn: str, outputs: Properties) -> None:
@@ -53,7 +55,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     deployment: Any = notes
     monitor = Monitor(deployment, info)
     monitor.release()
-    server = Server(
+    server = GrpcServer(
         [add_monitor(monitor), add_engine(EngineService(lambda *said: notes.logged.append(said[:2])))],
         threads=8,
     )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pulumi_hosting.offline.model.property_values import Secret
+from pulumi_hosting.offline.model.property_values import SecretValue
 from tests.offline.conftest import MakeProject, called, methods, names, up, write
 from tests.offline.replay import ToyProject
 
@@ -386,7 +386,7 @@ Thing("b", {"name": "b", "note": a.id, "size": pulumi.Output.secret("s")})
     assert (project.directory / "seen").read_text() == "['note', 'size']"
     assert up(project).exit_code == 0
     (b,) = [state for state in project.stack().snapshot().resources if state.name == "b"]
-    assert (b.inputs["note"], b.inputs["size"]) == ("a#1", Secret("s"))
+    assert (b.inputs["note"], b.inputs["size"]) == ("a#1", SecretValue("s"))
     assert up(project).changes == {"same": 3}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.offline import ConfigurationError
+from pulumi_hosting.offline import InvalidConfiguration
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS, Crypter, passphrase_from
 from pulumi_hosting.offline.storage.project import StackConfig, load_project
 
@@ -43,30 +43,30 @@ def test_a_weak_salt_is_marked_and_only_made_on_request(tmp_path: Path) -> None:
     assert salts == ["v1", "weak"]
     weak = Crypter.new("x", weak=True)
     assert Crypter("x", weak.state).decrypt(weak.encrypt("a")) == "a"
-    with pytest.raises(ConfigurationError, match="incorrect passphrase"):
+    with pytest.raises(InvalidConfiguration, match="incorrect passphrase"):
         Crypter("x", weak.state.replace("weak:", "v1:")).decrypt(weak.encrypt("a"))
 
 
 def test_a_wrong_passphrase_encrypts_nothing() -> None:
-    with pytest.raises(ConfigurationError, match="incorrect passphrase"):
+    with pytest.raises(InvalidConfiguration, match="incorrect passphrase"):
         Crypter("y", PULUMI_SALT).encrypt("a")
 
 
 def test_no_passphrase() -> None:
-    with pytest.raises(ConfigurationError, match="PULUMI_CONFIG_PASSPHRASE"):
+    with pytest.raises(InvalidConfiguration, match="PULUMI_CONFIG_PASSPHRASE"):
         Crypter(None, PULUMI_SALT).encrypt("a")
-    with pytest.raises(ConfigurationError, match="PULUMI_CONFIG_PASSPHRASE"):
+    with pytest.raises(InvalidConfiguration, match="PULUMI_CONFIG_PASSPHRASE"):
         Crypter.new(None)
 
 
 @pytest.mark.parametrize("text", ["", "v2:a:b", "v1:AAAA:AAAA", "v1:!"])
 def test_a_damaged_secret(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="could not be decrypted"):
+    with pytest.raises(InvalidConfiguration, match="could not be decrypted"):
         Crypter("x", PULUMI_SALT).decrypt(text)
 
 
 def test_a_damaged_salt() -> None:
-    with pytest.raises(ConfigurationError, match="encryption salt"):
+    with pytest.raises(InvalidConfiguration, match="encryption salt"):
         Crypter("x", "v9").decrypt(PULUMI_SECRET)
 
 
@@ -76,7 +76,7 @@ def test_the_sources_of_the_passphrase(tmp_path: Path) -> None:
     assert passphrase_from({}) is None
     assert passphrase_from({"PULUMI_CONFIG_PASSPHRASE": ""}) == ""
     assert passphrase_from({"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "from file"
-    with pytest.raises(ConfigurationError, match="No such file"):
+    with pytest.raises(InvalidConfiguration, match="No such file"):
         passphrase_from({"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "none")})
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.offline import ConfigurationError
+from pulumi_hosting.offline import InvalidConfiguration
 from pulumi_hosting.offline.model.graph import Graph, rebuild
-from pulumi_hosting.offline.model.property_values import UNKNOWN, Output, ResourceReference, Secret
-from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
+from pulumi_hosting.offline.model.property_values import UNKNOWN, Output, ResourceReference, SecretValue
+from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
 from pulumi_hosting.offline.model.urns import (
     is_provider,
     make_urn,
@@ -33,8 +33,8 @@ CRYPTER = Crypter("x", PULUMI_SALT)
 STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
 
 
-def thing(name: str, **fields: Any) -> State:
-    return State(
+def thing(name: str, **fields: Any) -> ResourceState:
+    return ResourceState(
         make_urn("dev", "p", "", "toy:index:Thing", name),
         "toy:index:Thing",
         custom=True,
@@ -61,8 +61,8 @@ def test_urns() -> None:
 def test_a_resource_is_saved_and_read() -> None:
     state = thing(
         "a",
-        inputs={"note": Secret({"deep": [1, None]}), "size": 2, "ref": ResourceReference("urn:r", "9")},
-        outputs={"out": Secret("hush")},
+        inputs={"note": SecretValue({"deep": [1, None]}), "size": 2, "ref": ResourceReference("urn:r", "9")},
+        outputs={"out": SecretValue("hush")},
         protect=True,
         dependencies=["urn:b"],
         property_dependencies={"note": ["urn:b"]},
@@ -90,7 +90,7 @@ def test_unknown_fields_are_kept() -> None:
 
 
 def test_the_text_is_cached_until_a_change() -> None:
-    state = thing("a", outputs={"out": Secret("hush")})
+    state = thing("a", outputs={"out": SecretValue("hush")})
     first = resource_text(state, CRYPTER)
     assert resource_text(state, CRYPTER) is first
     state.protect = True
@@ -100,7 +100,7 @@ def test_the_text_is_cached_until_a_change() -> None:
 
 def test_a_deployment_is_saved_and_read() -> None:
     snapshot = Snapshot(
-        [thing("a", inputs={"n": Secret(1)})],
+        [thing("a", inputs={"n": SecretValue(1)})],
         [PendingOperation("creating", thing("b"))],
         {"extensions": {"x": {}}},
     )
@@ -124,10 +124,10 @@ def test_an_empty_deployment() -> None:
 
 
 def test_plain_secrets_are_read_and_encrypted_ones_need_a_passphrase() -> None:
-    shown = resource_to_json(thing("a", inputs={"n": Secret("x"), "u": UNKNOWN, "o": Output(1)}), None)
-    assert resource_from_json(shown, None).inputs == {"n": Secret("x"), "u": UNKNOWN, "o": 1}
-    hidden = resource_to_json(thing("a", inputs={"n": Secret("x")}), CRYPTER)
-    with pytest.raises(ConfigurationError, match="passphrase"):
+    shown = resource_to_json(thing("a", inputs={"n": SecretValue("x"), "u": UNKNOWN, "o": Output(1)}), None)
+    assert resource_from_json(shown, None).inputs == {"n": SecretValue("x"), "u": UNKNOWN, "o": 1}
+    hidden = resource_to_json(thing("a", inputs={"n": SecretValue("x")}), CRYPTER)
+    with pytest.raises(InvalidConfiguration, match="passphrase"):
         resource_from_json(hidden, None)
 
 
@@ -139,9 +139,9 @@ def test_an_unknown_reference_is_written() -> None:
 # The graph.
 
 
-def family() -> list[State]:
-    stack = State(STACK, "pulumi:pulumi:Stack")
-    component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C", parent=STACK)
+def family() -> list[ResourceState]:
+    stack = ResourceState(STACK, "pulumi:pulumi:Stack")
+    component = ResourceState("urn:pulumi:dev::p::c:c:C::box", "c:c:C", parent=STACK)
     a = thing("a", parent=component.urn)
     b = thing("b", parent=STACK, dependencies=[component.urn])
     c = thing("c", parent=STACK, property_dependencies={"x": [b.urn]})
@@ -202,8 +202,8 @@ def test_references_to_removed_resources_are_removed() -> None:
 
 
 def test_an_orphan_gets_its_grandparent() -> None:
-    outer = State("urn:pulumi:dev::p::c:c:C::outer", "c:c:C", parent=STACK)
-    inner = State("urn:pulumi:dev::p::c:c:C$c:c:C::inner", "c:c:C", parent=outer.urn)
+    outer = ResourceState("urn:pulumi:dev::p::c:c:C::outer", "c:c:C", parent=STACK)
+    inner = ResourceState("urn:pulumi:dev::p::c:c:C$c:c:C::inner", "c:c:C", parent=outer.urn)
     leaf = thing("leaf", parent=inner.urn)
-    stack = State(STACK, "pulumi:pulumi:Stack")
+    stack = ResourceState(STACK, "pulumi:pulumi:Stack")
     assert rebuild([stack, outer, inner, leaf])[-1].parent == inner.urn

@@ -11,9 +11,9 @@ from pulumi_hosting.offline.errors import InitError, ProviderError
 from pulumi_hosting.offline.generator.decisions import shown as _shown
 from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
 from pulumi_hosting.offline.model.goals import Targets
-from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, Secret
-from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
-from pulumi_hosting.offline.providers.provider_results import Diff, diff_of_inputs
+from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, SecretValue
+from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
+from pulumi_hosting.offline.providers.provider_results import ProviderDiff, diff_of_inputs
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring
@@ -35,22 +35,22 @@ def test_targets() -> None:
 
 
 def test_the_comparison_of_the_engine() -> None:
-    diff = diff_of_inputs({"a": 1, "b": 2, "c": Secret(3)}, {"b": 3, "c": 3, "d": 4})
+    diff = diff_of_inputs({"a": 1, "b": 2, "c": SecretValue(3)}, {"b": 3, "c": 3, "d": 4})
     assert (diff.changes, diff.diffs) == ("some", ("a", "b", "d"))
     assert diff.detailed == {"a": "delete", "b": "update", "d": "add"}
     assert diff.inverted().detailed == {"a": "add", "b": "update", "d": "delete"}
-    assert diff_of_inputs({"a": 1}, {"a": 1}) == Diff("none")
+    assert diff_of_inputs({"a": 1}, {"a": 1}) == ProviderDiff("none")
 
 
 def test_replace_on_changes() -> None:
-    diff = Diff("some", diffs=("a", "b"), detailed={"a.x": "update", "b": "add"})
+    diff = ProviderDiff("some", diffs=("a", "b"), detailed={"a.x": "update", "b": "add"})
     changed = with_replace_on_changes(diff, ["a"], False)
     assert changed.replaces == ("a",)
     assert changed.detailed == {"a.x": "update-replace", "b": "add"}
     assert changed.replace
     assert with_replace_on_changes(diff, [], False) is diff
-    assert with_replace_on_changes(Diff("none"), ["*"], False) == Diff("none")
-    assert with_replace_on_changes(Diff("none"), ["*"], True).replaces == ("#initerror",)
+    assert with_replace_on_changes(ProviderDiff("none"), ["*"], False) == ProviderDiff("none")
+    assert with_replace_on_changes(ProviderDiff("none"), ["*"], True).replaces == ("#initerror",)
 
 
 def test_ignored_changes() -> None:
@@ -60,7 +60,7 @@ def test_ignored_changes() -> None:
 
 
 def test_refused_values_are_printed_except_secrets() -> None:
-    assert [_shown(value) for value in ("bad", None, Secret("hush"))] == ["{bad}", "{<nil>}", "[secret]"]
+    assert [_shown(value) for value in ("bad", None, SecretValue("hush"))] == ["{bad}", "{<nil>}", "[secret]"]
 
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("1h30m", 5400), ("500ms", 0.5), ("1.5m", 90)])
@@ -183,8 +183,8 @@ def shown(*steps: tuple[Step, str], diff: bool = False) -> list[str]:
 
 
 def test_the_display_of_changes_hides_secrets() -> None:
-    old = thing("a", inputs={"size": "s", "note": Secret("hush"), "old": 1, "__provider": "x"})
-    new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
+    old = thing("a", inputs={"size": "s", "note": SecretValue("hush"), "old": 1, "__provider": "x"})
+    new = thing("a", inputs={"size": "L", "note": SecretValue("hush2"), "new": 2, "__provider": "y"})
     step = UpdateStep(UPDATE, old, new)
     assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
     assert shown((step, UPDATE), diff=True)[1:] == [
@@ -248,7 +248,7 @@ Duration: 4s
 
 
 def test_components_are_displayed_when_created() -> None:
-    component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
+    component = ResourceState("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
     assert shown((CreateStep(CREATE, None, component), CREATE)) == [" +  c:c:C box created"]
     assert shown((SameStep(SAME, component, component), SAME)) == []
 

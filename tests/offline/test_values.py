@@ -15,7 +15,7 @@ from pulumi_hosting.offline.model.property_values import (
     UNKNOWN_STRING,
     Output,
     ResourceReference,
-    Secret,
+    SecretValue,
     UnexpectedUnknown,
     changed_keys,
     contains_secrets,
@@ -34,7 +34,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
-marked = st.recursive(plain, lambda inner: inner.map(Secret) | st.lists(inner, max_size=2), max_leaves=4)
+marked = st.recursive(plain, lambda inner: inner.map(SecretValue) | st.lists(inner, max_size=2), max_leaves=4)
 
 
 @given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
@@ -65,7 +65,7 @@ def test_special_values_are_sent_and_received() -> None:
 
 def test_unknowns_are_omitted_for_a_peer_without_unknowns() -> None:
     assert from_struct(
-        to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, WireFormat(unknowns=False))
+        to_struct({"a": UNKNOWN, "s": SecretValue(UNKNOWN), "b": 1}, WireFormat(unknowns=False))
     ) == {"b": 1}
 
 
@@ -90,9 +90,9 @@ def test_outputs_are_unwrapped() -> None:
     )
     received = from_struct(struct)
     assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
-    assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {
-        "x": [Secret(1), UNKNOWN],
-        "y": Secret(2),
+    assert without_outputs({"x": [received["a"], received["b"]], "y": SecretValue(Output(2))}) == {
+        "x": [SecretValue(1), UNKNOWN],
+        "y": SecretValue(2),
     }
     assert from_struct(to_struct(received, WireFormat())) == {"a": 1, "b": UNKNOWN}
 
@@ -103,8 +103,8 @@ def test_other_python_values_are_refused() -> None:
 
 
 def test_secrets_are_not_printed() -> None:
-    assert "hush" not in repr(Secret("hush")) + repr(Output("hush"))
-    assert hide_secrets({"a": [Secret("hush")], "b": UNKNOWN, "c": ResourceReference("urn:x")}) == {
+    assert "hush" not in repr(SecretValue("hush")) + repr(Output("hush"))
+    assert hide_secrets({"a": [SecretValue("hush")], "b": UNKNOWN, "c": ResourceReference("urn:x")}) == {
         "a": ["[secret]"],
         "b": UNKNOWN_STRING,
         "c": "urn:x",
@@ -113,24 +113,29 @@ def test_secrets_are_not_printed() -> None:
 
 
 def test_contains() -> None:
-    assert contains_secrets({"a": [{"b": Secret(1)}]})
+    assert contains_secrets({"a": [{"b": SecretValue(1)}]})
     assert not contains_secrets({"a": [{"b": 1}]})
-    assert contains_unknowns({"a": Secret([UNKNOWN])})
-    assert not contains_unknowns({"a": Secret([1])})
+    assert contains_unknowns({"a": SecretValue([UNKNOWN])})
+    assert not contains_unknowns({"a": SecretValue([1])})
 
 
 def test_secret_outputs_stay_secret() -> None:
-    like = {"a": Secret(1), "b": {"c": Secret(2), "d": 3}, "e": [Secret(4)], "gone": Secret(5)}
+    like = {
+        "a": SecretValue(1),
+        "b": {"c": SecretValue(2), "d": 3},
+        "e": [SecretValue(4)],
+        "gone": SecretValue(5),
+    }
     assert mark_secrets({"a": 9, "b": {"c": 9, "d": 9}, "e": [9], "new": 9}, like) == {
-        "a": Secret(9),
-        "b": {"c": Secret(9), "d": 9},
-        "e": Secret([9]),
+        "a": SecretValue(9),
+        "b": {"c": SecretValue(9), "d": 9},
+        "e": SecretValue([9]),
         "new": 9,
     }
 
 
 def test_changed_keys_compare_secret_values() -> None:
-    assert changed_keys({"a": 1, "b": Secret(2), "c": 3}, {"a": 1, "b": 2, "d": 4}) == ["c", "d"]
+    assert changed_keys({"a": 1, "b": SecretValue(2), "c": 3}, {"a": 1, "b": 2, "d": 4}) == ["c", "d"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +177,13 @@ def test_a_path_contains_paths_below_it() -> None:
         ("a[5]", {"a": [1]}, {"a": [3]}, {"a": [3]}, False),
         ("a[*]", {"a": [1, 2]}, {"a": [3, 4]}, {"a": [1, 2]}, True),
         ("*", {"a": 1, "b": 2}, {"a": 3, "c": 4}, {"a": 1, "b": 2}, True),
-        ("a.b", {"a": Secret({"b": 1})}, {"a": Secret({"b": 2})}, {"a": Secret({"b": 1})}, True),
+        (
+            "a.b",
+            {"a": SecretValue({"b": 1})},
+            {"a": SecretValue({"b": 2})},
+            {"a": SecretValue({"b": 1})},
+            True,
+        ),
     ],
 )
 def test_a_path_is_reset(path: str, old: Any, new: Any, result: Any, done: bool) -> None:

@@ -16,7 +16,7 @@ from pulumi.runtime.sync_await import _sync_await
 
 import pulumi_hosting
 from pulumi_hosting import native
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.resources import RESOURCES
@@ -142,7 +142,7 @@ def revealed(value: Any) -> Any:
 
 def unrecorded(value: Any) -> Any:
     """A typed answer as it was on the wire."""
-    if isinstance(value, Record):
+    if isinstance(value, OutputType):
         return {name: unrecorded(part) for name, part in output_type_to_dict(value).items()}
     if isinstance(value, list):
         return [unrecorded(part) for part in value]

@@ -12,7 +12,7 @@ from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, I
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.provider.stack_settings import Settings, failures_of
+from pulumi_hosting.provider.stack_settings import StackSettings, failures_of
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Process, provider_process
@@ -32,12 +32,12 @@ def test_a_limit_is_plain_decimals(limit: str) -> None:
     assert failures_of({"maxCharge": limit}).keys() == {"maxCharge"}
     for config, environ in (({"maxCharge": limit}, {}), ({}, {"HOSTING_MAX_CHARGE": limit})):
         with pytest.raises(ConfigurationError, match=r"maxCharge \(HOSTING_MAX_CHARGE\): "):
-            Settings.of(config, environ)
+            StackSettings.of(config, environ)
 
 
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
 def test_amounts_of_money_are_limits(limit: Any) -> None:
-    assert str(Settings.of({"maxCharge": limit}, {}).max_charge) == str(limit)
+    assert str(StackSettings.of({"maxCharge": limit}, {}).max_charge) == str(limit)
 
 
 @pytest.mark.parametrize(("seconds", "meant"), [("0", 0.0), ("90.5", 90.5), (86400, 86400.0)])
@@ -51,7 +51,7 @@ def test_the_wait_for_the_rate_limit_is_in_seconds(seconds: Any, meant: float) -
 @pytest.mark.parametrize("seconds", ["-1", "86401", "ten", "nan", "inf"])
 def test_other_waits_for_the_rate_limit_are_refused(seconds: str) -> None:
     with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT"):
-        Settings.of({}, {"HOSTING_RATE_LIMIT_TIMEOUT": seconds})
+        StackSettings.of({}, {"HOSTING_RATE_LIMIT_TIMEOUT": seconds})
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_other_waits_for_the_rate_limit_are_refused(seconds: str) -> None:
     [("true", True), ("1", True), (True, True), ("False", False), ("0", False), ("", False), (None, False)],
 )
 def test_strict_is_a_boolean(strict: Any, meant: bool) -> None:
-    assert Settings.of({"strict": strict}, {}).strict is meant
+    assert StackSettings.of({"strict": strict}, {}).strict is meant
     assert failures_of({"strict": "perhaps"}).keys() == failures_of({"strict": 2}).keys() == {"strict"}
 
 
 @pytest.mark.parametrize("scope", ["", "a b", "team/one", "[x]", "x" * 65, "-x"])
 def test_a_scope_is_a_plain_name(scope: str) -> None:
     with pytest.raises(ConfigurationError, match="scope"):
-        Settings.of({}, {"HOSTING_SCOPE": scope})
+        StackSettings.of({}, {"HOSTING_SCOPE": scope})
 
 
 def test_an_address_of_a_server_that_does_not_exist_yet_has_a_line_for_its_price(account: Account) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from pulumi_hosting.actions import ACTIONS, ActionResult, act, check
+from pulumi_hosting.actions import ACTIONS, ActionOutcome, act, check
 from pulumi_hosting.exactly_once import purchase_journal
 from tests.resources.conftest import EmulatorClock, ResourceHarness
 
@@ -20,7 +20,7 @@ class ItsClock(EmulatorClock):
 
 def do(
     harness: ResourceHarness, kind: str, raw: dict[str, Any], *, dry_run: bool = False, **more: Any
-) -> ActionResult:
+) -> ActionOutcome:
     """One run of an action, as a new process that remembers nothing."""
     approve = more.pop("approve", lambda cost: None)
     action = ACTIONS[kind]

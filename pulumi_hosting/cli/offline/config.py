@@ -8,7 +8,7 @@ import click
 
 from pulumi_hosting.cli.lazy import Group
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options
-from pulumi_hosting.offline import ConfigurationError, Stack
+from pulumi_hosting.offline import InvalidConfiguration, Stack
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -74,7 +74,7 @@ def set_value(
     Example: pulumi-hosting offline config set hosting:maxCharge 25.00
     """
     if secret and plaintext:
-        raise ConfigurationError("--secret and --plaintext are mutually exclusive")
+        raise InvalidConfiguration("--secret and --plaintext are mutually exclusive")
     stack = Stack(cwd, name)
     stack.backend.read(stack.name)
     stack.set_config(key, sys.stdin.read().rstrip("\n") if value is None else value, secret=secret)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
-from pulumi_hosting.offline import ConfigurationError, Result, Stack
+from pulumi_hosting.offline import InvalidConfiguration, Stack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
 from pulumi_hosting.offline.stack_operation import Command
 
@@ -130,7 +130,7 @@ def destroy(cwd: Path, name: str | None, **given: Any) -> None:
 
 def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -> None:
     if given["preview_only"] and (given["yes"] or given["skip_preview"]):
-        raise ConfigurationError("--preview-only cannot be combined with --yes or --skip-preview")
+        raise InvalidConfiguration("--preview-only cannot be combined with --yes or --skip-preview")
     _log_calls(given["verbosity"])
     as_json = given["as_json"]
     digest = Digest() if as_json and command == "preview" else None
@@ -155,7 +155,7 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     click.get_current_context().exit(result.exit_code)
 
 
-def _run_to_the_end(run: Callable[[], Result]) -> Result:
+def _run_to_the_end(run: Callable[[], StackResult]) -> StackResult:
     """SIGTERM is treated as Ctrl-C: the steps under way finish and are saved."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -175,7 +175,7 @@ def _log_calls(verbosity: int) -> None:
         logging.getLogger("pulumi_hosting.offline").setLevel(logging.DEBUG if verbosity > 6 else logging.INFO)
 
 
-def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], Result]) -> None:
+def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], StackResult]) -> None:
     """Show the preview and ask. Without a terminal, --yes or a similar option is required."""
     if non_interactive or not _is_terminal():
         click.echo(
@@ -191,7 +191,7 @@ def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], 
         click.get_current_context().exit(1)
 
 
-def _exit_on_failure(preview: Result) -> None:
+def _exit_on_failure(preview: StackResult) -> None:
     if preview.exit_code:
         click.get_current_context().exit(preview.exit_code)
 

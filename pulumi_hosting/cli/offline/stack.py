@@ -8,7 +8,7 @@ import click
 
 from pulumi_hosting.cli.lazy import Group
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
-from pulumi_hosting.offline import ConfigurationError, OfflineError, Stack
+from pulumi_hosting.offline import InvalidConfiguration, OfflineError, Stack
 
 stack_argument = click.argument("stack_name", required=False)
 
@@ -51,7 +51,7 @@ def select(cwd: Path, name: str | None, stack_name: str | None, create: bool, no
 
 def _given_name(name: str | None) -> str:
     if not name:
-        raise ConfigurationError("name the stack")
+        raise InvalidConfiguration("name the stack")
     return name
 
 
@@ -106,7 +106,7 @@ def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive
     try:
         data = json.loads(file.read_text() if file else sys.stdin.read())
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"could not read the deployment: {error}") from None
+        raise InvalidConfiguration(f"could not read the deployment: {error}") from None
     Stack(cwd, name).import_state(data)
     click.echo("Import complete.")
 

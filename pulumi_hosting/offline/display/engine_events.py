@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from ..model.property_values import hide_secrets
-from ..model.state import State
+from ..model.state import ResourceState
 from ..steps.base import Step
 
 Event = dict[str, Any]
@@ -101,7 +101,7 @@ def metadata(step: Step, op: str) -> dict[str, Any]:
     return result
 
 
-def _state(state: State | None) -> dict[str, Any] | None:
+def _state(state: ResourceState | None) -> dict[str, Any] | None:
     if state is None:
         return None
     result: dict[str, Any] = {

@@ -18,7 +18,7 @@ from ..generator.urn_names import NameClash
 from ..model.goals import Goal, ReadGoal
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
-from ..model.state import PendingOperation, Snapshot, State
+from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..model.urns import is_provider, package_of
 from ..providers.interface import ReadableProvider
 from ..providers.registry import Registry
@@ -34,10 +34,10 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Registered:
+class RegisteredResource:
     """The answer to a registration."""
 
-    state: State
+    state: ResourceState
     unknown: bool = False
 
 
@@ -71,7 +71,7 @@ class Deployment:
         self._deciding = threading.RLock()
         self._stack_outputs: tuple[str, Properties] | None = None
 
-    def _set_resources(self, resources: list[State]) -> None:
+    def _set_resources(self, resources: list[ResourceState]) -> None:
         self.resources = resources
         self.olds = {state.urn: state for state in resources if not state.delete}
         self.graph = Graph(resources)
@@ -97,7 +97,7 @@ class Deployment:
         own = f"{package}:"
         return {key.removeprefix(own): value for key, value in self.config.items() if key.startswith(own)}
 
-    def provider_of(self, state: State) -> ReadableProvider:
+    def provider_of(self, state: ResourceState) -> ReadableProvider:
         if is_provider(state.type):
             return self.registry  # type: ignore[return-value]  # providers are never read
         provider = self.registry.get(state.provider)
@@ -105,24 +105,24 @@ class Deployment:
             raise ProviderError(f"the provider of {state.urn} is not loaded: {state.provider}")
         return provider
 
-    def same_provider(self, state: State, inputs: Properties) -> None:
+    def same_provider(self, state: ResourceState, inputs: Properties) -> None:
         self.registry.same(state, inputs)
 
-    def registered(self) -> list[State]:
+    def registered(self) -> list[ResourceState]:
         """What the program registered, as it is now."""
         return self._generator.registered()
 
     # Registrations, called by the monitor on its threads.
 
-    def register(self, goal: Goal) -> Registered:
+    def register(self, goal: Goal) -> RegisteredResource:
         """Bring one resource to what the program declares.
 
         Raises `DeploymentClosed` when the deployment ends before.
         """
         decision = self._decide(self._generator.register(goal))
-        return Registered(decision.result(), decision.unknown)
+        return RegisteredResource(decision.result(), decision.unknown)
 
-    def read(self, goal: ReadGoal) -> State:
+    def read(self, goal: ReadGoal) -> ResourceState:
         def decide() -> Generator[Work, Any, Decision]:
             return self._generator.read(goal)
             yield  # makes this a generator
@@ -271,7 +271,7 @@ class Deployment:
             return False
         return options.refresh_only or self.steps.step_failed or self.steps.cancelled
 
-    def _refresh_all(self, states: list[State]) -> None:
+    def _refresh_all(self, states: list[ResourceState]) -> None:
         """Refresh resources of the state without a program, and continue with what was found."""
         for state in states:
             self.registry.ensure(state.provider, self.resources)

@@ -8,7 +8,7 @@ import grpc
 from ..providers.provider_client import CHANNEL_OPTIONS
 
 
-class Server:
+class GrpcServer:
     """Listens on a free port; `address` is what clients are given."""
 
     def __init__(self, services: Iterable[Callable[[grpc.Server], None]], threads: int) -> None:

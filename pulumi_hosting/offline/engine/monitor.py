@@ -14,7 +14,13 @@ from pulumi.runtime.proto import alias_pb2, resource_pb2, resource_pb2_grpc
 
 from ..errors import OfflineError, ProviderError
 from ..model.goals import Alias, Goal, ReadGoal
-from ..model.property_values import Properties, Secret, contains_unknowns, without_outputs, without_secrets
+from ..model.property_values import (
+    Properties,
+    SecretValue,
+    contains_unknowns,
+    without_outputs,
+    without_secrets,
+)
 from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
 from .deployment import Deployment
@@ -50,7 +56,7 @@ class StackInfo:
         return {key: str(without_secrets(value)) for key, value in self.config.items()}
 
     def secret_keys(self) -> list[str]:
-        return [key for key, value in self.config.items() if isinstance(value, Secret)]
+        return [key for key, value in self.config.items() if isinstance(value, SecretValue)]
 
 
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):

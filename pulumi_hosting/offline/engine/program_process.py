@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import AlreadyReported, PluginError
 from ..storage.project import Project
 from .deployment import Deployment
-from .grpc_server import Server
+from .grpc_server import GrpcServer
 from .monitor import Monitor, StackInfo, add_monitor
 from .run_program import ALREADY_REPORTED
 
@@ -37,7 +37,7 @@ class ProgramProcess:
     def __call__(self, deployment: Deployment) -> None:
         """Raises `AlreadyReported` when the program failed, `PluginError` when it could not be started."""
         monitor = Monitor(deployment, self.info)
-        server = Server([add_monitor(monitor)], threads=4 * self.info.parallel + 8)
+        server = GrpcServer([add_monitor(monitor)], threads=4 * self.info.parallel + 8)
         process = self._start(server.address)
         lines = [
             threading.Thread(target=_forward, args=(stream, severity, deployment), daemon=True)
@@ -114,7 +114,7 @@ def _forward(stream: Any, severity: str, deployment: Deployment) -> None:
 
 def _end(
     monitor: Monitor,
-    server: Server,
+    server: GrpcServer,
     process: subprocess.Popen[bytes],
     ended: threading.Event,
     lines: list[threading.Thread],

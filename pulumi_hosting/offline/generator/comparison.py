@@ -8,10 +8,10 @@ from typing import Any
 from ..errors import AlreadyReported, PluginError, ProviderError
 from ..model.goals import Goal
 from ..model.property_values import contains_unknowns, without_secrets
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import Diff
+from ..providers.provider_results import ProviderDiff
 from ..steps.base import Step
 from ..steps.changes import CreateStep, DeleteStep, ReplaceStep, UpdateStep
 from ..steps.diffing import diff_resource
@@ -25,8 +25,8 @@ class Registration:
     """One resource that the program registers."""
 
     goal: Goal
-    old: State | None
-    new: State
+    old: ResourceState | None
+    new: ResourceState
     provider: ResourceProvider | None
     recreating: bool
     """It was deleted earlier in this operation, because a resource it depends on is replaced."""
@@ -34,7 +34,7 @@ class Registration:
     """What the provider makes random names from: the same in every check of this registration."""
 
 
-def recreate(decisions: Decisions, old: State, new: State) -> Decision:
+def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:
     """Create a resource again that was deleted before the replacement of what it depends on."""
     decisions.deleted.discard(new.urn)
     decisions.outcomes.add("replace", new.urn)
@@ -51,7 +51,7 @@ def compare(decisions: Decisions, registration: Registration) -> Generator[Work,
         raise TypeError("a resource without a state cannot be compared")
     triggered = _is_triggered(decisions, goal, old, new)
     if triggered:
-        diff = Diff("some")
+        diff = ProviderDiff("some")
     else:
         known = _diff_without_provider(decisions, registration, old)
         if known is None and registration.provider is not None:
@@ -61,7 +61,7 @@ def compare(decisions: Decisions, registration: Registration) -> Generator[Work,
             )
             if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
                 return recreate(decisions, old, new)
-        diff = known or Diff("none")
+        diff = known or ProviderDiff("none")
     diff = with_replace_on_changes(diff, goal.replace_on_changes, bool(old.init_errors))
     steps = _steps(decisions, registration, old, diff, triggered)
     if steps:
@@ -71,7 +71,7 @@ def compare(decisions: Decisions, registration: Registration) -> Generator[Work,
     return decisions.unchanged(old, new)
 
 
-def _is_triggered(decisions: Decisions, goal: Goal, old: State, new: State) -> bool:
+def _is_triggered(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> bool:
     """Whether the program's replacement trigger has changed."""
     if goal.replacement_trigger is None or old.replacement_trigger is None:
         return False  # as in Pulumi, adding or removing one is no change of it
@@ -81,29 +81,33 @@ def _is_triggered(decisions: Decisions, goal: Goal, old: State, new: State) -> b
     return bool(without_secrets(goal.replacement_trigger) != without_secrets(old.replacement_trigger))
 
 
-def _ask(provider: ResourceProvider, old: State, new: State, ignore: list[str], *, preview: bool) -> Diff:
+def _ask(
+    provider: ResourceProvider, old: ResourceState, new: ResourceState, ignore: list[str], *, preview: bool
+) -> ProviderDiff:
     # The URN in the state may be an alias; the provider is asked about the new one.
     subject = old if old.urn == new.urn else old.copy(urn=new.urn)
     return diff_resource(provider, subject, new.inputs, ignore, preview=preview)
 
 
-def _diff_without_provider(decisions: Decisions, registration: Registration, old: State) -> Diff | None:
+def _diff_without_provider(
+    decisions: Decisions, registration: Registration, old: ResourceState
+) -> ProviderDiff | None:
     """The diff where the provider need not be asked; None where it must."""
     new, outcomes = registration.new, decisions.outcomes
     if old.taint:
-        return Diff("some", replaces=("id",))
+        return ProviderDiff("some", replaces=("id",))
     if any(outcomes.has(urn, "replace") for urn in new.replace_with):
-        return Diff("some", replaces=("replaceWith",))
+        return ProviderDiff("some", replaces=("replaceWith",))
     if new.deleted_with and outcomes.has(new.deleted_with, "replace"):
-        return Diff("some", replaces=("deletedWith",))
+        return ProviderDiff("some", replaces=("deletedWith",))
     if _provider_changed(decisions, old, new):
-        return Diff("some", replaces=("provider",))
+        return ProviderDiff("some", replaces=("provider",))
     if registration.provider is None:
-        return Diff("none" if old.inputs == new.inputs else "some")
+        return ProviderDiff("none" if old.inputs == new.inputs else "some")
     return None
 
 
-def _provider_changed(decisions: Decisions, old: State, new: State) -> bool:
+def _provider_changed(decisions: Decisions, old: ResourceState, new: ResourceState) -> bool:
     """Whether the resource moves to a provider that says it must be replaced for that."""
     if old.provider == new.provider:
         return False
@@ -120,7 +124,7 @@ def _provider_changed(decisions: Decisions, old: State, new: State) -> bool:
 
 
 def _steps(
-    decisions: Decisions, registration: Registration, old: State, diff: Diff, triggered: bool
+    decisions: Decisions, registration: Registration, old: ResourceState, diff: ProviderDiff, triggered: bool
 ) -> list[Step]:
     new = registration.new
     changed = diff.changes == "some" or old.pending_replacement
@@ -133,7 +137,9 @@ def _steps(
     return []
 
 
-def _replacement(decisions: Decisions, registration: Registration, old: State, diff: Diff) -> list[Step]:
+def _replacement(
+    decisions: Decisions, registration: Registration, old: ResourceState, diff: ProviderDiff
+) -> list[Step]:
     goal, new, operation = registration.goal, registration.new, decisions.operation
     _refuse_replacement(decisions, goal, old, new)
     decisions.outcomes.add("replace", new.urn)
@@ -166,7 +172,7 @@ def _replacement(decisions: Decisions, registration: Registration, old: State, d
     return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
 
 
-def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State) -> None:
+def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> None:
     """Raises where the resource must not be replaced; a preview goes on and shows the rest."""
     operation = decisions.operation
     if new.protect and old.protect:

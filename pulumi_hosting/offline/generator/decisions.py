@@ -8,11 +8,11 @@ from typing import Any, Literal, Protocol
 from ..errors import AlreadyReported
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph
-from ..model.property_values import Properties, Secret
-from ..model.state import State
+from ..model.property_values import Properties, SecretValue
+from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import CheckFailure, Diff
+from ..providers.provider_results import CheckFailure, ProviderDiff
 from ..providers.registry import Registry
 from ..steps.base import Step
 from ..steps.changes import SameStep
@@ -23,7 +23,7 @@ from .urn_names import Names
 Mode = Literal["update", "refresh", "destroy"]
 
 
-class Operation(Protocol):
+class Deciding(Protocol):
     """The operation that steps are decided for."""
 
     stack: str
@@ -32,9 +32,9 @@ class Operation(Protocol):
     targets: Targets
     target_dependents: bool
     registry: Registry
-    resources: list[State]
+    resources: list[ResourceState]
     """The resources of the state, in its order."""
-    olds: dict[str, State]
+    olds: dict[str, ResourceState]
     """The same by URN, without those that wait for their deletion."""
     graph: Graph
 
@@ -48,7 +48,7 @@ class Operation(Protocol):
 class DiffRequest:
     """A diff to ask a provider for without holding the engine's lock."""
 
-    ask: Callable[[], Diff]
+    ask: Callable[[], ProviderDiff]
 
 
 Work = DiffRequest | RefreshStep | ImportStep | list[Step]
@@ -60,7 +60,7 @@ class Decision:
     """The steps for a resource, and the answer to the program once they are done."""
 
     steps: list[Step]
-    result: Callable[[], State]
+    result: Callable[[], ResourceState]
     unknown: bool = False
 
 
@@ -91,27 +91,27 @@ class Outcomes:
 class Decisions:
     """Everything decided in one operation. Read and written under the engine's lock."""
 
-    operation: Operation
+    operation: Deciding
     mode: Mode
     refresh: bool
     """Refresh every registered resource first."""
     names: Names
     outcomes: Outcomes = field(default_factory=Outcomes)
-    registered: dict[str, State] = field(default_factory=dict)
+    registered: dict[str, ResourceState] = field(default_factory=dict)
     """The new state of every registered resource, by URN."""
     deleted: set[str] = field(default_factory=set)
     """URNs with a delete step; shared with the delete steps themselves."""
     pending_deletes: set[int] = field(default_factory=set)
     """Identities of the states that a delete-before-replace deletes."""
-    to_delete: list[State] = field(default_factory=list)
+    to_delete: list[ResourceState] = field(default_factory=list)
     """What a destroy has registered by running the program."""
     replace_keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    refreshed: dict[int, State] = field(default_factory=dict)
+    refreshed: dict[int, ResourceState] = field(default_factory=dict)
     """From the identity of a state to what a refresh found."""
     targeted: set[str] = field(default_factory=set)
     errored: bool = False
 
-    def find_old(self, urn: str, goal: Goal) -> tuple[State | None, str]:
+    def find_old(self, urn: str, goal: Goal) -> tuple[ResourceState | None, str]:
         """The resource in the state, and the old URN if it was found by an alias."""
         old, alias = self.names.find_old(urn, goal, self.operation.olds)
         if alias:
@@ -122,16 +122,16 @@ class Decisions:
         """Whether a resource of the state was dealt with."""
         return self.outcomes.has(self.names.current(urn), "same", "update", "replace", "read", "refresh")
 
-    def depends_on_skipped(self, state: State) -> bool:
+    def depends_on_skipped(self, state: ResourceState) -> bool:
         return any(self.outcomes.has(urn, "skip") for urn in state.needed_urns())
 
-    def is_targeted(self, state: State) -> bool:
+    def is_targeted(self, state: ResourceState) -> bool:
         targets = self.operation.targets
         if not targets or state.urn in targets:
             return True
         return self.operation.target_dependents and not self.targeted.isdisjoint(state.needed_urns())
 
-    def provider_of(self, state: State) -> ResourceProvider | None:
+    def provider_of(self, state: ResourceState) -> ResourceProvider | None:
         """The provider of a resource; None for a component. Raises `AlreadyReported` when it is not known."""
         if not state.custom:
             return None
@@ -148,7 +148,7 @@ class Decisions:
             provider = operation.registry.get(state.provider)
         return provider
 
-    def report(self, new: State, failures: Iterable[CheckFailure]) -> None:
+    def report(self, new: ResourceState, failures: Iterable[CheckFailure]) -> None:
         """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""
         found = list(failures)
         for failure in found:
@@ -163,7 +163,7 @@ class Decisions:
 
     # Decisions that many paths end with.
 
-    def decide(self, steps: list[Step], new: State) -> Decision:
+    def decide(self, steps: list[Step], new: ResourceState) -> Decision:
         """These steps, unless one depends on a create that was skipped because it was not targeted."""
         if self.operation.targets:
             for step in steps:
@@ -171,7 +171,7 @@ class Decisions:
                     self._refuse_skipped(step, step.new)
         return Decision(steps, lambda: new)
 
-    def _refuse_skipped(self, step: Step, new: State) -> None:
+    def _refuse_skipped(self, step: Step, new: ResourceState) -> None:
         for urn in sorted(self.outcomes.urns("skip").intersection(new.needed_urns())):
             message = (
                 f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
@@ -182,23 +182,23 @@ class Decisions:
                 raise AlreadyReported
             self.outcomes.remove("skip", urn)
 
-    def unchanged(self, old: State, new: State) -> Decision:
+    def unchanged(self, old: ResourceState, new: ResourceState) -> Decision:
         self.outcomes.add("same", new.urn)
         return self.decide([SameStep(SAME, old, new)], new)
 
-    def skip_create(self, new: State) -> Decision:
+    def skip_create(self, new: ResourceState) -> Decision:
         """Leave out a create that is not targeted."""
         self.outcomes.add("same", new.urn)
         self.outcomes.add("skip", new.urn)
         return Decision([SameStep(SAME, new.copy(), new, skipped=True)], lambda: new, unknown=True)
 
 
-def nothing_to_do(state: State) -> Decision:
+def nothing_to_do(state: ResourceState) -> Decision:
     return Decision([], lambda: state)
 
 
 def shown(value: Any) -> str:
     """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
-    if isinstance(value, Secret):
+    if isinstance(value, SecretValue):
         return "[secret]"
     return "{<nil>}" if value is None else f"{{{value}}}"

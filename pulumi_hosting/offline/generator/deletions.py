@@ -2,7 +2,7 @@
 
 from ..errors import AlreadyReported
 from ..model.graph import Graph
-from ..model.state import State
+from ..model.state import ResourceState
 from ..steps.base import Step
 from ..steps.changes import DeleteStep, RemovePendingReplaceStep, SameStep
 from ..steps.operations import (
@@ -53,7 +53,7 @@ def deletions(decisions: Decisions) -> tuple[list[Step], list[list[Step]]]:
     return sames, _batches(deletes, scheduling_graph(decisions))
 
 
-def _delete(decisions: Decisions, state: State) -> Step | None:
+def _delete(decisions: Decisions, state: ResourceState) -> Step | None:
     """How one resource of the state leaves it; None for one that stays."""
     step: Step | None = None
     if state.delete:
@@ -73,7 +73,7 @@ def _delete(decisions: Decisions, state: State) -> Step | None:
     return step
 
 
-def _plain_delete(decisions: Decisions, state: State) -> Step:
+def _plain_delete(decisions: Decisions, state: ResourceState) -> Step:
     decisions.deleted.add(state.urn)
     return DeleteStep(DISCARD if state.external else DELETE, state, deleted=decisions.deleted)
 

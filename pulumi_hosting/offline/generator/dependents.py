@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from ..errors import AlreadyReported
 from ..model.paths import parse_path, path_contains
 from ..model.property_values import UNKNOWN
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_urn
-from ..providers.provider_results import Diff
+from ..providers.provider_results import ProviderDiff
 from ..steps.base import Step
 from ..steps.changes import DeleteStep
 from ..steps.diffing import diff_resource
@@ -17,7 +17,7 @@ from .decisions import Decisions
 INIT_ERROR_KEY = "#initerror"
 
 
-def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]:
+def delete_dependents(decisions: Decisions, root: ResourceState, urn: str) -> list[Step]:
     """Deletes of everything that goes before `root` (now called `urn`) is replaced."""
     steps: list[Step] = []
     dependents = dependent_replacements(decisions, root) + [
@@ -41,7 +41,7 @@ def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]
     return steps
 
 
-def _refuse_protected(decisions: Decisions, state: State, urn: str) -> None:
+def _refuse_protected(decisions: Decisions, state: ResourceState, urn: str) -> None:
     decisions.operation.error(
         f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked '
         "for protection. To unprotect the resource, remove the `protect` flag from the resource in your "
@@ -52,10 +52,10 @@ def _refuse_protected(decisions: Decisions, state: State, urn: str) -> None:
     raise AlreadyReported
 
 
-def _bound_to(decisions: Decisions, urn: str) -> list[State]:
+def _bound_to(decisions: Decisions, urn: str) -> list[ResourceState]:
     """Resources whose options say that they are deleted or replaced with this one."""
     olds = decisions.operation.olds
-    found: dict[str, State] = {}
+    found: dict[str, ResourceState] = {}
     for states in (decisions.registered, olds):
         for name, state in states.items():
             if name != urn and name not in found and (urn in state.replace_with or state.deleted_with == urn):
@@ -65,7 +65,9 @@ def _bound_to(decisions: Decisions, urn: str) -> list[State]:
     return list(found.values())
 
 
-def dependent_replacements(decisions: Decisions, root: State) -> list[tuple[State, tuple[str, ...]]]:
+def dependent_replacements(
+    decisions: Decisions, root: ResourceState
+) -> list[tuple[ResourceState, tuple[str, ...]]]:
     """Dependents that a replacement of `root` would replace too, and the properties that cause it."""
     replaced = {root.urn}
     done = decisions.outcomes.urns("read", "create", "same", "update", "replace") | decisions.deleted
@@ -78,7 +80,9 @@ def dependent_replacements(decisions: Decisions, root: State) -> list[tuple[Stat
     return result
 
 
-def _would_be_replaced(decisions: Decisions, state: State, replaced: set[str]) -> tuple[str, ...] | None:
+def _would_be_replaced(
+    decisions: Decisions, state: ResourceState, replaced: set[str]
+) -> tuple[str, ...] | None:
     """Ask the provider whether it would replace the resource if the values from replaced resources were
     unknown.
     """
@@ -106,7 +110,7 @@ def _would_be_replaced(decisions: Decisions, state: State, replaced: set[str]) -
     return diff.replaces if diff.replace else None
 
 
-def with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool) -> Diff:
+def with_replace_on_changes(diff: ProviderDiff, paths: Iterable[str], init_errors: bool) -> ProviderDiff:
     """The diff with a replacement where the program's `replace_on_changes` asks for one."""
     wanted = [parse_path(path) for path in paths]
     if not wanted or (diff.changes != "some" and not init_errors):
@@ -125,4 +129,4 @@ def with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool)
         keys.append(INIT_ERROR_KEY)
         changes = "some"
     replaces = tuple(dict.fromkeys((*diff.replaces, *keys)))
-    return Diff(changes, replaces, diff.diffs, detailed, diff.delete_before_replace, diff.stables)
+    return ProviderDiff(changes, replaces, diff.diffs, detailed, diff.delete_before_replace, diff.stables)

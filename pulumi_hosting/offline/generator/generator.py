@@ -7,10 +7,10 @@ from typing import Any
 
 from ..model.goals import Goal, ReadGoal
 from ..model.graph import Graph
-from ..model.state import State
+from ..model.state import ResourceState
 from ..steps.base import Step
 from . import deletions, read_decisions, registrations
-from .decisions import Decision, Decisions, Mode, Operation, Work
+from .decisions import Deciding, Decision, Decisions, Mode, Work
 from .urn_names import Names
 
 
@@ -21,7 +21,7 @@ class StepGenerator:
     import), and the engine does it without the lock.
     """
 
-    def __init__(self, operation: Operation, mode: Mode = "update", *, refresh: bool = False) -> None:
+    def __init__(self, operation: Deciding, mode: Mode = "update", *, refresh: bool = False) -> None:
         self._decisions = Decisions(operation, mode, refresh, Names(operation.stack, operation.project))
 
     @property
@@ -33,7 +33,7 @@ class StepGenerator:
     def urns(self) -> set[str]:
         return self._decisions.names.taken
 
-    def registered(self) -> list[State]:
+    def registered(self) -> list[ResourceState]:
         return list(self._decisions.registered.values())
 
     def register(self, goal: Goal) -> Generator[Work, Any, Decision]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import PluginError
 from ..model.goals import Goal, ReadGoal
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import PROVIDER_PREFIX, STACK_TYPE, package_of, provider_reference
 from ..steps.changes import ReplaceStep, SameStep
 from ..steps.operations import IMPORT, READ, READ_REPLACEMENT, REPLACE, SAME
@@ -17,7 +17,7 @@ from .registrations import register
 def read(decisions: Decisions, goal: ReadGoal) -> Decision:
     urn = decisions.names.claim(goal.parent, goal.type, goal.name)
     old, alias = decisions.find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
-    new = State(
+    new = ResourceState(
         urn=urn,
         type=goal.type,
         custom=True,
@@ -74,14 +74,14 @@ def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, De
         declared = Goal(provider_type, "default", custom=True, properties=operation.package_config(goal.type))
         provider = yield from _create(decisions, declared)
     urn = decisions.names.claim(stack, goal.type, goal.name)
-    new = State(
+    new = ResourceState(
         urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id
     )
     new.provider = provider_reference(provider.urn, provider.id)
     return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
 
 
-def _create(decisions: Decisions, goal: Goal) -> Generator[Work, Any, State]:
+def _create(decisions: Decisions, goal: Goal) -> Generator[Work, Any, ResourceState]:
     decision = yield from register(decisions, goal)
     yield decision.steps
     return decision.result()

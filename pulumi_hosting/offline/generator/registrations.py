@@ -6,7 +6,7 @@ from typing import Any
 
 from ..model.goals import Goal
 from ..model.graph import Graph
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import STACK_TYPE, is_provider
 from ..steps.changes import CreateStep, ReplaceStep, SameStep
 from ..steps.diffing import ignoring
@@ -35,8 +35,8 @@ def register(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]
     return (yield from _create_or_compare(decisions, registration))
 
 
-def _new_state(goal: Goal, urn: str, old: State | None, alias: str) -> State:
-    return State(
+def _new_state(goal: Goal, urn: str, old: ResourceState | None, alias: str) -> ResourceState:
+    return ResourceState(
         urn=urn,
         type=goal.type,
         custom=goal.custom,
@@ -64,11 +64,13 @@ def _new_state(goal: Goal, urn: str, old: State | None, alias: str) -> State:
     )
 
 
-def _is_managed(state: State) -> bool:
+def _is_managed(state: ResourceState) -> bool:
     return state.custom and not is_provider(state.type)
 
 
-def _refresh(decisions: Decisions, old: State, new: State) -> Generator[Work, Any, State | None]:
+def _refresh(
+    decisions: Decisions, old: ResourceState, new: ResourceState
+) -> Generator[Work, Any, ResourceState | None]:
     """Read the resource first; what was found takes the place of the old state. None: it is gone."""
     step = RefreshStep(REFRESH, old, new, persisted=True, hidden=not _is_managed(new))
     decisions.outcomes.add("refresh", new.urn)
@@ -79,7 +81,7 @@ def _refresh(decisions: Decisions, old: State, new: State) -> Generator[Work, An
     return step.result
 
 
-def _decision_of_mode(decisions: Decisions, old: State | None, new: State) -> Decision | None:
+def _decision_of_mode(decisions: Decisions, old: ResourceState | None, new: ResourceState) -> Decision | None:
     """The decision of a refresh or destroy that runs the program: it creates and updates nothing.
 
     None: go on.

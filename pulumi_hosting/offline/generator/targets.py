@@ -1,17 +1,17 @@
 """Operations restricted to targets: what is left as it is."""
 
-from ..model.state import State
+from ..model.state import ResourceState
 from ..steps.base import Step
 from ..steps.changes import SameStep
 from ..steps.operations import SAME
 from .decisions import Decision, Decisions
 
 
-def leave_untargeted(decisions: Decisions, old: State, new: State) -> Decision:
+def leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:
     """Keep a resource as it is, and everything it depends on that the program no longer declares."""
     steps: list[Step] = []
 
-    def keep(state: State) -> State:
+    def keep(state: ResourceState) -> ResourceState:
         decisions.names.taken.add(state.urn)
         decisions.outcomes.add("same", new.urn, state.urn)
         for urn in state.needed_urns():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import AlreadyReported, PluginError
 from ..model.goals import Alias, Goal
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import STACK_TYPE, make_urn, qualified_type, urn_name, urn_type
 
 
@@ -41,7 +41,9 @@ class Names:
         """The new URN of an old one."""
         return self._new_of.get(urn, urn)
 
-    def find_old(self, urn: str, goal: Goal, olds: Mapping[str, State]) -> tuple[State | None, str]:
+    def find_old(
+        self, urn: str, goal: Goal, olds: Mapping[str, ResourceState]
+    ) -> tuple[ResourceState | None, str]:
         """The old state, and its old URN if that was another.
 
         Raises `NameClash` when two resources have the same alias.

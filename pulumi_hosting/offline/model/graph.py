@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from .state import State
+from .state import ResourceState
 from .urns import provider_urn
 
 
 class Graph:
-    def __init__(self, resources: Iterable[State]) -> None:
+    def __init__(self, resources: Iterable[ResourceState]) -> None:
         self.resources = list(resources)
         self._index = {id(state): position for position, state in enumerate(self.resources)}
         self._standing: dict[int, int] = {}
@@ -19,15 +19,15 @@ class Graph:
             if state.parent:
                 self._children.setdefault(state.parent, []).append(position)
 
-    def alias(self, new: State, old: State) -> None:
+    def alias(self, new: ResourceState, old: ResourceState) -> None:
         """Let `new` stand where `old` stands."""
         self._index[id(new)] = self._index[id(old)]
         self._standing[id(old)] = id(new)
 
-    def __contains__(self, state: State) -> bool:
+    def __contains__(self, state: ResourceState) -> bool:
         return id(state) in self._index
 
-    def dependencies_of(self, state: State) -> list[State]:
+    def dependencies_of(self, state: ResourceState) -> list[ResourceState]:
         """What must outlive a resource: its dependencies (with the children of components), its provider, its
         parent.
         """
@@ -57,7 +57,7 @@ class Graph:
                     todo.append(self.resources[child].urn)
         return found
 
-    def all_dependencies_of(self, state: State) -> set[int]:
+    def all_dependencies_of(self, state: ResourceState) -> set[int]:
         """Identities (`id()`) of everything this resource depends on, near or far."""
         found: set[int] = set()
         todo = [state]
@@ -68,7 +68,7 @@ class Graph:
                     todo.append(needed)
         return found
 
-    def depths(self, states: Iterable[State]) -> dict[int, int]:
+    def depths(self, states: Iterable[ResourceState]) -> dict[int, int]:
         """The depth of each state among the given ones, by identity: 0 for one that depends on none of the
         others.
         """
@@ -80,8 +80,8 @@ class Graph:
         return depths
 
     def depending_on(
-        self, root: State, ignore: Iterable[str] = (), *, with_children: bool = False
-    ) -> list[State]:
+        self, root: ResourceState, ignore: Iterable[str] = (), *, with_children: bool = False
+    ) -> list[ResourceState]:
         """Resources that depend on `root`, near or far, in order."""
         if root not in self:
             return []
@@ -100,9 +100,9 @@ class Graph:
         return found
 
 
-def rebuild(resources: Iterable[State]) -> list[State]:
+def rebuild(resources: Iterable[ResourceState]) -> list[ResourceState]:
     """The same resources without references to removed ones; an orphan gets its parent's parent."""
-    result: list[State] = []
+    result: list[ResourceState] = []
     present: set[str] = set()
     parents: dict[str, str] = {}
     for state in resources:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .property_values import Secret, bare
+from .property_values import SecretValue, bare
 
 _PATH_PART = re.compile(r'\.?([^.\["\]]+)|\["((?:[^"\\]|\\.)*)"\]|\[(\d+|\*)\]')
 
@@ -37,9 +37,9 @@ def reset_path(path: list[str | int], old: Any, new: Any) -> tuple[Any, bool]:
     if not path:
         return old, True
     part, rest = path[0], path[1:]
-    if isinstance(new, Secret) or isinstance(old, Secret):
+    if isinstance(new, SecretValue) or isinstance(old, SecretValue):
         value, done = reset_path(path, bare(old), bare(new))
-        return (Secret(value) if isinstance(new, Secret) else value), done
+        return (SecretValue(value) if isinstance(new, SecretValue) else value), done
     if part == "*":
         keys: Iterable[Any] = (
             range(len(new)) if isinstance(new, list) else sorted({*(old or {}), *(new or {})})

@@ -40,7 +40,7 @@ UNKNOWN = Unknown()
 
 
 @dataclass(frozen=True)
-class Secret:
+class SecretValue:
     """A secret value: encrypted in the state, hidden in the display."""
 
     value: Any
@@ -76,14 +76,14 @@ class UnexpectedUnknown(Exception):
 
 
 def bare(value: Any) -> Any:
-    while isinstance(value, Secret):
+    while isinstance(value, SecretValue):
         value = value.value
     return value
 
 
 def plain_output(value: Output) -> Any:
     inner = value.value if value.known else UNKNOWN
-    return Secret(inner) if value.secret else inner
+    return SecretValue(inner) if value.secret else inner
 
 
 def without_outputs(value: Any) -> Any:
@@ -92,8 +92,8 @@ def without_outputs(value: Any) -> Any:
         return {key: without_outputs(item) for key, item in value.items()}
     if isinstance(value, list):
         return [without_outputs(item) for item in value]
-    if isinstance(value, Secret):
-        return Secret(without_outputs(value.value))
+    if isinstance(value, SecretValue):
+        return SecretValue(without_outputs(value.value))
     if isinstance(value, Output):
         return without_outputs(plain_output(value))
     return value
@@ -105,7 +105,7 @@ def with_outputs(value: Any) -> Any:
         return {key: with_outputs(item) for key, item in value.items()}
     if isinstance(value, list):
         return [with_outputs(item) for item in value]
-    if isinstance(value, Secret):
+    if isinstance(value, SecretValue):
         known = not contains_unknowns(value.value)
         return Output(value.value if known else None, known, secret=True)
     return Output(None, known=False) if value is UNKNOWN else value
@@ -119,7 +119,7 @@ def without_secrets(value: Any) -> Any:
         return {key: without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
         return [without_secrets(item) for item in value]
-    return without_secrets(value.value) if isinstance(value, Secret) else value
+    return without_secrets(value.value) if isinstance(value, SecretValue) else value
 
 
 def _contains(value: Any, kind: type) -> bool:
@@ -129,11 +129,11 @@ def _contains(value: Any, kind: type) -> bool:
         return any(_contains(item, kind) for item in value.values())
     if isinstance(value, list):
         return any(_contains(item, kind) for item in value)
-    return isinstance(value, Secret) and _contains(value.value, kind)
+    return isinstance(value, SecretValue) and _contains(value.value, kind)
 
 
 def contains_secrets(value: Any) -> bool:
-    return _contains(value, Secret)
+    return _contains(value, SecretValue)
 
 
 def contains_unknowns(value: Any) -> bool:
@@ -149,8 +149,8 @@ def mark_secrets(outputs: Properties, like: Mapping[str, Any]) -> Properties:
         value = marked[key]
         if isinstance(value, dict) and isinstance(before, dict):
             marked[key] = mark_secrets(value, before)
-        elif not isinstance(value, Secret) and contains_secrets(before):
-            marked[key] = Secret(value)
+        elif not isinstance(value, SecretValue) and contains_secrets(before):
+            marked[key] = SecretValue(value)
     return marked
 
 
@@ -160,7 +160,7 @@ def hide_secrets(value: Any, hidden: str = "[secret]") -> Any:
         return {key: hide_secrets(item, hidden) for key, item in value.items()}
     if isinstance(value, list):
         return [hide_secrets(item, hidden) for item in value]
-    if isinstance(value, Secret):
+    if isinstance(value, SecretValue):
         return hidden
     if value is UNKNOWN:
         return UNKNOWN_STRING

@@ -17,7 +17,7 @@ from .property_values import (
     Output,
     Properties,
     ResourceReference,
-    Secret,
+    SecretValue,
     UnexpectedUnknown,
     bare,
     plain_output,
@@ -63,7 +63,7 @@ def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown
 def _from_marked(fields: Properties) -> Any:
     signature = fields[SIGNATURE]
     if signature == SECRET_SIGNATURE:
-        return Secret(fields.get("value"))
+        return SecretValue(fields.get("value"))
     if signature == RESOURCE_SIGNATURE:
         return ResourceReference(fields["urn"], fields.get("id"), fields.get("packageVersion", ""))
     if signature == OUTPUT_SIGNATURE:
@@ -131,7 +131,7 @@ def _fill_value(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_nul
 def _fill_special(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_null: bool) -> None:
     if value is UNKNOWN:
         target.string_value = UNKNOWN_STRING
-    elif isinstance(value, Secret):
+    elif isinstance(value, SecretValue):
         if wire.secrets:
             _fill_marked(target, SECRET_SIGNATURE, {"value": value.value}, wire, keep_null)
         else:

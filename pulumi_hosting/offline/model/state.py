@@ -14,7 +14,7 @@ def now() -> str:
 
 
 @dataclass(eq=False)
-class State:
+class ResourceState:
     """The state of one resource: saved, or planned. Property maps are replaced, never changed in place."""
 
     urn: str
@@ -62,7 +62,7 @@ class State:
     def name(self) -> str:
         return urn_name(self.urn)
 
-    def copy(self, **changes: Any) -> "State":
+    def copy(self, **changes: Any) -> "ResourceState":
         return replace(self, **changes)
 
     def needs(
@@ -88,12 +88,12 @@ class PendingOperation:
     """An operation that was started and whose outcome is unknown."""
 
     type: str
-    resource: State
+    resource: ResourceState
 
 
 @dataclass
 class Snapshot:
-    resources: list[State] = field(default_factory=list)
+    resources: list[ResourceState] = field(default_factory=list)
     pending: list[PendingOperation] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 

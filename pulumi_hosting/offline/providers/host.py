@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import PluginError
 from .plugin_process import STOP_TIMEOUT, PluginProcess
-from .provider_client import Provider
+from .provider_client import ProviderClient
 
 DYNAMIC_PACKAGE = "pulumi-python"
 """The package of dynamic resources: its provider is started with the program's Python."""
@@ -32,7 +32,7 @@ class PluginHost:
     engine_address: str = ""
 
     def __post_init__(self) -> None:
-        self._providers: list[Provider] = []
+        self._providers: list[ProviderClient] = []
         self._lock = threading.Lock()
         self._early: dict[str, queue.Queue[PluginProcess | PluginError]] = {}
 
@@ -71,13 +71,13 @@ class PluginHost:
 
         threading.Thread(target=start, daemon=True).start()
 
-    def load(self, package: str) -> Provider:
+    def load(self, package: str) -> ProviderClient:
         with self._lock:
             early = self._early.pop(package, None)
         process = early.get() if early is not None else self._start(package)
         if isinstance(process, PluginError):
             raise process
-        provider = Provider(process, self.engine_address, self.root, self.directory)
+        provider = ProviderClient(process, self.engine_address, self.root, self.directory)
         with self._lock:
             self._providers.append(provider)
         return provider

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ..model.property_values import Properties
-from .provider_results import CheckResult, Diff, ProviderResult
+from .provider_results import CheckResult, ProviderDiff, ProviderResult
 
 
 class ResourceProvider(Protocol):
@@ -23,7 +23,7 @@ class ResourceProvider(Protocol):
         ignore: Iterable[str],
         *,
         preview: bool,
-    ) -> Diff: ...
+    ) -> ProviderDiff: ...
     def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult: ...
     def update(
         self,

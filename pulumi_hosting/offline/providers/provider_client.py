@@ -23,7 +23,7 @@ from ..model.property_values import (
 from ..model.protobuf import WireFormat, from_struct, to_struct
 from ..model.urns import package_of, urn_name, urn_type
 from .plugin_process import START_TIMEOUT, STOP_TIMEOUT, PluginProcess
-from .provider_results import Changes, CheckFailure, CheckResult, Diff, ProviderResult
+from .provider_results import Changes, CheckFailure, CheckResult, ProviderDiff, ProviderResult
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ CHANNEL_OPTIONS = [
 _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusCode.UNKNOWN)
 
 
-class Provider:
+class ProviderClient:
     """A provider process, configured or not yet.
 
     All methods raise `ProviderError` when the provider refuses. Create, read and update raise `InitError`
@@ -125,7 +125,7 @@ class Provider:
 
     def diff_config(
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
-    ) -> Diff:
+    ) -> ProviderDiff:
         wire = WireFormat()
         request = provider_pb2.DiffRequest(
             urn=urn,
@@ -139,7 +139,7 @@ class Provider:
             return _diff_from(self._call("DiffConfig", request))
         except ProviderError as error:
             if _unimplemented(error):
-                return Diff("unknown")
+                return ProviderDiff("unknown")
             raise
 
     def configure(self, urn: str, id: str, inputs: Properties) -> None:
@@ -205,9 +205,9 @@ class Provider:
         ignore: Iterable[str],
         *,
         preview: bool,
-    ) -> Diff:
+    ) -> ProviderDiff:
         if not self._known:
-            return Diff("some")
+            return ProviderDiff("some")
         wire = replace(self._wire, unknowns=preview)
         return _diff_from(
             self._call(
@@ -385,12 +385,12 @@ _CHANGES: dict[int, Changes] = {
 }
 
 
-def _diff_from(answer: Any) -> Diff:
+def _diff_from(answer: Any) -> ProviderDiff:
     kinds = provider_pb2.PropertyDiff.Kind
     detailed = {
         path: kinds.Name(item.kind).lower().replace("_", "-") for path, item in answer.detailedDiff.items()
     }
-    return Diff(
+    return ProviderDiff(
         _CHANGES[answer.changes],
         tuple(answer.replaces),
         tuple(answer.diffs),

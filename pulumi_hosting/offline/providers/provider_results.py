@@ -10,7 +10,7 @@ Changes = Literal["none", "some", "unknown"]
 
 
 @dataclass(frozen=True)
-class Diff:
+class ProviderDiff:
     """The result of a diff.
 
     `detailed` maps property paths to add, update or delete, with `-replace` where it replaces.
@@ -29,7 +29,7 @@ class Diff:
             kind.endswith("-replace") for kind in (self.detailed or {}).values()
         )
 
-    def inverted(self) -> "Diff":
+    def inverted(self) -> "ProviderDiff":
         """The diff in the other direction."""
         turned = {
             "add": "delete",
@@ -67,8 +67,8 @@ class ProviderResult:
     refresh_before_update: bool = False
 
 
-def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Diff:
+def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> ProviderDiff:
     """The engine's comparison, for providers that leave it to the engine."""
     keys = changed_keys(old, new)
     detailed = {key: "add" if key not in old else "delete" if key not in new else "update" for key in keys}
-    return Diff("some" if keys else "none", diffs=tuple(keys), detailed=detailed or None)
+    return ProviderDiff("some" if keys else "none", diffs=tuple(keys), detailed=detailed or None)

@@ -9,11 +9,11 @@ import uuid
 
 from ..errors import PluginError
 from ..model.property_values import UNKNOWN_STRING, Properties, without_secrets
-from ..model.state import State
+from ..model.state import ResourceState
 from ..model.urns import package_of, provider_id, provider_reference, provider_urn, urn_type
 from .host import PluginHost
-from .provider_client import Provider
-from .provider_results import CheckResult, Diff, ProviderResult
+from .provider_client import ProviderClient
+from .provider_results import CheckResult, ProviderDiff, ProviderResult
 
 _UNCONFIGURED = "unconfigured"
 _INTERNAL = "__internal"
@@ -26,28 +26,28 @@ def _config(inputs: Properties) -> Properties:
 class Registry:
     def __init__(self, host: PluginHost) -> None:
         self._host = host
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[str, ProviderClient] = {}
         self._aliases: dict[str, str] = {}
         self._lock = threading.RLock()
 
-    def get(self, ref: str) -> Provider | None:
+    def get(self, ref: str) -> ProviderClient | None:
         return self._providers.get(ref)
 
     def add_alias(self, urn: str, old: str) -> None:
         self._aliases[urn] = old
 
-    def _set(self, urn: str, id: str, provider: Provider) -> None:
+    def _set(self, urn: str, id: str, provider: ProviderClient) -> None:
         with self._lock:
             self._providers[provider_reference(urn, id)] = provider
             if urn in self._aliases:
                 self._providers[provider_reference(self._aliases[urn], id)] = provider
 
-    def _take(self, urn: str) -> Provider:
+    def _take(self, urn: str) -> ProviderClient:
         """The provider that `check` loaded, else a fresh one."""
         with self._lock:
             return self._providers.pop(provider_reference(urn, _UNCONFIGURED), None) or self._load(urn)
 
-    def _load(self, urn: str) -> Provider:
+    def _load(self, urn: str) -> ProviderClient:
         return self._host.load(package_of(urn_type(urn)))
 
     def check(
@@ -72,20 +72,20 @@ class Registry:
         ignore: object,
         *,
         preview: bool,
-    ) -> Diff:
+    ) -> ProviderDiff:
         provider = (
             self._providers.get(provider_reference(urn, _UNCONFIGURED))
             or self._providers[provider_reference(urn, id)]
         )
         diff = provider.diff_config(urn, _config(old_inputs), old_outputs, _config(news))
         if diff.changes == "unknown":
-            return Diff(
+            return ProviderDiff(
                 "none" if without_secrets(old_outputs) == without_secrets(_config(news)) else "some",
                 diff.replaces,
             )
         return diff
 
-    def same(self, state: State, inputs: Properties) -> None:
+    def same(self, state: ResourceState, inputs: Properties) -> None:
         """Configure a provider of the state with its old inputs."""
         with self._lock:
             if provider_reference(state.urn, state.id) in self._providers:
@@ -94,7 +94,7 @@ class Registry:
             provider.configure(state.urn, state.id, _config(inputs))
             self._set(state.urn, state.id, provider)
 
-    def ensure(self, ref: str, states: list[State]) -> None:
+    def ensure(self, ref: str, states: list[ResourceState]) -> None:
         """Load the provider of a resource in the state, unless the program has registered it."""
         if not ref:
             return

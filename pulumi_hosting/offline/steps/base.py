@@ -6,8 +6,8 @@ The generator decides steps; the engine announces, applies and saves them.
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..model.property_values import Properties, Secret
-from ..model.state import State
+from ..model.property_values import Properties, SecretValue
+from ..model.state import ResourceState
 from ..model.urns import is_provider
 from ..providers.interface import ReadableProvider
 
@@ -17,8 +17,8 @@ class StepContext(Protocol):
 
     preview: bool
 
-    def provider_of(self, state: State) -> ReadableProvider: ...
-    def same_provider(self, state: State, inputs: Properties) -> None: ...
+    def provider_of(self, state: ResourceState) -> ReadableProvider: ...
+    def same_provider(self, state: ResourceState, inputs: Properties) -> None: ...
     def warn(self, urn: str, message: str) -> None: ...
     def info(self, urn: str, message: str) -> None: ...
 
@@ -31,29 +31,29 @@ class Step:
     """
 
     op: str
-    old: State | None = None
-    new: State | None = None
+    old: ResourceState | None = None
+    new: ResourceState | None = None
     keys: tuple[str, ...] = ()
     diffs: tuple[str, ...] = ()
     detailed: Any = None
     partial: bool = field(default=False, init=False)
 
     @property
-    def before(self) -> State:
+    def before(self) -> ResourceState:
         """The old state, of a step that has one."""
         if self.old is None:
             raise TypeError(f"a {self.op} step has no old state")
         return self.old
 
     @property
-    def after(self) -> State:
+    def after(self) -> ResourceState:
         """The new state, of a step that has one."""
         if self.new is None:
             raise TypeError(f"a {self.op} step has no new state")
         return self.new
 
     @property
-    def res(self) -> State:
+    def res(self) -> ResourceState:
         return self.new or self.before
 
     @property
@@ -74,15 +74,15 @@ class Step:
         """Run the step. Raises `ProviderError`; afterwards `new` is the state to save."""
 
 
-def mark_secret_outputs(state: State) -> None:
+def mark_secret_outputs(state: ResourceState) -> None:
     """Outputs named in `additional_secret_outputs`, and those whose input of the same name is secret, become
     secret.
     """
     marked = {
-        key: Secret(value)
+        key: SecretValue(value)
         for key, value in state.outputs.items()
-        if not isinstance(value, Secret)
-        and (key in state.additional_secret_outputs or isinstance(state.inputs.get(key), Secret))
+        if not isinstance(value, SecretValue)
+        and (key in state.additional_secret_outputs or isinstance(state.inputs.get(key), SecretValue))
     }
     if marked:
         state.outputs = state.outputs | marked

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from ..model.paths import parse_path, reset_path
 from ..model.property_values import Properties
-from ..model.state import State
+from ..model.state import ResourceState
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import Diff, diff_of_inputs
+from ..providers.provider_results import ProviderDiff, diff_of_inputs
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:
@@ -23,8 +23,13 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
 
 
 def diff_resource(
-    provider: ResourceProvider, state: State, news: Properties, ignore: Iterable[str], *, preview: bool
-) -> Diff:
+    provider: ResourceProvider,
+    state: ResourceState,
+    news: Properties,
+    ignore: Iterable[str],
+    *,
+    preview: bool,
+) -> ProviderDiff:
     """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the
     engine.
     """
@@ -33,4 +38,6 @@ def diff_resource(
     if diff.changes != "unknown":
         return diff
     own = diff_of_inputs(state.inputs, ignoring(news, state.inputs, ignore)[0])
-    return Diff(own.changes, diff.replaces, own.diffs, own.detailed, diff.delete_before_replace, diff.stables)
+    return ProviderDiff(
+        own.changes, diff.replaces, own.diffs, own.detailed, diff.delete_before_replace, diff.stables
+    )

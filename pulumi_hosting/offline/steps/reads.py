@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from ..errors import InitError, ProviderError
 from ..model.property_values import UNKNOWN_STRING, changed_keys
-from ..model.state import State, now
+from ..model.state import ResourceState, now
 from ..model.urns import is_provider, package_of
-from ..providers.provider_results import Diff, ProviderResult
+from ..providers.provider_results import ProviderDiff, ProviderResult
 from .base import Step, StepContext
 from .diffing import diff_resource
 from .operations import DELETE, SAME, UPDATE
@@ -66,7 +66,7 @@ class RefreshStep(Step):
     persisted: bool = False
     hidden: bool = False
     gone: bool = field(default=False, init=False)
-    diff: Diff = field(default_factory=lambda: Diff("none"), init=False)
+    diff: ProviderDiff = field(default_factory=lambda: ProviderDiff("none"), init=False)
 
     @property
     def logical(self) -> bool:
@@ -77,7 +77,7 @@ class RefreshStep(Step):
         return self.hidden or super().internal
 
     @property
-    def result(self) -> State | None:
+    def result(self) -> ResourceState | None:
         return None if self.gone else self.new
 
     @property
@@ -134,10 +134,10 @@ class ImportStep(Step):
     """Take an existing thing under management, by its id."""
 
     replacing: bool = False
-    original: State | None = None
+    original: ResourceState | None = None
     commanded: bool = False
     """For the `import` command: no program declares the resource, so the inputs found are checked."""
-    found: State | None = field(default=None, init=False)
+    found: ResourceState | None = field(default=None, init=False)
     """As it was found: the program's inputs are compared with it next."""
 
     @property

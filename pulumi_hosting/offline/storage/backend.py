@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import ConfigurationError, StackLocked, StackNotFound
+from ..errors import InvalidConfiguration, StackLocked, StackNotFound
 from .well_formed import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
@@ -32,7 +32,7 @@ def backend_directory(environ: Mapping[str, str], project_root: Path) -> Path:
         return project_root / DEFAULT_DIRECTORY
     parts = urlsplit(url)
     if parts.scheme != "file":
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             "the offline engine keeps state in files: PULUMI_BACKEND_URL must be "
             f"file://DIR, not {parts.scheme}://…"
         )
@@ -57,9 +57,11 @@ class Backend:
         return self.stack_file(stack).exists()
 
     def check_new(self, stack: str) -> None:
-        """Raises `ConfigurationError` when there is such a stack already."""
+        """Raises `InvalidConfiguration` when there is such a stack already."""
         if self.exists(stack):
-            raise ConfigurationError(f"stack '{stack}' already exists; select it with `stack select {stack}`")
+            raise InvalidConfiguration(
+                f"stack '{stack}' already exists; select it with `stack select {stack}`"
+            )
 
     def create(self, stack: str) -> None:
         self.check_new(stack)
@@ -72,7 +74,7 @@ class Backend:
     def read(self, stack: str) -> dict[str, Any] | None:
         """The saved deployment; None for a stack that never had one.
 
-        Raises `ConfigurationError` for an invalid file.
+        Raises `InvalidConfiguration` for an invalid file.
         """
         file = self.stack_file(stack)
         try:
@@ -82,7 +84,7 @@ class Backend:
         except (ValueError, RecursionError) as error:
             raise self.unreadable(stack, f"not valid JSON: {' '.join(str(error).split())}") from None
         except OSError as error:
-            raise ConfigurationError(f"the state {file} cannot be read: {error.strerror}") from None
+            raise InvalidConfiguration(f"the state {file} cannot be read: {error.strerror}") from None
         checkpoint = data.get("checkpoint") if isinstance(data, dict) else None
         if not isinstance(checkpoint, dict):
             raise self.unreadable(stack, "it has no checkpoint")
@@ -93,12 +95,12 @@ class Backend:
             raise self.unreadable(stack, problem)
         return latest
 
-    def unreadable(self, stack: str, problem: str) -> ConfigurationError:
+    def unreadable(self, stack: str, problem: str) -> InvalidConfiguration:
         """The error for an invalid state: what is wrong, and which file can replace it."""
         file = self.stack_file(stack)
         saved = Path(f"{file}.bak")
         copy = f"{saved} is the state one save earlier" if saved.exists() else "put a good copy in its place"
-        return ConfigurationError(
+        return InvalidConfiguration(
             f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}"
         )
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from ..errors import ConfigurationError
+from ..errors import InvalidConfiguration
 from ..model.property_values import (
     RESOURCE_SIGNATURE,
     SECRET_SIGNATURE,
@@ -14,10 +14,10 @@ from ..model.property_values import (
     UNKNOWN_STRING,
     Output,
     ResourceReference,
-    Secret,
+    SecretValue,
     plain_output,
 )
-from ..model.state import PendingOperation, Snapshot, State, now
+from ..model.state import PendingOperation, ResourceState, Snapshot, now
 from .passphrase import Crypter
 
 ENGINE_VERSION = "offline"
@@ -31,14 +31,14 @@ def _camel(name: str) -> str:
 # In the order Pulumi writes them. Left out when empty, apart from the four that every resource shows.
 _KEYS = {
     item.name: {"import_id": "importID"}.get(item.name, _camel(item.name))
-    for item in fields(State)
+    for item in fields(ResourceState)
     if item.name not in ("extra", "saved_text")
 }
 _ALWAYS = ("urn", "type", "custom")
 _VALUES = ("inputs", "outputs", "replacement_trigger")
 
 
-def resource_to_json(state: State, crypter: Crypter | None) -> dict[str, Any]:
+def resource_to_json(state: ResourceState, crypter: Crypter | None) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, key in _KEYS.items():
         value = getattr(state, name)
@@ -47,7 +47,7 @@ def resource_to_json(state: State, crypter: Crypter | None) -> dict[str, Any]:
     return result | state.extra
 
 
-def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
+def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> ResourceState:
     known = {
         name: (value_from_json(data[key], crypter) if name in _VALUES else data[key])
         for name, key in _KEYS.items()
@@ -58,7 +58,7 @@ def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
         known["property_dependencies"] = {
             key: urns or [] for key, urns in known["property_dependencies"].items()
         }
-    return State(**known, extra=extra)
+    return ResourceState(**known, extra=extra)
 
 
 def value_to_json(value: Any, crypter: Crypter | None) -> Any:
@@ -67,7 +67,7 @@ def value_to_json(value: Any, crypter: Crypter | None) -> Any:
         return {key: value_to_json(item, crypter) for key, item in value.items()}
     if isinstance(value, list):
         return [value_to_json(item, crypter) for item in value]
-    if isinstance(value, Secret):
+    if isinstance(value, SecretValue):
         text = json.dumps(value_to_json(value.value, crypter), ensure_ascii=False)
         kept = {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
         return {SIGNATURE: SECRET_SIGNATURE} | kept
@@ -90,22 +90,22 @@ def value_from_json(value: Any, crypter: Crypter | None) -> Any:
         text, sealed = value.get("plaintext"), value.get("ciphertext")
         if not isinstance(text, str):
             if not isinstance(sealed, str):
-                raise ConfigurationError("the state holds a secret without its text")
+                raise InvalidConfiguration("the state holds a secret without its text")
             if crypter is None:
-                raise ConfigurationError(
+                raise InvalidConfiguration(
                     "the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE"
                 )
             text = crypter.decrypt(sealed)
         try:
-            return Secret(value_from_json(json.loads(text), crypter))
+            return SecretValue(value_from_json(json.loads(text), crypter))
         except ValueError:
-            raise ConfigurationError("the state holds a secret that is no JSON") from None
+            raise InvalidConfiguration("the state holds a secret that is no JSON") from None
     if signature == RESOURCE_SIGNATURE and isinstance(value.get("urn"), str):
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
     return {key: value_from_json(item, crypter) for key, item in value.items()}
 
 
-def resource_text(state: State, crypter: Crypter | None) -> str:
+def resource_text(state: ResourceState, crypter: Crypter | None) -> str:
     """One resource as JSON text. With a crypter it is cached until a change: a secret is not encrypted
     again.
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..model.graph import rebuild
 from ..model.property_values import without_secrets
-from ..model.state import PendingOperation, Snapshot, State
+from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..steps.base import Step
 from ..steps.changes import SameStep
 from ..steps.operations import (
@@ -55,7 +55,7 @@ class Journal:
         self._base_pending = [operation for operation in base.pending if operation.type == "creating"]
         self._extra = base.extra
         self._save = save
-        self._new: list[State] = []
+        self._new: list[ResourceState] = []
         self._done: set[int] = set()
         self._pending: dict[int, PendingOperation] = {}
         self._refreshing = False
@@ -64,9 +64,9 @@ class Journal:
         self._changes = 0
         self._written = 0
         self._dirty = base.pending != self._base_pending
-        self._keep: list[State] = []
+        self._keep: list[ResourceState] = []
 
-    def rebase(self, resources: list[State]) -> None:
+    def rebase(self, resources: list[ResourceState]) -> None:
         """Replace the old resources, after a refresh."""
         with self._lock:
             self._base = resources
@@ -136,7 +136,7 @@ class Journal:
                 self._new.append(step.result)
         return True
 
-    def _mark_done(self, state: State) -> None:
+    def _mark_done(self, state: ResourceState) -> None:
         self._done.add(id(state))
         self._keep.append(state)  # keeps its identity unique
 
@@ -184,7 +184,7 @@ _COMPARED = (
 )
 
 
-def same_as_saved(old: State, new: State) -> bool:
+def same_as_saved(old: ResourceState, new: ResourceState) -> bool:
     """True when saving `new` in place of `old` would change nothing that matters."""
     return (
         all(getattr(old, name) == getattr(new, name) for name in _COMPARED)
@@ -213,7 +213,7 @@ _ELSE = (
 )
 
 
-def _same_text(old: State, new: State) -> str | None:
+def _same_text(old: ResourceState, new: ResourceState) -> str | None:
     """The saved text of `old` if it is valid for `new` too, so that unchanged secrets are not encrypted
     again.
     """

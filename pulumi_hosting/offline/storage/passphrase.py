@@ -13,7 +13,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from ..errors import ConfigurationError
+from ..errors import InvalidConfiguration
 
 WEAK_SECRETS = "HOSTING_OFFLINE_WEAK_TEST_SECRETS"
 """For tests and rehearsals, whose passphrases are known: with this variable, new stacks get a key derived
@@ -35,7 +35,7 @@ class Crypter:
     """Encrypts and decrypts with the passphrase of a stack. The key is derived at first use.
 
     `state` is what Pulumi calls the encryption salt: `v1:<salt>:<a known word, encrypted>`.
-    Raises `ConfigurationError` when the passphrase is wrong, before anything is encrypted with it.
+    Raises `InvalidConfiguration` when the passphrase is wrong, before anything is encrypted with it.
     """
 
     def __init__(self, passphrase: str | None, state: str) -> None:
@@ -70,12 +70,12 @@ class Crypter:
             try:
                 rounds, raw = _ROUNDS[version], base64.b64decode(salt)
             except (KeyError, ValueError):
-                raise ConfigurationError(
+                raise InvalidConfiguration(
                     "the stack's encryption salt is not in the form v1:…; is its file damaged?"
                 ) from None
             cipher = AESGCM(_derive_key(_required(self._passphrase), raw, rounds))
             if _decrypt(cipher, proof) != _PROOF:
-                raise ConfigurationError("incorrect passphrase")
+                raise InvalidConfiguration("incorrect passphrase")
             self._cipher = cipher
         return self._cipher
 
@@ -87,14 +87,14 @@ def _decrypt(cipher: AESGCM, text: str) -> str:
             raise ValueError(version)
         return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(encrypted), None).decode()
     except (ValueError, InvalidTag) as error:
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             "incorrect passphrase: a secret of this stack could not be decrypted"
         ) from error
 
 
 def _required(passphrase: str | None) -> str:
     if passphrase is None:
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE "
             "environment variables"
         )
@@ -109,5 +109,5 @@ def passphrase_from(environ: Mapping[str, str]) -> str | None:
         try:
             return Path(path).read_text().rstrip("\r\n")
         except OSError as error:
-            raise ConfigurationError(f"PULUMI_CONFIG_PASSPHRASE_FILE: {error.strerror}: {path}") from error
+            raise InvalidConfiguration(f"PULUMI_CONFIG_PASSPHRASE_FILE: {error.strerror}: {path}") from error
     return None

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from ..errors import ConfigurationError
-from ..model.property_values import Properties, Secret
+from ..errors import InvalidConfiguration
+from ..model.property_values import Properties, SecretValue
 from .backend import write_private
 from .passphrase import WEAK_SECRETS, Crypter, passphrase_from
 
@@ -42,13 +42,13 @@ class Project:
 
 
 def load_project(cwd: Path) -> Project:
-    """The project of a directory: the nearest Pulumi.yaml upwards. Raises `ConfigurationError`."""
+    """The project of a directory: the nearest Pulumi.yaml upwards. Raises `InvalidConfiguration`."""
     return _parse_project(_project_file(cwd))
 
 
 def runtime_of(cwd: Path) -> tuple[str, Path]:
     """In which language the program of a directory is, and the directory of its files. Raises
-    `ConfigurationError`."""
+    `InvalidConfiguration`."""
     path = _project_file(cwd)
     data = _read_yaml(path)
     main = (path.parent / str(data.get("main") or ".")).resolve()
@@ -58,12 +58,12 @@ def runtime_of(cwd: Path) -> tuple[str, Path]:
 def _project_file(cwd: Path) -> Path:
     cwd = cwd.absolute()
     if not cwd.is_dir():
-        raise ConfigurationError(f"{cwd} is not a directory")
+        raise InvalidConfiguration(f"{cwd} is not a directory")
     for root in (cwd, *cwd.parents):
         for name in ("Pulumi.yaml", "Pulumi.yml"):
             if (root / name).is_file():
                 return root / name
-    raise ConfigurationError(f"no Pulumi.yaml project file found in {cwd} or above it")
+    raise InvalidConfiguration(f"no Pulumi.yaml project file found in {cwd} or above it")
 
 
 def _runtime(path: Path, data: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -78,40 +78,40 @@ def _parse_project(path: Path) -> Project:
     data = _read_yaml(path)
     runtime, options = _runtime(path, data)
     if runtime != "python":
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}"
         )
     name = data.get("name")
     if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"{path}: the project has no name")
+        raise InvalidConfiguration(f"{path}: the project has no name")
     if not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}", name):
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             f"{path}: {name!r} is not a project name; it may have letters, digits, '-', '_' and '.'"
         )
     main = data.get("main") or "."
     if not isinstance(main, str):
-        raise ConfigurationError(f"{path}: main must be a path")
+        raise InvalidConfiguration(f"{path}: main must be a path")
     try:
         program = (path.parent / main).resolve()
         found = program.exists()
     except (OSError, ValueError):
         found = False
     if not found:
-        raise ConfigurationError(f"{path}: could not find the program {main!r}")
+        raise InvalidConfiguration(f"{path}: could not find the program {main!r}")
     refresh = _mapping(path, "options", data.get("options")).get("refresh")
     if refresh not in (None, "", "always"):
-        raise ConfigurationError(f"{path}: options.refresh must be 'always' or left out")
+        raise InvalidConfiguration(f"{path}: options.refresh must be 'always' or left out")
     return Project(
         name, path.parent, program, options, _mapping(path, "config", data.get("config")), refresh == "always"
     )
 
 
 def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
-    """A mapping of a settings file; empty if absent. Raises `ConfigurationError` for anything else."""
+    """A mapping of a settings file; empty if absent. Raises `InvalidConfiguration` for anything else."""
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ConfigurationError(f"{path}: {key} must be a mapping")
+        raise InvalidConfiguration(f"{path}: {key} must be a mapping")
     return value
 
 
@@ -119,13 +119,13 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        raise InvalidConfiguration(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidConfiguration(f"{path} cannot be read: {error.strerror}") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigurationError(f"{path} must be a mapping")
+        raise InvalidConfiguration(f"{path} must be a mapping")
     return data
 
 
@@ -140,7 +140,7 @@ def find_python(project: Project, environ: Mapping[str, str]) -> str:
         folder = "Scripts" if os.name == "nt" else "bin"
         python = project.root / str(virtualenv) / folder / "python"
         if not python.exists():
-            raise ConfigurationError(
+            raise InvalidConfiguration(
                 f"the virtualenv of Pulumi.yaml has no {python}; create it, or set PULUMI_PYTHON_CMD"
             )
         return str(python)
@@ -163,9 +163,9 @@ class StackConfig:
         data = _read_yaml(path) if path.exists() else {}
         for name, value in _mapping(path, "config", data.get("config")).items():
             if isinstance(value, dict) and set(value) == {"secure"} and not isinstance(value["secure"], str):
-                raise ConfigurationError(f"{path}: the secret {name} has no text")
+                raise InvalidConfiguration(f"{path}: the secret {name} has no text")
         if not isinstance(data.get("encryptionsalt") or "", str):
-            raise ConfigurationError(f"{path}: encryptionsalt must be a text")
+            raise InvalidConfiguration(f"{path}: encryptionsalt must be a text")
         return cls(path, project, data)
 
     def save(self) -> None:
@@ -208,8 +208,8 @@ class StackConfig:
         for name, value in (self.data.get("config") or {}).items():
             if isinstance(value, dict) and set(value) == {"secure"}:
                 if crypter is None:
-                    raise ConfigurationError(f"{self.path} holds the secret {name}, but no encryptionsalt")
-                result[str(name)] = Secret(crypter.decrypt(value["secure"]))
+                    raise InvalidConfiguration(f"{self.path} holds the secret {name}, but no encryptionsalt")
+                result[str(name)] = SecretValue(crypter.decrypt(value["secure"]))
             else:
                 result[str(name)] = _text(value)
         return result

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigurationError, OfflineError, UnfinishedCreates
-from ..model.property_values import Secret, hide_secrets, without_secrets
-from ..model.state import Snapshot, State
+from ..errors import InvalidConfiguration, OfflineError, UnfinishedCreates
+from ..model.property_values import SecretValue, hide_secrets, without_secrets
+from ..model.state import ResourceState, Snapshot
 from ..model.urns import STACK_TYPE, provider_urn
 from .backend import Backend, backend_directory
 from .deployment_json import deployment_from_json, deployment_to_text
@@ -44,7 +44,7 @@ class StackStore:
     def name(self) -> str:
         if self._name is None:
             known = self.backend.stacks()
-            raise ConfigurationError(
+            raise InvalidConfiguration(
                 f"no stack selected; there is {', '.join(known)}. Next: add --stack {known[0]}, or run "
                 f"`pulumi-hosting offline stack select {known[0]}`"
                 if known
@@ -57,7 +57,7 @@ class StackStore:
     def init(self) -> None:
         """Create the stack with a new encryption salt, and select it.
 
-        Raises `ConfigurationError` when it exists.
+        Raises `InvalidConfiguration` when it exists.
         """
         self.backend.check_new(self.name)
         self.config().ensure_crypter(self.environ)
@@ -73,11 +73,11 @@ class StackStore:
         config.save()
 
     def get_config(self, key: str) -> str:
-        """One value, decrypted. Raises `ConfigurationError` when it is not set."""
+        """One value, decrypted. Raises `InvalidConfiguration` when it is not set."""
         config = self.config()
         values = config.values(config.crypter(passphrase_from(self.environ)))
         if config.key(key) not in values:
-            raise ConfigurationError(
+            raise InvalidConfiguration(
                 f"configuration key '{key}' not found for stack '{self.name}'; set it with "
                 f"`config set {key} VALUE`"
             )
@@ -94,7 +94,7 @@ class StackStore:
         return {
             key.removeprefix(own): (
                 str(without_secrets(value) if show_secrets else hide_secrets(value)),
-                isinstance(value, Secret),
+                isinstance(value, SecretValue),
             )
             for key, value in values.items()
         }
@@ -122,7 +122,7 @@ class StackStore:
     def _state_crypter(self, data: dict[str, Any]) -> Crypter | None:
         provider = data.get("secrets_providers") or {}
         if provider and provider.get("type") != "passphrase":
-            raise ConfigurationError(
+            raise InvalidConfiguration(
                 f"the stack's secrets are encrypted by {provider.get('type')!r}; the offline engine decrypts "
                 f"passphrase secrets only"
             )
@@ -133,7 +133,7 @@ class StackStore:
         return own if own.state == salt else Crypter(passphrase_from(self.environ), salt)
 
     def snapshot(self) -> Snapshot:
-        """The saved state, secrets decrypted. Raises `StackNotFound`, `ConfigurationError`."""
+        """The saved state, secrets decrypted. Raises `StackNotFound`, `InvalidConfiguration`."""
         data = self.backend.read(self.name) or {}
         snapshot = deployment_from_json(data, self._state_crypter(data))
         salt = _salt_of(data)
@@ -164,10 +164,10 @@ class StackStore:
     def import_state(self, data: Any) -> None:
         """Replace the state by an exported deployment, without its pending operations, as in Pulumi."""
         if not isinstance(data, dict) or data.get("version") != 3:
-            raise ConfigurationError("this is not an exported deployment of version 3")
+            raise InvalidConfiguration("this is not an exported deployment of version 3")
         deployment = {} if data.get("deployment") is None else data["deployment"]
         if problem := problem_of(deployment):
-            raise ConfigurationError(f"this is not an exported deployment: {problem}")
+            raise InvalidConfiguration(f"this is not an exported deployment: {problem}")
         snapshot = deployment_from_json(deployment, self._state_crypter(deployment))
         wrong = [
             state.urn
@@ -175,7 +175,7 @@ class StackStore:
             if not state.urn.startswith(f"urn:pulumi:{self.name}::{self.project.name}::")
         ]
         if wrong:
-            raise ConfigurationError(f"the deployment belongs to another stack or project: {wrong[0]}")
+            raise InvalidConfiguration(f"the deployment belongs to another stack or project: {wrong[0]}")
         for state in snapshot.resources:
             state.saved_text = None
         with self.locked():
@@ -238,7 +238,7 @@ class StackStore:
             lock.release()
 
 
-def refuse_unfinished(creates: list[State]) -> None:
+def refuse_unfinished(creates: list[ResourceState]) -> None:
     """Raises `UnfinishedCreates` where an interrupted run was creating something.
 
     A destroy would report success and leave what that run created: nothing in the state leads to it.
@@ -260,7 +260,7 @@ def _checked_name(name: str, project: str) -> str:
     """A stack's name, given alone or in full: `organization/<project>/<stack>`."""
     name = name.removeprefix(f"{ORGANIZATION}/{project}/").removeprefix(f"{ORGANIZATION}/")
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name) or name.startswith("."):
-        raise ConfigurationError(
+        raise InvalidConfiguration(
             f"'{name}' is not a stack name; it may have letters, digits, '-', '_' and '.'"
         )
     return name

@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class HealthInfo(Record):
+class HealthInfo(OutputType):
     """``GET /health``. ``disabled``: staff switched the API off, every other operation answers 503
     ``api_disabled``.
     """
@@ -21,7 +21,7 @@ class HealthInfo(Record):
 
 
 @pulumi.output_type
-class ApiKeyInfo(Record):
+class ApiKeyInfo(OutputType):
     """An API key as listed; never the key itself. ``rate_…`` are requests per minute, ``None`` = the default
     applies.
     """
@@ -61,7 +61,7 @@ class ApiKeyInfo(Record):
 
 
 @pulumi.output_type
-class MeInfo(Record):
+class MeInfo(OutputType):
     """The calling key, what it may do, and whose it is. ``livemode`` is false for test keys."""
 
     key: ApiKeyInfo
@@ -81,7 +81,7 @@ class MeInfo(Record):
 
 
 @pulumi.output_type
-class GroupInfo(Record):
+class GroupInfo(OutputType):
     """A client group and its discount in percent."""
 
     id: str | None
@@ -93,7 +93,7 @@ class GroupInfo(Record):
 
 
 @pulumi.output_type
-class AccountInfo(Record):
+class AccountInfo(OutputType):
     """As the API's ``Account``."""
 
     id: str
@@ -121,7 +121,7 @@ class AccountInfo(Record):
 
 
 @pulumi.output_type
-class BalanceInfo(Record):
+class BalanceInfo(OutputType):
     """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7 days."""
 
     balance: str
@@ -139,7 +139,7 @@ class BalanceInfo(Record):
 
 
 @pulumi.output_type
-class TransactionInfo(Record):
+class TransactionInfo(OutputType):
     """``amount`` is absolute; ``direction`` (``credit`` or ``debit``) is its sign."""
 
     id: str
@@ -165,7 +165,7 @@ class TransactionInfo(Record):
 
 
 @pulumi.output_type
-class TopupInfo(Record):
+class TopupInfo(OutputType):
     """Bounds of a top-up and the gateways it can be paid through, in display order."""
 
     currency: str

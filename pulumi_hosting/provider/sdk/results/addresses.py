@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class IpInfo(Record):
+class IpInfo(OutputType):
     """One address of a server. ``ptr`` is its reverse DNS name; ``price_monthly`` is 0.00 for the primary
     one.
     """
@@ -33,7 +33,7 @@ class IpInfo(Record):
 
 
 @pulumi.output_type
-class IpQuoteInfo(Record):
+class IpQuoteInfo(OutputType):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and allowed."""
 
     server_id: str | None = pulumi.property("serverId")

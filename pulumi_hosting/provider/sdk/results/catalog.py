@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class LocationInfo(Record):
+class LocationInfo(OutputType):
     """As the API's ``Location``."""
 
     id: int | None
@@ -25,7 +25,7 @@ class LocationInfo(Record):
 
 
 @pulumi.output_type
-class CatalogResourcesInfo(Record):
+class CatalogResourcesInfo(OutputType):
     """``bandwidth_tb`` ``None`` = no traffic cap."""
 
     cpu_cores: int | None = pulumi.property("cpuCores")
@@ -41,7 +41,7 @@ class CatalogResourcesInfo(Record):
 
 
 @pulumi.output_type
-class PeriodPriceInfo(Record):
+class PeriodPriceInfo(OutputType):
     """As the API's ``PeriodPrice``."""
 
     months: int
@@ -53,7 +53,7 @@ class PeriodPriceInfo(Record):
 
 
 @pulumi.output_type
-class TariffInfo(Record):
+class TariffInfo(OutputType):
     """``price_monthly`` includes the caller's group discount, ``list_price_monthly`` is public;
     ``price_hourly`` has up to 4 digits.
     """
@@ -95,7 +95,7 @@ class TariffInfo(Record):
 
 
 @pulumi.output_type
-class OsImageInfo(Record):
+class OsImageInfo(OutputType):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str
@@ -113,7 +113,7 @@ class OsImageInfo(Record):
 
 
 @pulumi.output_type
-class ZoneInfo(Record):
+class ZoneInfo(OutputType):
     """A domain ending and its prices per year. ``tld`` may carry a leading dot: compare :attr:`ending`."""
 
     tld: str
@@ -137,7 +137,7 @@ class ZoneInfo(Record):
 
 
 @pulumi.output_type
-class DiscountInfo(Record):
+class DiscountInfo(OutputType):
     """As the API's ``Discount``."""
 
     type: str
@@ -149,7 +149,7 @@ class DiscountInfo(Record):
 
 
 @pulumi.output_type
-class PromoInfo(Record):
+class PromoInfo(OutputType):
     """As the API's ``Promo``."""
 
     code: str
@@ -161,7 +161,7 @@ class PromoInfo(Record):
 
 
 @pulumi.output_type
-class QuoteInfo(Record):
+class QuoteInfo(OutputType):
     """What an order would cost now, by the same functions as ordering; ``shortfall`` is what the balance
     lacks.
     """

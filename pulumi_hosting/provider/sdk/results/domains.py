@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class AvailabilityInfo(Record):
+class AvailabilityInfo(OutputType):
     """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` |
     ``unsupported_tld``.
     """
@@ -33,7 +33,7 @@ class AvailabilityInfo(Record):
 
 
 @pulumi.output_type
-class DomainInfo(Record):
+class DomainInfo(OutputType):
     """``locked``: the registrar's transfer lock; ``blocked``: locked by staff. ``tld`` may carry a leading
     dot.
     """

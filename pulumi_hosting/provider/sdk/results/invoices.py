@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class InvoiceItemInfo(Record):
+class InvoiceItemInfo(OutputType):
     """As the API's ``InvoiceItem``."""
 
     description: str | None
@@ -21,7 +21,7 @@ class InvoiceItemInfo(Record):
 
 
 @pulumi.output_type
-class InvoiceInfo(Record):
+class InvoiceInfo(OutputType):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
     id: str
@@ -58,7 +58,7 @@ class InvoiceInfo(Record):
 
 
 @pulumi.output_type
-class OrderInfo(Record):
+class OrderInfo(OutputType):
     """A server order that was not finished when it was placed (202), or a read of one.
 
     ``status``: ``active`` is success, ``cancelled`` and ``failed`` are failures with the charge credited

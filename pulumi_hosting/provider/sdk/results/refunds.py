@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class RefundItemInfo(Record):
+class RefundItemInfo(OutputType):
     """As the API's ``RefundItem``."""
 
     invoice_id: str | None = pulumi.property("invoiceId")
@@ -27,7 +27,7 @@ class RefundItemInfo(Record):
 
 
 @pulumi.output_type
-class RefundQuoteInfo(Record):
+class RefundQuoteInfo(OutputType):
     """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
 
     server_id: str | None = pulumi.property("serverId")

@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class RefundQuote(Record):
+class RefundQuote(OutputType):
     """What a deletion would credit now."""
 
     amount: str

@@ -3,12 +3,12 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 from pulumi_hosting.provider.sdk.results.refunds import RefundQuoteInfo
 
 
 @pulumi.output_type
-class TariffRefInfo(Record):
+class TariffRefInfo(OutputType):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
     id: int | None
@@ -18,7 +18,7 @@ class TariffRefInfo(Record):
 
 
 @pulumi.output_type
-class ServerResourcesInfo(Record):
+class ServerResourcesInfo(OutputType):
     """``disk_mb`` is MiB; some deployments send ``disk_gb`` instead."""
 
     vcpu: int | None
@@ -32,7 +32,7 @@ class ServerResourcesInfo(Record):
 
 
 @pulumi.output_type
-class ServerFlagsInfo(Record):
+class ServerFlagsInfo(OutputType):
     """``blocked``: locked by staff; ``expired``: next_due_at is past; ``is_test``: a gratis trial (not the
     sandbox mark); ``synthetic``: imported, without a panel record; ``protected_until``: billing will not
     suspend it earlier.
@@ -55,7 +55,7 @@ class ServerFlagsInfo(Record):
 
 
 @pulumi.output_type
-class ServerBillingInfo(Record):
+class ServerBillingInfo(OutputType):
     """``recurring_amount``: price of the next renewal, bought addresses and discounts included."""
 
     cycle: str
@@ -81,7 +81,7 @@ class ServerBillingInfo(Record):
 
 
 @pulumi.output_type
-class ServerInfo(Record):
+class ServerInfo(OutputType):
     """A virtual server. ``status``: ``active`` | ``stopped`` | ``suspended`` | ``pending_cancel`` |
     ``cancelled`` | ``terminated``.
     """
@@ -119,7 +119,7 @@ class ServerInfo(Record):
 
 
 @pulumi.output_type
-class MemoryInfo(Record):
+class MemoryInfo(OutputType):
     """As the API's ``Memory``."""
 
     used_mb: float | None = pulumi.property("usedMb")
@@ -129,7 +129,7 @@ class MemoryInfo(Record):
 
 
 @pulumi.output_type
-class DiskInfo(Record):
+class DiskInfo(OutputType):
     """As the API's ``Disk``."""
 
     used_gb: float | None = pulumi.property("usedGb")
@@ -139,7 +139,7 @@ class DiskInfo(Record):
 
 
 @pulumi.output_type
-class ServerLiveStatusInfo(Record):
+class ServerLiveStatusInfo(OutputType):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
     server_id: str | None = pulumi.property("serverId")
@@ -159,7 +159,7 @@ class ServerLiveStatusInfo(Record):
 
 
 @pulumi.output_type
-class ServerDetailInfo(Record):
+class ServerDetailInfo(OutputType):
     """One server as ``GET /servers/{server_id}`` shows it; ``live`` only with ``include=live``."""
 
     id: str

@@ -3,11 +3,11 @@
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class SshKeyInfo(Record):
+class SshKeyInfo(OutputType):
     """A public key of the account. ``fingerprint`` has the ``SHA256:`` form."""
 
     id: str

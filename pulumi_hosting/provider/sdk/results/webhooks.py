@@ -5,11 +5,11 @@ from typing import Any
 
 import pulumi
 
-from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.output_type import OutputType
 
 
 @pulumi.output_type
-class EventDescriptorInfo(Record):
+class EventDescriptorInfo(OutputType):
     """As the API's ``EventDescriptor``."""
 
     type: str
@@ -23,7 +23,7 @@ class EventDescriptorInfo(Record):
 
 
 @pulumi.output_type
-class SubscriptionInfo(Record):
+class SubscriptionInfo(OutputType):
     """A webhook subscription; disabled by the service after 20 failures in a row, ``disabled_reason`` says
     why.
     """
@@ -53,7 +53,7 @@ class SubscriptionInfo(Record):
 
 
 @pulumi.output_type
-class EventInfo(Record):
+class EventInfo(OutputType):
     """The envelope of a delivery. ``data`` holds ``object`` (the REST shape) and ``previous`` (changed
     fields, ``None`` or absent).
     """
@@ -83,7 +83,7 @@ class EventInfo(Record):
 
 
 @pulumi.output_type
-class DeliveryInfo(Record):
+class DeliveryInfo(OutputType):
     """``attempts`` made so far; ``last_response``: first 1000 bytes of the receiver's answer. ``payload``
     only where one is read.
     """

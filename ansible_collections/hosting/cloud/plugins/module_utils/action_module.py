@@ -18,7 +18,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.actions import Action, ActionResult
+    from pulumi_hosting.actions import Action, ActionOutcome
     from pulumi_hosting.session.request import Request
 
 
@@ -49,7 +49,7 @@ class CoreActionModule(HostingModule):
         fields = self.action.Inputs.model_fields
         return {name: value for name in fields if (value := task.params.get(name)) is not None}
 
-    def carry_out(self, task: Task, request: Request, *, dry_run: bool) -> ActionResult:
+    def carry_out(self, task: Task, request: Request, *, dry_run: bool) -> ActionOutcome:
         from pulumi_hosting.actions import act, check
 
         given = self.given(task, request)
@@ -77,7 +77,7 @@ class CoreActionModule(HostingModule):
             "charge": {"amount": None if amount is None else str(amount), "currency": currency},
         }
 
-    def result(self, task: Task, done: ActionResult) -> dict[str, Any]:
+    def result(self, task: Task, done: ActionOutcome) -> dict[str, Any]:
         """The task's result: the same fields whatever happened."""
         action = self.action
         hidden = action.Result.secret_fields()
@@ -118,7 +118,7 @@ class PasswordModule(CoreActionModule):
         return result
 
 
-def _charged(done: ActionResult) -> dict[str, Any] | None:
+def _charged(done: ActionOutcome) -> dict[str, Any] | None:
     """What it charged according to the service, else its price. A price that is not known is not shown as
     free."""
     if not done.changed:
@@ -131,13 +131,13 @@ def _charged(done: ActionResult) -> dict[str, Any] | None:
     )
 
 
-def _charge_name(done: ActionResult) -> str:
+def _charge_name(done: ActionOutcome) -> str:
     """What names the charge: its invoice, else the object and the end of its period before."""
     known = done.after if isinstance(done.after, Mapping) else {}
     return str(known.get("invoice_id") or f"{known.get('id')} {done.change[0] if done.change else ''}")
 
 
-def _difference(done: ActionResult) -> tuple[Any, Any]:
+def _difference(done: ActionOutcome) -> tuple[Any, Any]:
     """What differs of the fields that were predicted, so that a real run shows the same as check mode."""
     if done.change is not None:
         return done.change

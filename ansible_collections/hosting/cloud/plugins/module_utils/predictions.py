@@ -14,7 +14,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.planned_account impo
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 
 if TYPE_CHECKING:
-    from pulumi_hosting.actions import ActionResult
+    from pulumi_hosting.actions import ActionOutcome
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.session.request import Request
@@ -67,7 +67,7 @@ def of_outcome(
         memory.predict_change(resource.kind, before["id"], fields)
 
 
-def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
+def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
     """Remember what an action would change. ``kind`` is the action's."""
     if not result.changed or not isinstance(result.predicted, Mapping):
         return

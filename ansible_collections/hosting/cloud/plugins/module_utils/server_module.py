@@ -24,7 +24,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from pulumi_hosting.actions import ActionResult
+    from pulumi_hosting.actions import ActionOutcome
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.session.request import Request
 
@@ -164,7 +164,7 @@ class ServerActionModule(CoreActionModule):
             raise InvalidInput({"erase": reason}, server.title)
         return given
 
-    def result(self, task: Task, done: ActionResult) -> dict[str, Any]:
+    def result(self, task: Task, done: ActionOutcome) -> dict[str, Any]:
         from pulumi_hosting.resources import RESOURCES
 
         if done.note and task.check_mode:  # a real run has said it already

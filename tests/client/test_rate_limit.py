@@ -13,8 +13,8 @@ import pytest
 
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import store
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
-from pulumi_hosting.client.rate_limit import state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
 from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
 from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, store_name
@@ -378,14 +378,15 @@ def test_a_lock_that_is_held_is_waited_for(seconds: float, monkeypatch: pytest.M
     holder.use(50)
     held = holder.limiter.store
     assert isinstance(held, StateFile)
-    file = held._locked()
+    assert isinstance(held._value, store.OpenFile)
+    opened, file = held._value, held._value._locked()
 
     def sleep(pause: float) -> None:
         time.sleep(pause)
         if sum(time.slept) >= seconds:
-            held._unlock(file)
+            opened._unlock(file)
 
-    monkeypatch.setattr(state_file, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
     machine.place().step()
     assert isinstance(machine.limiter.store, StateFile if seconds == 10.0 else Memory)
 

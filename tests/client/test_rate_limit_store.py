@@ -10,9 +10,10 @@ import pytest
 from pydantic_core import from_json
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.rate_limit import state_file
+from pulumi_hosting.client import store as stores
 from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, Store, memory, store_name
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.store import OpenFile
 from tests.client.support import FakeTime
 
 NAME = "0123456789abcdef"
@@ -29,6 +30,11 @@ def store() -> Iterator[StateFile]:
 @pytest.fixture
 def path(store: StateFile) -> Path:
     return Path(os.environ["HOSTING_RUNTIME_DIR"]) / f"{NAME}.rate"
+
+
+def file_of(store: StateFile) -> OpenFile:
+    assert isinstance(store._value, OpenFile)
+    return store._value
 
 
 def count(windows: KeyWindows) -> int:
@@ -106,7 +112,7 @@ def test_what_was_written_before_the_machine_was_started_counts_as_empty(
 
 def test_a_closed_file_is_opened_again(store: StateFile, path: Path) -> None:
     store.update(count, NOW)
-    opened = store._file
+    opened = file_of(store)._file
     store.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened)
@@ -117,7 +123,7 @@ def test_a_closed_file_is_opened_again(store: StateFile, path: Path) -> None:
 
 def test_the_file_is_closed_with_its_last_user() -> None:
     made = StateFile(NAME)
-    opened = made._file
+    opened = file_of(made)._file
     os.fstat(opened)
     assert not os.get_inheritable(opened)
     del made
@@ -127,9 +133,9 @@ def test_the_file_is_closed_with_its_last_user() -> None:
 
 def test_a_deleted_file_is_made_again_and_no_other_is_opened(store: StateFile, path: Path) -> None:
     store.update(count, NOW)
-    closing = store._closing
+    closing = file_of(store)._closing
     store.update(count, NOW)
-    assert store._closing is closing
+    assert file_of(store)._closing is closing
     path.unlink()
     assert store.update(count, NOW) == 1
     assert path.exists()
@@ -141,14 +147,14 @@ def test_a_link_that_takes_the_place_of_the_file_is_not_followed(
     """Between the check and the opening."""
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setattr(state_file, "refuse_unsafe", lambda path: None)
+    monkeypatch.setattr(stores, "refuse_unsafe", lambda path: None)
     with pytest.raises(OSError, match="symbolic"):
         store.update(count, NOW)
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_file_that_was_closed_by_others_is_closed_all_the_same(store: StateFile) -> None:
-    os.close(store._file)
+    os.close(file_of(store)._file)
     store.close()
 
 
@@ -163,14 +169,14 @@ def test_a_file_that_is_not_ours_alone_is_refused(store: StateFile, path: Path, 
 def test_another_process_opens_its_own_file(store: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """A forked child: a thread of the parent may hold its lock, and the file's lock is the parent's."""
     store.update(count, NOW)
-    before, pid = store._file, os.getpid()
-    store._threads.acquire()
+    before, pid = file_of(store)._file, os.getpid()
+    file_of(store)._threads.acquire()
     monkeypatch.setattr(os, "getpid", lambda: pid + 1)
     assert store.update(count, NOW) == 2
-    assert store._pid == pid + 1
-    opened = store._file
+    assert file_of(store)._pid == pid + 1
+    opened = file_of(store)._file
     assert store.update(count, NOW) == 3
-    assert store._file == opened
+    assert file_of(store)._file == opened
     assert before >= 0
 
 
@@ -190,15 +196,15 @@ class Lock:
 
 def waited(store: StateFile, monkeypatch: pytest.MonkeyPatch, looks: float, part: float = 1.0) -> list[float]:
     time = FakeTime()
-    monkeypatch.setattr(state_file, "time", SimpleNamespace(monotonic=time.clock, sleep=time.sleep))
+    monkeypatch.setattr(stores, "time", SimpleNamespace(monotonic=time.clock, sleep=time.sleep))
 
     def uniform(least: float, most: float) -> float:
         assert (least, most) == (0.5, 1.0)
         return part
 
-    monkeypatch.setattr(state_file, "random", SimpleNamespace(uniform=uniform))
-    monkeypatch.setattr(store, "_lock", Lock(looks))
-    monkeypatch.setattr(store, "_unlock", lambda file: None)
+    monkeypatch.setattr(stores, "random", SimpleNamespace(uniform=uniform))
+    monkeypatch.setattr(file_of(store), "_lock", Lock(looks))
+    monkeypatch.setattr(file_of(store), "_unlock", lambda file: None)
     try:
         store.update(count, NOW)
     finally:
@@ -224,17 +230,17 @@ def test_a_lock_that_a_stopped_process_holds_is_not_waited_for_without_end(
 
 
 def test_a_lock_is_looked_at_again_at_the_very_end(store: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_file, "LOCKED_SECONDS", 0.0)
+    monkeypatch.setattr(stores, "HELD_SECONDS", 0.0)
     assert len(waited(store, monkeypatch, 1)) == 1
 
 
 def test_the_lock_is_of_the_file_and_does_not_block(store: StateFile) -> None:
     other = StateFile(NAME)
-    file = store._locked()
-    assert not other._lock(other._file)
-    store._unlock(file)
-    assert other._lock(other._file)
-    other._unlock(other._file)
+    file = file_of(store)._locked()
+    assert not file_of(other)._lock(file_of(other)._file)
+    file_of(store)._unlock(file)
+    assert file_of(other)._lock(file_of(other)._file)
+    file_of(other)._unlock(file_of(other)._file)
     other.close()
 
 

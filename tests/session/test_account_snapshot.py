@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SnapshotFiles
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.results import Damaged
+from pulumi_hosting.client.store import Files
 from pulumi_hosting.session.account_snapshot import (
     ORDERS_AND_SERVERS,
     AccountSnapshot,
@@ -40,7 +41,7 @@ def set_to(row: m.Server) -> Change:
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """Makes the storage, each time as another process sees it; in memory there is one."""
     if request.param == "files":
-        return lambda: SnapshotFiles(tmp_path, lambda: "account")
+        return lambda: SnapshotFiles(Files(tmp_path), lambda: "account")
     memory = InMemory()
     return lambda: memory
 
@@ -203,9 +204,9 @@ def test_an_answer_that_was_asked_for_after_the_call_is_new_enough(make: Make) -
 
 def test_a_list_with_a_damaged_object_is_no_proof_for_others(tmp_path: Path) -> None:
     damaged = Damaged("list_servers", 2, "no name")
-    one = Asked(SnapshotFiles(tmp_path, lambda: "account"), server(1), damaged)
+    one = Asked(SnapshotFiles(Files(tmp_path), lambda: "account"), server(1), damaged)
     assert one()[1] == damaged
-    other = Asked(SnapshotFiles(tmp_path, lambda: "account"), server(1))
+    other = Asked(SnapshotFiles(Files(tmp_path), lambda: "account"), server(1))
     # as in a process of its own, which has read nothing yet
     SnapshotFiles._read.clear()
     assert [row.id for row in other()] == [1]
@@ -222,7 +223,7 @@ def test_files_hold_what_is_needed_and_no_secret(tmp_path: Path) -> None:
         root_password="canary-2",
         canary={"auth_code": "canary-3"},
     )
-    asked = Asked(SnapshotFiles(tmp_path, lambda: "vk_live_canary-4"), shown)
+    asked = Asked(SnapshotFiles(Files(tmp_path), lambda: "vk_live_canary-4"), shown)
     asked()
     asked.snapshot.apply(set_to(server(2, whsec="canary-5")))
     files = [path for path in tmp_path.iterdir() if path.suffix == ".json"]
@@ -231,7 +232,7 @@ def test_files_hold_what_is_needed_and_no_secret(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600, path
         assert "canary" not in path.name + path.read_text(encoding="utf-8"), path
     SnapshotFiles._read.clear()
-    (second, first) = Asked(SnapshotFiles(tmp_path, lambda: "vk_live_canary-4"))()
+    (second, first) = Asked(SnapshotFiles(Files(tmp_path), lambda: "vk_live_canary-4"))()
     assert (second.id, first.notes, first.created_at) == (2, "free text", shown.created_at)
     assert first.billing is not None
     assert first.billing.recurring_amount == Decimal("5.00")
@@ -240,7 +241,7 @@ def test_files_hold_what_is_needed_and_no_secret(tmp_path: Path) -> None:
 def test_accounts_and_rights_are_told_apart(tmp_path: Path) -> None:
     counts = []
     for scope in ("1 live servers:read", "1 test servers:read", "1 live", "1 live servers:read"):
-        asked = Asked(SnapshotFiles(tmp_path, lambda scope=scope: scope), server(1))  # type: ignore[misc]  # bound now
+        asked = Asked(SnapshotFiles(Files(tmp_path), lambda scope=scope: scope), server(1))  # type: ignore[misc]  # bound now
         asked()
         counts.append(asked.count)
     assert counts == [1, 1, 1, 0]
@@ -248,7 +249,7 @@ def test_accounts_and_rights_are_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", "{broken", '{"at": 1}'])
 def test_a_file_that_says_nothing_is_asked_for_again(tmp_path: Path, text: str) -> None:
-    asked = Asked(SnapshotFiles(tmp_path, lambda: "account"), server(1))
+    asked = Asked(SnapshotFiles(Files(tmp_path), lambda: "account"), server(1))
     asked()
     (path,) = tmp_path.glob("*.json")
     path.write_text(text)
@@ -257,7 +258,7 @@ def test_a_file_that_says_nothing_is_asked_for_again(tmp_path: Path, text: str) 
 
 
 def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    asked = Asked(SnapshotFiles(tmp_path, lambda: "account"), server(1))
+    asked = Asked(SnapshotFiles(Files(tmp_path), lambda: "account"), server(1))
     asked()
     (path,) = tmp_path.glob("*.json")
     path.rename(tmp_path / "elsewhere")

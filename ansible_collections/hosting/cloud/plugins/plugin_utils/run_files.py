@@ -1,6 +1,6 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where the memory of a run is kept: private files in the run's own directory, shared by Ansible's worker
+"""Where the memory of a run is kept: a store of files in the run's own directory, shared by Ansible's worker
 processes.
 
 Ansible makes the directory when it starts and removes it when it ends. The files of a run that was killed
@@ -10,68 +10,63 @@ its run and still write to them.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import CHARGED, PLANNED, spent_in
-from ansible_collections.hosting.cloud.plugins.plugin_utils.private_files import (
-    locked,
-    read_private,
-    write_private,
-)
 from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SNAPSHOT, SnapshotFiles
+
+if TYPE_CHECKING:
+    from pulumi_hosting.client.store import SharedStore
 
 _RANDOM_LETTERS = 8  # of tempfile, after the process id in the name of the run's directory
 
 
 class RunFiles:
-    """Storage of a :class:`RunMemory`: one JSON file for each part. ``folder``: the run's directory."""
+    """Storage of a :class:`RunMemory`: one value for each part. ``folder``: the run's directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @contextmanager
-    def open(self, part: str) -> Iterator[dict[str, Any]]:
-        """The content of one part, for one process at a time. Changes of it are kept."""
-        path = self._path(part)
-        with locked(path):
-            text = read_private(path)
-            content: dict[str, Any] = json.loads(text) if text else {}
-            yield content
-            changed = json.dumps(content)
-            if changed not in (text, "{}"):
-                write_private(path, changed)
+    @cached_property
+    def store(self) -> SharedStore:
+        from pulumi_hosting.client.store import Files
 
-    @contextmanager
-    def one_module_at_a_time(self) -> Iterator[None]:
+        return Files(self.folder)
+
+    def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
+        """The content of one part, for one process at a time. Changes of it are kept."""
+        return self.store.changing(_name(part))
+
+    def one_module_at_a_time(self) -> AbstractContextManager[None]:
         """Let modules whose charges are limited run one after the other: each must know what those before it
         charged."""
-        with locked(self._path("modules")):
-            yield
+        return self.store.lock(_name("modules"))
 
     def snapshot(self, scope: Callable[[], str]) -> SnapshotFiles:
         """Where the snapshot of an account is kept. ``scope``: what tells it from those of other accounts."""
-        return SnapshotFiles(self.folder, scope)
+        return SnapshotFiles(self.store, scope)
 
     def forget_snapshots(self) -> None:
         """Ask every account again: it was changed in a way that is not known here."""
-        for path in self.folder.glob(f"{SNAPSHOT}*.json"):
-            path.unlink(missing_ok=True)
+        with suppress(ImportError):  # a controller without pulumi_hosting keeps none
+            for name in self.store.names(f"{SNAPSHOT}*.json"):
+                self.store.forget(name)
 
     def forget_planned(self) -> None:
         """Forget what check mode predicted: a task of this run has really changed something since."""
-        self._path(PLANNED).unlink(missing_ok=True)
+        self.store.forget(_name(PLANNED))
 
     def charges_of_killed_runs(self) -> list[str]:
         """One line for each earlier run that was killed and had charged something. They are reported once."""
         from pulumi_hosting.client.private_directory import process_runs
 
         lines = []
-        for path in sorted(self.folder.parent.glob(f"ansible-local-*/{self._path(CHARGED).name}")):
+        for path in sorted(self.folder.parent.glob(f"ansible-local-*/{_name(CHARGED)}")):
             pid = path.parent.name.removeprefix("ansible-local-")[:-_RANDOM_LETTERS]
             if (
                 path.parent == self.folder
@@ -90,8 +85,9 @@ class RunFiles:
                 )
         return lines
 
-    def _path(self, part: str) -> Path:
-        return self.folder / f"hosting.cloud.{part}.json"
+
+def _name(part: str) -> str:
+    return f"hosting.cloud.{part}.json"
 
 
 def _amounts(content: Mapping[str, Any]) -> list[str]:

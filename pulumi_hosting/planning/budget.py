@@ -1,13 +1,18 @@
-"""What one run may charge."""
+"""What one run may charge: a limit, and a book of what is planned. What the processes of a run plan is
+counted together through its ledger: the processes of one engine run, or the tasks of a play."""
 
 import re
 import threading
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
+from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.session.cost import Cost
 
+T = TypeVar("T")
 NOT_A_LIMIT = "must be an amount of money, such as 25.00"
 NO_LIMIT = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
 
@@ -26,119 +31,167 @@ def money_limit(value: object) -> Decimal | None:
     return Decimal(text) if not isinstance(value, bool) and _AMOUNT.fullmatch(text) else None
 
 
-class Budget:
-    """What this run is going to charge, counted once per declaration, against what it may charge."""
+def would_charge(cost: Cost, total: Decimal) -> str:
+    """What the charges of a run come to with one more order, in the words of every refusal."""
+    amount = f"{cost.amount} {cost.currency}"
+    return f"with {amount} for {cost.what} this run would charge {total} {cost.currency}"
 
-    def __init__(self, setting: str = "maxCharge") -> None:
-        self._setting = setting
-        self._lock = threading.Lock()
-        self._planned: dict[str, Cost] = {}
-        self._sums: dict[str, Decimal] | None = {}
-        self._opening: dict[str, Decimal] = {}
-        self._found: set[str] = set()
-        self._exceeded: str | None = None
-        self._moved: dict[str, dict[Moved, Decimal]] = {}
-        self._later: dict[str, str] = {}
-        self.limit: Decimal | None = None
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a run may charge. Only this class reads it.
+
+    - ``name``: the setting of a stack, or the option of a task; ``given``: its value, None where it has none.
+    - ``less``: what to do where the limit is right, in the words of the frontend.
+    - ``booked``: what was booked for a task that goes on alone; None for all others. It may charge no more.
+    """
+
+    name: str = "maxCharge"
+    given: object = None
+    less: str = "declare less"
+    booked: Decimal | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self.given is not None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot be used; None if it can. A variable that should hold the limit and is not set must
+        not lift it.
+
+        >>> Limit(given="").problem == NO_LIMIT, Limit(given="5 EUR").problem == NOT_A_LIMIT, Limit().problem
+        (True, True, None)
+        """
+        if self.given is None or money_limit(self.given) is not None:
+            return None
+        return NO_LIMIT if self.given == "" else NOT_A_LIMIT
+
+    def __str__(self) -> str:
+        """As messages show it.
+
+        >>> str(Limit(given=25)), str(Limit("max_charge"))
+        ('maxCharge is 25', 'max_charge is not set')
+        """
+        return f"{self.name} is {money_limit(self.given)}" if self.is_set else f"{self.name} is not set"
+
+    def refusal(self, cost: Cost, total: Decimal) -> str | None:
+        """Why an order cannot be made with which the run would charge ``total``; None if it can."""
+        if self.problem is not None:
+            raise ValueError(self.problem)
+        limit = money_limit(self.given)
+        at_most = limit if self.booked is None else self.booked
+        if at_most is None or total <= at_most:
+            return None
+        if self.booked is not None:
+            return (
+                f"{cost.what} costs {cost.amount} {cost.currency}, more than the {self.booked} that were "
+                f"booked for this task of {self.name} {limit} when it began; it is not ordered. Next: run "
+                "again"
+            )
+        return (
+            f"{would_charge(cost, total)}, more than {self.name} {limit}; it is not ordered. Next: raise "
+            f"{self.name}, or {self.less}"
+        )
+
+
+class Book:
+    """What one process plans to charge, once for each identity, and what the others of its run do.
+
+    - ``elsewhere``: what the others plan, by currency.
+    - ``openings``: the balances as the run first saw them, by currency.
+    - ``stopped``: why the run orders nothing more; None while it may.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.planned: dict[str, Cost] = {}
+        self.elsewhere: dict[str, Decimal] = {}
+        self.openings: dict[str, Decimal] = {}
+        self.stopped: str | None = None
+        self._own: dict[str, Decimal] | None = {}
+
+    def own(self) -> dict[str, Decimal]:
+        """What is planned here by currency. Not added up again for each of a thousand declarations."""
+        with self.lock:
+            if self._own is None:
+                self._own = {}
+                for cost in self.planned.values():
+                    self._add(self._own, cost)
+            return self._own
 
     def total(self, currency: str) -> Decimal:
         """What the run charges so far, in this currency."""
-        with self._lock:
-            return self._total(currency)
+        total = self.own().get(currency, Decimal(0))
+        return total + self.elsewhere.get(currency, Decimal(0))
 
-    def opening(self, currency: str) -> Decimal | None:
-        """The balance as this run first saw it: what it has paid since is among what it planned. None if no
-        price came with a balance."""
-        with self._lock:
-            return self._opening.get(currency)
+    def add(self, identity: str, cost: Cost) -> None:
+        """Plan it, in place of what was planned for this identity before."""
+        with self.lock:
+            before = self.planned.get(identity)
+            self.planned[identity] = cost
+            if cost.balance is not None:
+                self.openings.setdefault(cost.currency, cost.balance)
+            if before is None and self._own is not None:
+                self._add(self._own, cost)
+            elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
+                self._own = None
 
-    def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
-        """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
-        with self._lock:
-            currency = currency or self._currency() or ""  # an account has one
-            sums = self._moved.setdefault(currency, {"charged": Decimal("0.00"), "credited": Decimal("0.00")})
-            sums[what] += amount
+    def remove(self, identity: str) -> Cost | None:
+        """What was planned for this identity; from now on, nothing is."""
+        with self.lock:
+            self._own = None
+            return self.planned.pop(identity, None)
 
-    def lacking(self, currency: str) -> Decimal | None:
-        """What the balance lacks for everything that this run orders: for its total, with what deletions have
-        credited so far. Zero or less: nothing; None: the balance is not known."""
-        with self._lock:
-            opening = self._opening.get(currency)
-            credited = self._moved.get(currency, {}).get("credited", Decimal(0))
-            return None if opening is None else self._total(currency) - opening - credited
+    @staticmethod
+    def _add(sums: dict[str, Decimal], cost: Cost) -> None:
+        sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + cost.amount
 
-    def summary(self) -> str:
-        """What this process has charged and credited, in a line; empty if nothing.
 
-        >>> budget = Budget()
-        >>> budget.moved("charged", Decimal("5.00"), "EUR"); budget.summary()
-        'charged 5.00 EUR, credited 0.00'
-        """
-        with self._lock:
-            return "; ".join(
-                f"charged {sums['charged']} {currency}, credited {sums['credited']}"
-                for currency, sums in self._moved.items()
-            )
+class Ledger(Protocol):
+    """Where the processes of a run tell each other what they plan to charge."""
 
-    def priced_later(self, identity: str, what: str) -> None:
-        """``what`` is bought, too, at a price that only a later question can tell."""
-        with self._lock:
-            if identity not in self._planned:
-                self._later[identity] = what
+    def open(self, book: Book, identity: str) -> AbstractContextManager[object]:
+        """Bring ``book`` up to date with what the others plan, but for ``identity``. At the end, tell them
+        what it says. No other process of the run decides meanwhile."""
 
-    @property
-    def currency(self) -> str | None:
-        """The currency in which this run pays; the first of several, None before the first price."""
-        with self._lock:
-            return self._currency()
 
-    def later(self) -> str:
-        """What the total leaves out, since its price is known later; empty if nothing.
+class Budget:
+    """What this run is going to charge, counted once per declaration, against what it may charge. Without a
+    ``ledger`` the run is this process."""
 
-        >>> budget = Budget()
-        >>> budget.priced_later("a", "server address"); budget.later()
-        ' + a server address whose price is known later'
-        >>> budget.priced_later("b", "server address"); budget.later()
-        ' + 2 purchases whose prices are known later'
-        """
-        with self._lock:
-            found = [*self._later.values()]
-        if len(found) > 1:
-            return f" + {len(found)} purchases whose prices are known later"
-        return f" + a {found[0]} whose price is known later" if found else ""
+    def __init__(self, limit: Limit | None = None, ledger: Ledger | None = None) -> None:
+        self.limit = limit or Limit()
+        self._ledger = ledger
+        self._book = Book()
+        self._lock = self._book.lock
+        self._found: set[str] = set()
+        self._moved: dict[str, dict[Moved, Decimal]] = {}
+        self._later: dict[str, str] = {}
 
-    def planned(self, identity: str) -> Cost | None:
-        with self._lock:
-            return self._planned.get(identity)
+    # --- what may be ordered
+
+    def book(self, identity: str, cost: Cost) -> str | None:
+        """Count an order before it is sent. Returns why it may not be made; then it is not counted."""
+        return self._counted(identity, lambda: self._book.stopped or self._within_limit(identity, cost))
 
     def refusal(self, identity: str, cost: Cost) -> str | None:
         """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
-        with self._lock:
-            self._book(identity, cost)
-            total = self._total(cost.currency)
-            if self.limit is None or total <= self.limit:
-                return None
-            self._unbook(identity)
-        return (
-            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
-            f"{cost.currency}, more than {self._setting} {self.limit}; it is not ordered. Next: raise "
-            f"{self._setting}, or declare less"
-        )
+        return self._counted(identity, lambda: self._within_limit(identity, cost))
 
     def refused(self, identity: str) -> None:
         """It is not ordered for another reason than the limit, and is not counted."""
-        with self._lock:
-            self._unbook(identity)
+        self._counted(identity, lambda: self._book.remove(identity))
 
     def unpriced(self) -> str | None:
         """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
         it.
         """
-        if self.limit is None:
+        if not self.limit.is_set:
             return None
         return (
-            f"its price is not known, and {self._setting} is {self.limit}; it is not ordered. Next: see why "
-            f"there is no price, or leave {self._setting} out"
+            f"its price is not known, and {self.limit}; it is not ordered. Next: see why there is no price, "
+            f"or leave {self.limit.name} out"
         )
 
     def found(self, identity: str, cost: Cost) -> str | None:
@@ -160,59 +213,116 @@ class Budget:
         """Book what an order really cost. A sentence where that was more than announced: from then on
         ``stopped`` says so.
         """
-        with self._lock:
-            cost = self._announced_less(identity, amount)
-            if cost is None:
-                return None
-            self._book(identity, replace(cost, amount=amount))
-            total = self._total(cost.currency)
-            limit = f", and {self._setting} is {self.limit}" if self.limit is not None else ""
-            self._exceeded = (
-                f"{amount} {cost.currency} were charged for {cost.what}, announced were {cost.amount}; this "
-                f"run has charged {total} {cost.currency}{limit}"
-            )
-            return self._exceeded
+        cost = self.planned(identity)
+        if cost is None or identity in self._found or amount <= cost.amount:
+            return None  # as nearly always: nothing changes for the others
+        return self._counted(identity, lambda: self._exceeded(identity, cost, amount))
 
     @property
     def stopped(self) -> str | None:
         """Why nothing more may be ordered in this run; None while it may."""
+        return self._book.stopped
+
+    # --- what is told of it
+
+    def planned(self, identity: str) -> Cost | None:
         with self._lock:
-            return self._exceeded
+            return self._book.planned.get(identity)
 
-    def _announced_less(self, identity: str, amount: Decimal) -> Cost | None:
-        """What was announced, where the order cost more."""
-        cost = self._planned.get(identity)
-        return None if cost is None or identity in self._found or amount <= cost.amount else cost
+    def total(self, currency: str) -> Decimal:
+        """What the run charges so far, in this currency."""
+        with self._lock:
+            return self._book.total(currency)
 
-    def _currency(self) -> str | None:
-        return next(iter({**self._moved, **self._own_totals()}), None)
+    def opening(self, currency: str) -> Decimal | None:
+        """The balance as this run first saw it: what it has paid since is among what it planned. None if no
+        price came with a balance."""
+        with self._lock:
+            return self._book.openings.get(currency)
 
-    def _total(self, currency: str) -> Decimal:
-        return self._own_totals().get(currency, Decimal(0))
+    def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
+        """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
+        with self._lock:
+            currency = currency or self.currency or ""  # an account has one
+            sums = self._moved.setdefault(currency, {"charged": Decimal("0.00"), "credited": Decimal("0.00")})
+            sums[what] += amount
 
-    def _own_totals(self) -> dict[str, Decimal]:
-        """What is planned here by currency. Not added up again for each of a thousand declarations."""
-        if self._sums is None:
-            self._sums = {}
-            for cost in self._planned.values():
-                self._add(self._sums, cost)
-        return self._sums
+    def lacking(self, currency: str) -> Decimal | None:
+        """What the balance lacks for everything that this run orders: for its total, with what deletions have
+        credited so far. Zero or less: nothing; None: the balance is not known."""
+        with self._lock:
+            opening = self.opening(currency)
+            credited = self._moved.get(currency, {}).get("credited", Decimal(0))
+            return None if opening is None else self.total(currency) - opening - credited
 
-    def _book(self, identity: str, cost: Cost) -> None:
-        before = self._planned.get(identity)
-        self._planned[identity] = cost
+    def summary(self) -> str:
+        """What this process has charged and credited, in a line; empty if nothing.
+
+        >>> budget = Budget()
+        >>> budget.moved("charged", Decimal("5.00"), "EUR"); budget.summary()
+        'charged 5.00 EUR, credited 0.00'
+        """
+        with self._lock:
+            return "; ".join(
+                f"charged {sums['charged']} {currency}, credited {sums['credited']}"
+                for currency, sums in self._moved.items()
+            )
+
+    def priced_later(self, identity: str, what: str) -> None:
+        """``what`` is bought, too, at a price that only a later question can tell."""
+        with self._lock:
+            if identity not in self._book.planned:
+                self._later[identity] = what
+
+    @property
+    def currency(self) -> str | None:
+        """The currency in which this run pays; the first of several, None before the first price."""
+        with self._lock:
+            return next(iter({**self._moved, **self._book.own()}), None)
+
+    def later(self) -> str:
+        """What the total leaves out, since its price is known later; empty if nothing.
+
+        >>> budget = Budget()
+        >>> budget.priced_later("a", "server address"); budget.later()
+        ' + a server address whose price is known later'
+        >>> budget.priced_later("b", "server address"); budget.later()
+        ' + 2 purchases whose prices are known later'
+        """
+        with self._lock:
+            found = [*self._later.values()]
+        if len(found) > 1:
+            return f" + {len(found)} purchases whose prices are known later"
+        return f" + a {found[0]} whose price is known later" if found else ""
+
+    # --- how it is counted
+
+    def _counted(self, identity: str, decide: Callable[[], T]) -> T:
+        """Decide while no other process of the run does, with what the others have planned."""
+        try:
+            shared = self._ledger.open(self._book, identity) if self._ledger else nullcontext()
+            with shared, self._lock:
+                return decide()
+        except LocalFilesError:
+            if self.limit.is_set:
+                raise
+        with self._lock:
+            return decide()  # nothing is limited here, so nothing depends on the others
+
+    def _within_limit(self, identity: str, cost: Cost) -> str | None:
         self._later.pop(identity, None)
-        if cost.balance is not None:
-            self._opening.setdefault(cost.currency, cost.balance)
-        if before is None and self._sums is not None:
-            self._add(self._sums, cost)
-        elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
-            self._sums = None
+        self._book.add(identity, cost)
+        refusal = self.limit.refusal(cost, self._book.total(cost.currency))
+        if refusal is not None:
+            self._book.remove(identity)
+        return refusal
 
-    def _unbook(self, identity: str) -> None:
-        self._planned.pop(identity, None)
-        self._sums = None
-
-    @staticmethod
-    def _add(sums: dict[str, Decimal], cost: Cost) -> None:
-        sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + cost.amount
+    def _exceeded(self, identity: str, announced: Cost, amount: Decimal) -> str:
+        self._book.add(identity, replace(announced, amount=amount))
+        currency = announced.currency
+        limit = f", and {self.limit}" if self.limit.is_set else ""
+        self._book.stopped = (
+            f"{amount} {currency} were charged for {announced.what}, announced were {announced.amount}; this "
+            f"run has charged {self._book.total(currency)} {currency}{limit}"
+        )
+        return self._book.stopped

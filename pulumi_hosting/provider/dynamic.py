@@ -59,7 +59,7 @@ class _Provider(ResourceProvider):
             provider_session.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
         # The SDK's process for dynamic providers is started with the engine's address too: what it charges
         # counts with the plugins'.
-        provider_session.SESSION.budget.run = engine_address(sys.argv[1:]) or None
+        provider_session.SESSION.ledger.run = engine_address(sys.argv[1:]) or None
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         from pulumi_hosting.provider.failures import check_failure

@@ -15,12 +15,13 @@ from urllib.parse import quote
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.exactly_once.local_files import account_scope
+from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
-from pulumi_hosting.provider.run_budget import RunBudget
+from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.errors import ResourceError
@@ -91,7 +92,8 @@ class ProviderSession(Session):
         self.entries = Entries()
         self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
-        self.budget = RunBudget(lambda: account_scope(self.client))
+        self.ledger = RunLedger(lambda: account_scope(self.client))
+        self.budget = Budget(ledger=self.ledger)
 
     # --- settings
 

@@ -96,9 +96,9 @@ def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
 def nothing_planned(settings: StackSettings, unchecked: str) -> str | None:
     """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
     was not checked, and why."""
-    if settings.max_charge is None and not settings.strict:
+    if not (settings.max_charge.is_set or settings.strict):
         return None
-    why = "strict is set" if settings.max_charge is None else f"maxCharge is {settings.max_charge}"
+    why = str(settings.max_charge) if settings.max_charge.is_set else "strict is set"
     return f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
-from pulumi_hosting.planning.budget import Budget
+from pulumi_hosting.planning.budget import Budget, would_charge
 from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
@@ -76,10 +76,9 @@ def show_price(
         return None
     budget.refused(request.identity)
     return (
-        f"with {cost.amount} {currency} for {cost.what} this run would charge {total} {currency}, and it "
-        f"replaces {names}: the balance of {budget.opening(currency)} {currency} and the {credit} {currency} "
-        "credited for that do not cover it; it is not ordered, and nothing is deleted for it. Next: top up "
-        f"{lacking - credit} {currency}"
+        f"{would_charge(cost, total)}, and it replaces {names}: the balance of {budget.opening(currency)} "
+        f"{currency} and the {credit} {currency} credited for that do not cover it; it is not ordered, and "
+        f"nothing is deleted for it. Next: top up {lacking - credit} {currency}"
     )
 
 
@@ -154,7 +153,7 @@ def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, 
         return
     if stopped := budget.stopped:
         raise ResourceError(f"nothing more is ordered in this run: {stopped}. {_LOOK_AT_INVOICE}")
-    if budget.limit is None:
+    if not budget.limit.is_set:
         return
     cost = budget.planned(request.identity)
     if cost is None and (taken := takeover_of(request, resource, inputs)) is not None:

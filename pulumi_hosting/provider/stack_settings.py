@@ -6,12 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
-from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+from pulumi_hosting.planning.budget import Limit
 
 SETTINGS: Mapping[str, str] = {
     "apiKey": "HOSTING_API_KEY",
@@ -24,6 +23,7 @@ SETTINGS: Mapping[str, str] = {
 }
 """Setting of the stack or the provider → the variable of the environment that comes first."""
 
+_UNLIMITED = Limit("maxCharge")
 MODES = ("live", "test")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -42,7 +42,7 @@ class StackSettings:
     api_key: Secret | None = None
     base_url: str | None = None
     mode: str | None = None
-    max_charge: Decimal | None = None
+    max_charge: Limit = _UNLIMITED
     scope: str | None = None
     strict: bool = False
     rate_limit_timeout: float | None = None
@@ -62,12 +62,11 @@ class StackSettings:
         if failures := failures_of(given):
             named = (f"{name} ({SETTINGS[name]}): {reason}" for name, reason in failures.items())
             raise ConfigurationError("; ".join(named))
-        limit = given.get("maxCharge")
         return cls(
             Secret(str(given["apiKey"])) if "apiKey" in given else None,
             str(given["baseUrl"]) if "baseUrl" in given else None,
             given.get("mode"),
-            None if limit is None else money_limit(limit),
+            _limit(given),
             given.get("scope"),
             _boolean(given.get("strict")) or False,
             _seconds(given.get("rateLimitTimeout")),
@@ -77,13 +76,11 @@ class StackSettings:
 def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
     """Setting → reason, for those that cannot be used. Values that are not known yet are not checked."""
     failures: dict[str, str] = {}
-    mode, limit, scope, strict = (config.get(name) for name in ("mode", "maxCharge", "scope", "strict"))
+    mode, scope, strict = (config.get(name) for name in ("mode", "scope", "strict"))
     if isinstance(mode, str) and mode not in MODES:
         failures["mode"] = "must be live or test"
-    if limit == "":
-        failures["maxCharge"] = NO_LIMIT
-    elif isinstance(limit, str | int | float) and money_limit(limit) is None:
-        failures["maxCharge"] = NOT_A_LIMIT
+    if problem := _limit(config).problem:
+        failures["maxCharge"] = problem
     if scope == "":
         failures["scope"] = "is empty. Next: give a name, or unset it"
     elif isinstance(scope, str) and not _SCOPE.fullmatch(scope):
@@ -94,6 +91,12 @@ def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
         failures["rateLimitTimeout"] = "must be seconds: 0 or more, at most 86400"
     return failures
+
+
+def _limit(config: Mapping[str, Any]) -> Limit:
+    """Of these settings; unset while the value is not known."""
+    given = config.get("maxCharge")
+    return Limit("maxCharge", given) if isinstance(given, str | int | float) else _UNLIMITED
 
 
 def _boolean(value: Any) -> bool | None:

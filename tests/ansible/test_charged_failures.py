@@ -183,8 +183,9 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
     assert RunFiles(own).charges_of_killed_runs() == []
 
 
-def test_an_empty_limit_is_refused() -> None:
-    result = Play(Account())("server", **SERVER, max_charge="")
+@pytest.mark.parametrize("empty", ["", " \n"])
+def test_an_empty_limit_is_refused(empty: str) -> None:
+    result = Play(Account())("server", **SERVER, max_charge=empty)
     assert ("is empty, which would be no limit. Next: give an amount such as 25.00, or unset it") in result[
         "msg"
     ]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
 from pulumi_hosting.client import absence, results, retry
@@ -410,7 +409,7 @@ MUTANTS = (
     ),
     Mutant(
         "Ansible books charges against max_charge",
-        ((RunMemory, "book"),),
+        ((Budget, "book"),),
         always(None),
         "tests/ansible/test_planned.py::test_objects_of_a_new_server_are_priced_or_reported_as_unpriced",
     ),

@@ -1,11 +1,14 @@
 """What a run may charge: sums, limits, and what is said where one is exceeded."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning.budget import Budget, money_limit
+from pulumi_hosting.client.private_directory import LocalFilesError
+from pulumi_hosting.planning.budget import Book, Budget, Limit, money_limit
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 
@@ -15,9 +18,7 @@ def cost(amount: str, currency: str = "EUR", balance: str | None = None) -> Cost
 
 
 def limited(limit: str | None, setting: str = "maxCharge") -> Budget:
-    budget = Budget(setting)
-    budget.limit = None if limit is None else Decimal(limit)
-    return budget
+    return Budget(Limit(setting, limit))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,68 @@ def limited(limit: str | None, setting: str = "maxCharge") -> Budget:
 def test_a_limit_is_a_plain_amount(given: Any, amount: str | None) -> None:
     assert money_limit(given) == (None if amount is None else Decimal(amount))
     assert str(money_limit(given)) == str(amount)
+
+
+@pytest.mark.parametrize("given", ["", " ", "5 EUR", True])
+def test_what_is_no_limit_is_never_taken_for_none(given: Any) -> None:
+    limit = Limit(given=given)
+    assert limit.is_set
+    assert limit.problem is not None
+    with pytest.raises(ValueError, match=limit.problem[:20]):
+        Budget(limit).refusal("a", cost("0.00"))
+
+
+def test_a_task_that_goes_on_alone_may_charge_what_was_booked() -> None:
+    budget = Budget(Limit("max_charge", "99", booked=Decimal("5.00")))
+    assert budget.refusal("a", cost("5.00")) is None
+    assert budget.refusal("b", cost("0.01")) == (
+        "one server costs 0.01 EUR, more than the 5.00 that were booked for this task of max_charge 99 when "
+        "it began; it is not ordered. Next: run again"
+    )
+
+
+def test_nothing_is_booked_once_the_run_is_stopped() -> None:
+    budget = limited(None)
+    assert budget.book("a", cost("5.00")) is None
+    budget.charged("a", Decimal("6.00"))
+    assert budget.book("b", cost("1.00")) == budget.stopped
+    assert budget.planned("b") is None
+
+
+class Shared:
+    """A ledger in which others plan 4.00, and which notes what it is told."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.failure = failure
+        self.told = list[tuple[str, dict[str, Decimal]]]()
+
+    @contextmanager
+    def open(self, book: Book, identity: str) -> Iterator[None]:
+        book.elsewhere = {"EUR": Decimal("4.00")}
+        yield
+        self.told.append((identity, dict(book.own())))
+        if self.failure is not None:
+            raise self.failure
+
+
+def test_what_others_plan_counts_and_each_decision_is_told() -> None:
+    ledger = Shared()
+    budget = Budget(Limit(given="10.00"), ledger)
+    assert budget.refusal("a", cost("6.00")) is None
+    assert "this run would charge 10.01 EUR" in str(budget.refusal("b", cost("0.01")))
+    budget.refused("a")
+    six = {"EUR": Decimal("6.00")}
+    assert ledger.told == [("a", six), ("b", six), ("a", {})]
+    assert str(budget.total("EUR")) == "4.00"
+
+
+def test_a_ledger_that_fails_stops_a_run_with_a_limit_only() -> None:
+    ledger = Shared(LocalFilesError("no room"))
+    with pytest.raises(LocalFilesError, match="no room"):
+        Budget(Limit(given="10.00"), ledger).refusal("a", cost("1.00"))
+    unlimited = Budget(ledger=ledger)
+    assert unlimited.refusal("a", cost("1.00")) is None
+    assert unlimited.planned("a") == cost("1.00")
 
 
 def test_costs_add_up_once_per_declaration_and_currency() -> None:

@@ -37,7 +37,7 @@ def test_a_limit_is_plain_decimals(limit: str) -> None:
 
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
 def test_amounts_of_money_are_limits(limit: Any) -> None:
-    assert str(StackSettings.of({"maxCharge": limit}, {}).max_charge) == str(limit)
+    assert str(StackSettings.of({"maxCharge": limit}, {}).max_charge) == f"maxCharge is {limit}"
 
 
 @pytest.mark.parametrize(("seconds", "meant"), [("0", 0.0), ("90.5", 90.5), (86400, 86400.0)])
@@ -151,26 +151,26 @@ def test_one_limit_over_all_providers_of_a_run(account: Account) -> None:
         provider_process(account),
     )
     for process in (first, second, unlimited):
-        process.session.budget.run = "127.0.0.1:4711"
+        process.session.ledger.run = "127.0.0.1:4711"
     unlimited.create("server", "a", {**WEB, "name": "a"})
     first.create("server", "b", {**WEB, "name": "b"})
     _, failures = second.of("server").check({}, {**WEB, "name": "c", IDENTITY: "pulumi:t/dev/server/c"})
     assert "this run would charge 15.00 EUR, more than maxCharge 12.00" in failures[""]
     another = provider_process(account, maxCharge="12.00")  # another run of the engine counts from zero
-    another.session.budget.run = "127.0.0.1:4712"
+    another.session.ledger.run = "127.0.0.1:4712"
     another.create("server", "c", {**WEB, "name": "c"})
     assert account.moved() == 15
 
 
 def test_processes_that_have_ended_do_not_count(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = provider_process(account, maxCharge="5.00")
-    ended.session.budget.run = "127.0.0.1:4711"
+    ended.session.ledger.run = "127.0.0.1:4711"
     ended.check("server", "a", {**WEB, "name": "a"})
     monkeypatch.setattr(
-        "pulumi_hosting.provider.run_budget._lives", lambda member: member != ended.session.budget._member
+        "pulumi_hosting.provider.run_ledger._lives", lambda member: member != ended.session.ledger._member
     )
     later = provider_process(account, maxCharge="5.00")
-    later.session.budget.run = "127.0.0.1:4711"
+    later.session.ledger.run = "127.0.0.1:4711"
     later.create("server", "b", {**WEB, "name": "b"})
     assert account.moved() == 5
 

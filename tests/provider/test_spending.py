@@ -13,9 +13,9 @@ import pytest
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.planning.budget import Budget
+from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.provider import spending
-from pulumi_hosting.provider.run_budget import RunBudget
+from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -30,9 +30,7 @@ def cost(amount: str, currency: str = "EUR", balance: str | None = None) -> Cost
 
 
 def limited(limit: str | None) -> Budget:
-    budget = Budget()
-    budget.limit = None if limit is None else Decimal(limit)
-    return budget
+    return Budget(Limit("maxCharge", limit))
 
 
 class Served(Client):
@@ -243,11 +241,14 @@ def scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "scope"
 
 
-def member(scope: str, run: str | None = "127.0.0.1:1", limit: str | None = "10.00") -> RunBudget:
-    budget = RunBudget(lambda: scope)
-    budget.run = run
-    budget.limit = None if limit is None else Decimal(limit)
-    return budget
+def ledger(scope: str, run: str | None = "127.0.0.1:1") -> RunLedger:
+    made = RunLedger(lambda: scope)
+    made.run = run
+    return made
+
+
+def member(scope: str, run: str | None = "127.0.0.1:1", limit: str | None = "10.00") -> Budget:
+    return Budget(Limit("maxCharge", limit), ledger(scope, run))
 
 
 def test_processes_of_a_run_count_together(scope: str) -> None:
@@ -274,7 +275,7 @@ def test_other_runs_and_other_accounts_count_for_themselves(scope: str) -> None:
 
 
 def test_where_the_run_is_not_known_only_this_process_counts(scope: str) -> None:
-    budget = RunBudget(lambda: pytest.fail("no file is needed"))
+    budget = Budget(ledger=RunLedger(lambda: pytest.fail("no file is needed")))
     assert budget.refusal("a", cost("10.00")) is None
 
 
@@ -290,27 +291,28 @@ def test_what_was_charged_is_booked_for_all(scope: str) -> None:
 
 
 def test_processes_that_have_ended_do_not_count(scope: str) -> None:
-    ended = member(scope)
+    ended = ledger(scope)
     ended._member = "999999999-00000000"  # the id of no process
-    assert ended.refusal("a", cost("10.00")) is None
+    assert Budget(ledger=ended).refusal("a", cost("10.00")) is None
     assert member(scope).refusal("b", cost("10.00")) is None
     runs = local_files.read(scope, "charges of the runs")
     assert [name.partition("-")[0] for name in runs["127.0.0.1:1"]] == [str(os.getpid())]
-    gone = member(scope, "127.0.0.1:3")
+    gone = ledger(scope, "127.0.0.1:3")
     gone._member = "999999999-00000000"
-    gone.refusal("a", cost("1.00"))
+    Budget(ledger=gone).refusal("a", cost("1.00"))
     member(scope).refusal("c", cost("0.00"))
     assert [*local_files.read(scope, "charges of the runs")] == ["127.0.0.1:1"]
 
 
 def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str) -> None:
-    budget = member(scope, limit=None)
+    shared = ledger(scope)
+    budget = Budget(ledger=shared)
     for number in range(100):
         assert budget.refusal(str(number), cost("1.00")) is None
     assert budget.refusal("0", cost("3.00")) is None
     assert budget.refusal("dollars", cost("2.00", "USD")) is None
     assert local_files.read(scope, "charges of the runs") == {
-        "127.0.0.1:1": {budget._member: {"EUR": ["102.00"], "USD": ["2.00"]}}
+        "127.0.0.1:1": {shared._member: {"EUR": ["102.00"], "USD": ["2.00"]}}
     }
 
 

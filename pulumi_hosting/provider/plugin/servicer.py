@@ -132,7 +132,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             {variable: value for variable, value in os.environ.items() if variable in others}
         )
         self.session.configure({name: given.get(name) for name in SETTINGS})
-        self.session.budget.run = self.engine.address
+        self.session.ledger.run = self.engine.address
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True
         )

@@ -72,7 +72,7 @@ class ResourceModule(HostingModule):
             task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
             request.save(made)
 
-        approve = partial(task.approve, request.identity, task.limit())
+        approve = partial(task.approve, request.identity, task.budget())
         options = apply.ApplyOptions(
             task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
         )
@@ -111,7 +111,7 @@ class ResourceModule(HostingModule):
 
     def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
         """Whether the price must be known before anything is ordered."""
-        return task.check_mode or task.params.get("max_charge") is not None
+        return task.check_mode or task.limit.is_set
 
     def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result, where it is known without asking the service; else None."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.client.transport import HttpResponse
+    from pulumi_hosting.planning.budget import Book
     from pulumi_hosting.session.account_snapshot import Storage as SnapshotStorage
-    from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.shared_reads import Reads
 
 UNKNOWN_ACCOUNT = "?"
@@ -103,8 +103,8 @@ class InMemory:
 
 
 class RunMemory:
-    """The memory of one run, as one task uses it. See the methods by what they remember: charged, planned,
-    reads.
+    """The memory of one run, as one task uses it. See the methods by what they remember: charged (it is the
+    ledger of the task's budget), planned, reads.
 
     - ``storage``: where it is kept.
     - ``account``: whose money the task spends. Called when it is needed first: it may ask the service.
@@ -129,7 +129,7 @@ class RunMemory:
         self._storage, self._ask_account, self._key, self._holder = storage, account, key, holder
         self._ask_rights = rights
         self._charges = PREDICTED if check_mode else CHARGED
-        self._allowance = allowance
+        self.allowance = allowance
 
     @classmethod
     def of_controller(cls, given: Mapping[str, Any], *, check_mode: bool) -> RunMemory:
@@ -169,38 +169,24 @@ class RunMemory:
 
     # --- charged
 
-    def book(self, identity: str, cost: Cost, limit: Decimal | None) -> str | None:
-        """Count a purchase before it is sent. Returns why it may not be made; then it is not counted.
+    @contextmanager
+    def open(self, book: Book, identity: str) -> Iterator[None]:
+        """Count a purchase of a :class:`~pulumi_hosting.planning.budget.Budget` together with those of all
+        tasks.
 
-        A purchase that is booked and never settled stays counted, since it may have been charged.
-
-        - ``identity``: what is bought, such as ``server/web-1``. Booked again (a retry, a rescue, the same
-          task on another host), it is counted once.
-        - ``limit``: the task's ``max_charge``; None where it has none.
+        One that is booked and never settled stays counted, since it may have been charged. Booked again (a
+        retry, a rescue, the same task on another host), it is counted once. ``identity``: what is bought,
+        such as ``server/web-1``.
         """
         with self._storage.open(self._charges) as content:
-            if reason := content.get("stopped", {}).get(self.account):
-                return str(reason)
-            bookings = content.setdefault("booked", {})
-            name = f"{self.account} {identity}"
-            total = spent_in(content, self.account, without=name).get(cost.currency, Decimal(0)) + cost.amount
-            if self._allowance is not None:
-                if total > self._allowance:
-                    return (
-                        f"{cost.what} costs {cost.amount} {cost.currency}, more than the {self._allowance} "
-                        f"that were booked for this task of max_charge {limit} when it began; it is not "
-                        "ordered. Next: run again"
-                    )
-            elif limit is not None and total > limit:
-                return (
-                    f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
-                    f"{cost.currency}, more than max_charge {limit}; it is not ordered. Next: raise "
-                    "max_charge, or leave tasks out"
-                )
-            holders = sorted({*bookings.get(name, {}).get("holders", ()), self._holder})
-            booking = {"account": self.account, "amount": str(cost.amount), "currency": cost.currency}
-            bookings[name] = {**booking, "holders": holders}
-            return None
+            bookings, name = content.setdefault("booked", {}), f"{self.account} {identity}"
+            book.stopped = content.get("stopped", {}).get(self.account)
+            book.elsewhere = spent_in(content, self.account, without=name)
+            yield
+            if cost := book.remove(identity):
+                holders = sorted({*bookings.get(name, {}).get("holders", ()), self._holder})
+                booking = {"account": self.account, "amount": str(cost.amount), "currency": cost.currency}
+                bookings[name] = {**booking, "holders": holders}
 
     def settle(self, identity: str, charged: Mapping[str, Any] | None) -> None:
         """The task has ended. ``charged``: what its own request charged (``amount``, ``currency``); None if

@@ -203,7 +203,7 @@ class OfServerModule(ResourceModule):
         shown as free."""
         from pulumi_hosting.planning.plan import unknown_price
 
-        limit = "" if task.params.get("max_charge") is None else "; max_charge was not checked for it"
+        limit = "; max_charge was not checked for it" if task.limit.is_set else ""
         task.warn(f"{unknown_price(self.resource, ['server_id'])}{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.failures import words
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.client.transport import HttpResponse
+    from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.request import Request
     from pulumi_hosting.session.shared_reads import Reads
@@ -207,33 +207,36 @@ class Task:
             reads.snapshot = snapshot
         return reads
 
-    def limit(self) -> Decimal | None:
-        """The amount of ``max_charge``; None where the task has none.
-
-        Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set
-        must not lift it.
-        """
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+    @property
+    def limit(self) -> Limit:
+        """What the run may charge once the task is done."""
+        from pulumi_hosting.planning.budget import Limit
 
         given = self.params.get("max_charge")
-        if given is None:
-            return None
-        limit = money_limit(given)
-        if limit is None:
-            raise InvalidInput({"max_charge": NOT_A_LIMIT if str(given).strip() else NO_LIMIT})
-        return limit
+        if str(given).isspace():
+            given = ""  # of a template, often
+        return Limit("max_charge", given, "leave tasks out", self.memory.allowance)
 
-    def approve(self, identity: str, limit: Decimal | None, cost: Cost | None) -> None:
+    def budget(self) -> Budget:
+        """The task's share of what the run may charge. Raises ``InvalidInput``."""
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning.budget import Budget
+
+        limit = self.limit
+        if limit.problem is not None:
+            raise InvalidInput({limit.name: limit.problem})
+        return Budget(limit, self.memory)
+
+    def approve(self, identity: str, budget: Budget, cost: Cost | None) -> None:
         """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
         from pulumi_hosting.session.errors import LimitExceeded
 
         if cost is None:
-            if limit is not None and not self.client(True).is_test_key:
+            if budget.limit.is_set and not self.client(True).is_test_key:
                 reason = "its price is not known, and max_charge limits it; it is not ordered"
                 raise LimitExceeded(f"{reason}. Next: run again, or leave max_charge out")
             return
-        if refusal := self.memory.book(identity, cost, limit):
+        if refusal := budget.book(identity, cost):
             raise LimitExceeded(refusal)
         self.booking = (identity, cost)
 

@@ -42,6 +42,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import Run
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
+    from pulumi_hosting.planning.budget import Limit
 
 try:
     import httpx
@@ -99,7 +100,7 @@ class ControllerAction(ActionBase):
         # made by Ansible for this run, and removed with it
         files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))
         task = self._task_of(module, files, task_vars)
-        if task.params.get("max_charge") is not None and not task.check_mode:
+        if task.limit.is_set and not task.check_mode:
             task.warnings += files.charges_of_killed_runs()  # this run's limit does not count them
         if not self._is_for_the_controller():
             result = self._by_module(task, module, files, task_vars)
@@ -204,33 +205,33 @@ class ControllerAction(ActionBase):
         if task.refusal is not None:
             return self._with(warnings, self._run_module({}, task_vars))
         task.memory.declare(*module.declared_servers(task))
-        limit = task.params.get("max_charge")
-        if limit is not None:
-            try:
-                task.limit()
-            except HostingError as error:
-                return self._printed(task, failed(error))
+        limit = task.limit
+        try:
+            task.budget()
+        except HostingError as error:
+            return self._printed(task, failed(error))
         if self._task.async_val:
             return self._with(warnings, self._alone(task, module, limit, task_vars))
-        if limit is None:
+        if not limit.is_set:
             result = self._run_module({"known": task.memory.for_module(charges=False)}, task_vars)
             _remember(task, result)
             return self._with(warnings, result)
         with files.one_module_at_a_time():
             known = task.memory.for_module(charges=True)
-            result = self._run_module({"max_charge": limit, "known": known}, task_vars)
+            result = self._run_module({limit.name: limit.given, "known": known}, task_vars)
             _remember(task, result)
         return self._with(warnings, result)
 
-    def _alone(self, task: Task, module: HostingModule, limit: str | None, task_vars: Any) -> dict[str, Any]:
+    def _alone(self, task: Task, module: HostingModule, limit: Limit, task_vars: Any) -> dict[str, Any]:
         """Price the task here, book it, and let it begin. With a limit it may charge what was booked and no
         more."""
-        if limit is None and not module.charges:
+        if not (limit.is_set or module.charges):
             return self._run_module({}, task_vars)
         priced = task.only_priced()
         predicted = module.answer(priced)
         failure = predicted.get("failure")
-        if limit is None:  # what cannot be priced here is left to the job, unless the run orders nothing more
+        if not limit.is_set:
+            # What cannot be priced here is left to the job, unless the run orders nothing more.
             stopped = failure is not None and failure.get("code") == "max_charge"
             return self._printed(task, predicted) if stopped else self._run_module({}, task_vars)
         if failure is not None:
@@ -239,7 +240,7 @@ class ControllerAction(ActionBase):
             text = "its price is not known before it begins, and async with max_charge needs it"
             return self._printed(task, invalid_arguments(f"{text}. Next: leave async or max_charge out"))
         amount = str(priced.booking[1].amount) if priced.booking else "0"
-        return self._run_module({"max_charge": limit, "known": {"booked": {"amount": amount}}}, task_vars)
+        return self._run_module({limit.name: limit.given, "known": {"booked": {"amount": amount}}}, task_vars)
 
     def _run_module(self, handed: Mapping[str, Any], task_vars: Any) -> dict[str, Any]:
         arguments = dict(self._task.args)
@@ -282,6 +283,7 @@ def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
 
 def _remember(task: Task, result: dict[str, Any]) -> None:
     """Remember what a module's process reports, and take it out of the result."""
+    from pulumi_hosting.planning.budget import Budget
     from pulumi_hosting.session.cost import Cost
 
     news: Mapping[str, Any] = result.pop(CONTROLLER, None) or {}
@@ -292,7 +294,9 @@ def _remember(task: Task, result: dict[str, Any]) -> None:
     if news.get("stopped"):
         memory.stop(news["stopped"])
     if booking is not None:
-        memory.book(booking["identity"], Cost(Decimal(booking["amount"]), booking["currency"], ""), None)
+        Budget(ledger=memory).book(
+            booking["identity"], Cost(Decimal(booking["amount"]), booking["currency"], "")
+        )
     made, failure, charge_name = result.get("charge"), result.get("failure"), news.get("charge_name")
     if made is not None and made["amount"] is not None:
         if charge_name is not None and not memory.claim(charge_name):

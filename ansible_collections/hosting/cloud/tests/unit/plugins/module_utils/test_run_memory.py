@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
     planned_id,
 )
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
+from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.session.cost import Cost
 
 FIVE = Cost(Decimal("5.00"), "EUR", "server web-1")
@@ -36,12 +38,19 @@ def memory(storage: Storage, account: str = "one", **options: Any) -> RunMemory:
     return RunMemory(storage, account=lambda: account, **options)
 
 
+def book(memory: RunMemory, identity: str, limit: str | None = None, cost: Cost = FIVE) -> str | None:
+    """Book a purchase as a task with this ``max_charge`` does."""
+    return Budget(Limit("max_charge", limit, "leave tasks out", memory.allowance), memory).book(
+        identity, cost
+    )
+
+
 # --- charged
 
 
 def test_purchases_of_all_tasks_count_towards_the_limit(storage: Storage) -> None:
-    assert memory(storage).book("server/a", FIVE, Decimal(9)) is None
-    refused = memory(storage).book("server/b", FIVE, Decimal(9))
+    assert book(memory(storage), "server/a", "9") is None
+    refused = book(memory(storage), "server/b", "9")
     assert refused is not None
     assert "this run would charge 10.00 EUR, more than max_charge 9" in refused
     assert memory(storage).spent() == {"EUR": "5.00"}
@@ -49,23 +58,39 @@ def test_purchases_of_all_tasks_count_towards_the_limit(storage: Storage) -> Non
 
 def test_a_purchase_that_is_booked_again_counts_once(storage: Storage) -> None:
     for _attempt in range(3):
-        assert memory(storage).book("server/a", FIVE, Decimal(5)) is None
+        assert book(memory(storage), "server/a", "5") is None
     assert memory(storage).spent() == {"EUR": "5.00"}
 
 
+def test_a_purchase_whose_higher_price_is_refused_stays_counted(storage: Storage) -> None:
+    """It may have been charged."""
+    book(memory(storage), "server/a")
+    expensive = replace(FIVE, amount=Decimal("9.01"))
+    assert "would charge 9.01 EUR, more than max_charge 9;" in str(
+        book(memory(storage), "server/a", "9", expensive)
+    )
+    assert memory(storage).spent() == {"EUR": "5.00"}
+
+
+def test_a_task_that_buys_twice_counts_both_once(storage: Storage) -> None:
+    budget = Budget(Limit("max_charge", "12"), memory(storage))
+    assert [budget.book(f"server/{name}", FIVE) is None for name in "aabc"] == [True, True, True, False]
+    assert memory(storage).spent() == {"EUR": "10.00"}
+
+
 def test_a_settled_purchase_counts_as_what_it_charged(storage: Storage) -> None:
-    memory(storage).book("server/a", FIVE, None)
+    book(memory(storage), "server/a")
     memory(storage).settle("server/a", None)
     assert memory(storage).spent() == {}
-    memory(storage).book("server/a", FIVE, None)
+    book(memory(storage), "server/a")
     memory(storage).settle("server/a", {"amount": "7.50", "currency": "EUR"})
     assert memory(storage).spent() == {"EUR": "7.50"}
 
 
 def test_a_purchase_of_several_hosts_stays_counted_until_the_last_of_them_ends(storage: Storage) -> None:
     first, second = memory(storage, holder="h1"), memory(storage, holder="h2")
-    first.book("server/a", FIVE, None)
-    second.book("server/a", FIVE, None)
+    book(first, "server/a")
+    book(second, "server/a")
     first.settle("server/a", None)
     assert second.spent() == {"EUR": "5.00"}
     second.settle("server/a", PAID)
@@ -79,24 +104,20 @@ def test_a_charge_is_claimed_once(storage: Storage) -> None:
 
 def test_a_stopped_account_refuses_every_purchase(storage: Storage) -> None:
     memory(storage).stop("this run orders nothing more")
-    assert (
-        memory(storage).book("server/a", FIVE, None)
-        == memory(storage).stopped
-        == "this run orders nothing more"
-    )
-    assert memory(storage, "two").book("server/a", FIVE, None) is None
+    assert book(memory(storage), "server/a") == memory(storage).stopped == "this run orders nothing more"
+    assert book(memory(storage, "two"), "server/a") is None
 
 
 def test_accounts_are_apart_and_an_unknown_one_counts_for_all(storage: Storage) -> None:
-    memory(storage, "one").book("server/a", FIVE, None)
+    book(memory(storage, "one"), "server/a")
     assert memory(storage, "two").spent() == {}
     assert memory(storage, UNKNOWN_ACCOUNT).spent() == {"EUR": "5.00"}
-    memory(storage, UNKNOWN_ACCOUNT).book("server/b", FIVE, None)
+    book(memory(storage, UNKNOWN_ACCOUNT), "server/b")
     assert memory(storage, "two").spent() == {"EUR": "5.00"}
 
 
 def test_predicted_charges_are_apart_from_real_ones(storage: Storage) -> None:
-    memory(storage, check_mode=True).book("server/a", FIVE, None)
+    book(memory(storage, check_mode=True), "server/a")
     assert memory(storage, check_mode=True).spent() == {"EUR": "5.00"}
     assert memory(storage).spent() == {}
 
@@ -107,7 +128,7 @@ def test_the_account_is_asked_for_once_and_only_for_charges() -> None:
     found.predict_deletion("server", 7)
     assert found.effects
     assert asked == []
-    found.book("server/a", FIVE, None)
+    book(found, "server/a")
     found.settle("server/a", PAID)
     assert asked == ["me"]
 
@@ -117,11 +138,11 @@ def test_the_account_is_asked_for_once_and_only_for_charges() -> None:
 
 def test_a_process_knows_what_the_run_spent_and_planned(storage: Storage) -> None:
     controller = memory(storage, key="k")
-    controller.book("server/a", FIVE, None)
+    book(controller, "server/a")
     controller.predict_deletion("server", 7)
     process = RunMemory.of_controller(controller.for_module(charges=True), check_mode=False)
     assert process.effects == [["delete", "server", "7"]]
-    refused = process.book("server/b", FIVE, Decimal(9))
+    refused = book(process, "server/b", "9")
     assert refused is not None
     assert "10.00 EUR" in refused
     controller.stop("enough")
@@ -130,8 +151,8 @@ def test_a_process_knows_what_the_run_spent_and_planned(storage: Storage) -> Non
 
 def test_a_task_that_goes_on_alone_may_charge_what_was_booked() -> None:
     alone = RunMemory.of_controller({"booked": {"amount": "5.00"}}, check_mode=False)
-    assert alone.book("server/a", FIVE, Decimal(99)) is None
-    refused = alone.book("server/b", FIVE, Decimal(99))
+    assert book(alone, "server/a", "99") is None
+    refused = book(alone, "server/b", "99")
     assert refused is not None
     assert "more than the 5.00 that were booked for this task" in refused
 
@@ -140,7 +161,7 @@ def test_a_rehearsal_books_for_real_and_predicts_nothing(storage: Storage) -> No
     real = memory(storage)
     real.predict_deletion("server", 7)
     rehearsal = real.without_planned()
-    rehearsal.book("server/a", FIVE, None)
+    book(rehearsal, "server/a")
     rehearsal.predict_new("server", "a", {"name": "a"})
     assert real.spent() == {"EUR": "5.00"}
     assert real.effects == [["delete", "server", "7"]]
@@ -216,7 +237,7 @@ def test_reads_are_shared_within_a_task(storage: Storage) -> None:
 
 def _book(folder: Path, number: int) -> None:
     for purchase in range(5):
-        memory(RunFiles(folder)).book(f"server/{number}-{purchase}", FIVE, None)
+        book(memory(RunFiles(folder)), f"server/{number}-{purchase}")
 
 
 def test_processes_do_not_lose_what_others_booked(tmp_path: Path) -> None:
@@ -234,20 +255,20 @@ def test_processes_do_not_lose_what_others_booked(tmp_path: Path) -> None:
 def test_files_are_private_and_no_symbolic_link_is_followed(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     folder.mkdir()
-    memory(RunFiles(folder)).book("server/a", FIVE, None)
+    book(memory(RunFiles(folder)), "server/a")
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     other = tmp_path / "other"
     other.mkdir()
     (other / f"hosting.cloud.{CHARGED}.json").symlink_to(elsewhere)
     with pytest.raises(OSError, match="symbolic"):
-        memory(RunFiles(other)).book("server/a", FIVE, None)
+        book(memory(RunFiles(other)), "server/a")
     assert not elsewhere.exists()
 
 
 def test_planned_changes_are_forgotten_when_something_really_changed(tmp_path: Path) -> None:
     files = RunFiles(tmp_path)
     memory(files).predict_deletion("server", 7)
-    memory(files).book("server/a", FIVE, None)
+    book(memory(files), "server/a")
     files.forget_planned()
     assert memory(files).effects == []
     assert memory(files).spent() == {"EUR": "5.00"}

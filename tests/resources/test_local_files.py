@@ -11,7 +11,6 @@ import pytest
 
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.local_files import LocalFilesError, LockTimeout
-from tests.resources.conftest import ResourceHarness
 from tests.support.waiting import HANG_SECONDS
 
 
@@ -180,16 +179,6 @@ def test_the_runtime_directory_of_the_session_comes_before_the_temporary_one(
     (tmp_path / "session").mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "session"))
     assert local_files.directory() == tmp_path / "session" / "pulumi-hosting"
-
-
-def test_names_carry_no_key_material_and_keep_accounts_apart(harness: ResourceHarness, runtime: Path) -> None:
-    live = local_files.account_scope(harness.context().client)
-    test = local_files.account_scope(harness.context(key=harness.account.test_key).client)
-    assert live == local_files.account_scope(harness.context().client)
-    assert live != test
-    with local_files.lock(live, "server 20001", 1):
-        pass
-    assert all(harness.account.live_key[8:] not in path.name for path in runtime.iterdir())
 
 
 # --- platforms and file systems where it cannot work

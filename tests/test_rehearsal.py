@@ -16,7 +16,7 @@ from pulumi_hosting.cli import main
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal import runner
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.rehearsal.engines import Engine, Run, Stack, Step
+from pulumi_hosting.rehearsal.engines import AnnouncedStep, Engine, Run, Stack
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 
 SERVER = "hosting:index:Server"
@@ -111,16 +111,16 @@ class StackWithoutEngine(Stack):
             error = "Missing required configuration variable 'p:region'\n\tplease set a value"
             return Run(arguments, 255, error, errors=(error,))
         exists = any(row["id"] == self.server for row in self.control("GET", "/objects")["servers"])
-        steps: tuple[Step, ...] = ()
+        steps: tuple[AnnouncedStep, ...] = ()
         if command in ("preview", "up"):
             if not exists:
-                steps = (Step("create", "web", SERVER),)
+                steps = (AnnouncedStep("create", "web", SERVER),)
             elif self.defect == "unstable":
-                steps = (Step("update", "web", SERVER),)
+                steps = (AnnouncedStep("update", "web", SERVER),)
             if command == "up" and not exists:
                 self.server = self.control("POST", "/servers", {"name": "web"})["id"]
         elif (command == "refresh" and not exists) or command == "destroy":
-            steps = (Step("delete", "web", SERVER),)
+            steps = (AnnouncedStep("delete", "web", SERVER),)
         if command == "destroy":
             if exists and self.defect != "kept":
                 self.control("DELETE", f"/servers/{self.server}")

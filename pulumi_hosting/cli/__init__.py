@@ -1,4 +1,4 @@
-"""The command line ``pulumi-hosting``: one file per command, imported when the command is called."""
+"""The command line ``pulumi-hosting``: ``commands`` declares it, and each command has a file for its work."""
 
 import os
 import sys
@@ -13,21 +13,20 @@ except ImportError:  # pragma: no cover - the base installation is the client al
 
 from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
 
+_COMMANDS = "pulumi_hosting.cli.commands"
 COMMANDS = {
-    "audit": Command(
-        "pulumi_hosting.cli.audit", "audit", "List what is on the account and in no stack and no playbook."
-    ),
+    "audit": Command(_COMMANDS, "audit", "List what is on the account and in no stack and no playbook."),
     "cost": Command(
-        "pulumi_hosting.cli.cost",
+        _COMMANDS,
         "cost",
         "Say what the changes of a preview cost, now and per month.",
     ),
-    "doctor": Command("pulumi_hosting.cli.doctor", "doctor", "Check key, account, service and installation."),
+    "doctor": Command(_COMMANDS, "doctor", "Check key, account, service and installation."),
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
     "import": Command(
-        "pulumi_hosting.cli.import_account",
+        _COMMANDS,
         "import_account",
         "Write everything on the account as a program or a playbook.",
     ),
@@ -37,26 +36,24 @@ COMMANDS = {
         "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
         ("pulumi",),
     ),
-    "plugin": Command(
-        "pulumi_hosting.cli.plugin", "plugin", "Install Pulumi's plugin for programs in any language."
-    ),
+    "plugin": Command(_COMMANDS, "plugin", "Install Pulumi's plugin for programs in any language."),
     "recover": Command(
-        "pulumi_hosting.cli.recover",
+        _COMMANDS,
         "recover",
         "Say what a crashed run left unfinished, and what resolves it.",
     ),
     "rehearse": Command(
-        "pulumi_hosting.cli.rehearse",
+        _COMMANDS,
         "rehearse",
         "Run a Pulumi program through its life against a fresh emulator.",
     ),
     "validate": Command(
-        "pulumi_hosting.cli.validate",
+        _COMMANDS,
         "validate",
         "Name all mistakes of a Pulumi program at once, without an account.",
         ("pulumi", "emulator"),
     ),
-    "webhook": Command("pulumi_hosting.cli.webhook", "webhook", "Receive webhooks on this machine."),
+    "webhook": Command(_COMMANDS, "webhook", "Receive webhooks on this machine."),
 }
 
 

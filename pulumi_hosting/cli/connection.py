@@ -10,24 +10,15 @@ from functools import partial
 
 import click
 
+from pulumi_hosting.cli.output import print_warning
 from pulumi_hosting.cli.progress import Progress
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
+from pulumi_hosting.reports.account_objects import reading
+from pulumi_hosting.reports.report import CannotAnswer
+from pulumi_hosting.session.request import Request
 
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
-
-
-class Failed(click.ClickException):
-    """A command that could not do its work: one line, exit code 1."""
-
-    def show(self, file: object = None) -> None:
-        click.echo(f"error: {self.message}", err=True)
-
-
-class Unusable(Failed):
-    """The command cannot begin with what it was given: exit code 2."""
-
-    exit_code = 2
 
 
 def connect(progress: Progress) -> Client:
@@ -46,21 +37,13 @@ def connect(progress: Progress) -> Client:
 
 
 @contextmanager
-def account(progress: Progress) -> Iterator[Client]:
-    """The client of the environment, which may only read. What the client or the account refuses ends the
-    command with one line and exit code 1.
+def asking() -> Iterator[tuple[Request, Progress]]:
+    """A request that reads the account of the environment, and the bar meanwhile. What the client or the
+    account refuses ends the command.
     """
-    try:
-        with connect(progress) as client:
-            yield client
-    except HostingError as error:
-        raise Failed(str(error)) from None
-
-
-@contextmanager
-def files() -> Iterator[None]:
-    """While files of the command line are read: one that cannot be used ends the command with exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        raise Unusable(str(error)) from None
+    with Progress() as progress:
+        try:
+            with connect(progress) as client:
+                yield reading(client, warn=progress.above(print_warning)), progress
+        except HostingError as error:
+            raise CannotAnswer(str(error)) from None

@@ -1,10 +1,12 @@
 """Groups of commands: typing errors are answered with a suggestion, and commands are imported when they are
-called.
+called; so is what does their work, and not for their help.
 """
 
 import difflib
+import functools
 import importlib
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -13,6 +15,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from pulumi_hosting.installation import install_extras
+from pulumi_hosting.reports.report import CannotAnswer
+
+Work = Callable[..., Any]
 
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
@@ -34,7 +39,7 @@ class Command:
     """What must be installed before the module can be imported."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group that names the command that was probably meant."""
 
     def resolve_command(
@@ -56,7 +61,7 @@ class Group(click.Group):
         return " ".join((command.help or "").partition("\n\n")[0].split()) if command else ""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """Imports a command when it is called.
 
     The list of commands, and their completion in a shell, import none, so they do not depend on what is
@@ -103,3 +108,24 @@ def require_extras(*extras: str) -> None:
 def missing_extras(*extras: str) -> list[str]:
     """Those that are not installed."""
     return [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]
+
+
+def works_in(place: str, *extras: str) -> Callable[[Work], Work]:
+    """The work of a command: the function ``module:function``, called with what was given to the command. Its
+    module, which needs these extras, is imported then. ``CannotAnswer`` ends the command.
+    """
+
+    def decorated(declaration: Work) -> Work:
+        @functools.wraps(declaration)
+        def work(**given: Any) -> Any:
+            require_extras(*extras)
+            module, _, function = place.partition(":")
+            try:
+                return getattr(importlib.import_module(module), function)(**given)
+            except CannotAnswer as error:
+                click.echo(f"error: {error}", err=True)
+                sys.exit(error.exit_code)
+
+        return work
+
+    return decorated

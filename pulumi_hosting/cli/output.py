@@ -1,11 +1,90 @@
-"""How commands answer: tables for people, JSON for machines, Markdown for pull requests."""
+"""How commands answer: text for people, JSON for machines, Markdown for pull requests."""
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import wraps
 from typing import Any
 
 import click
+
+from pulumi_hosting.cli.lazy import Work, works_in
+from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
+
+
+def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
+    """The work of a command that answers with a :class:`Report`: see :func:`works_in`."""
+
+    def decorated(declaration: Work) -> Work:
+        make = works_in(place)(declaration)
+
+        @wraps(declaration)
+        def work(*, as_json: bool, as_markdown: bool = False, **given: Any) -> None:
+            finish(make(**given), as_json=as_json, as_markdown=as_markdown)
+
+        return json_option(markdown_option(work) if markdown else work)
+
+    return decorated
+
+
+def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
+    """Print the report in its form, and end the command."""
+    render = as_json_text if as_json else as_markdown_text if as_markdown else as_text
+    click.echo(render(report))
+    for warning in report.warnings:
+        print_warning(warning)
+    sys.exit(report.exit_code)
+
+
+def as_json_text(report: Report) -> str:
+    return json_text(report.facts)
+
+
+def as_text(report: Report) -> str:
+    """The sections in their order."""
+    return "\n".join(map(_text_of, report.sections))
+
+
+def as_markdown_text(report: Report) -> str:
+    """The answer first."""
+    first = sorted(report.sections, key=lambda section: not isinstance(section, Summary))
+    return "\n\n".join(_markdown_of(section) for section in first if section)
+
+
+def _text_of(section: Section) -> str:
+    match section:
+        case Table():
+            return table(section.headers, section.rows)
+        case Summary():
+            return f"{section.label + ':':<8} {section.text}"
+        case NotKnown():
+            return "\n".join(f"not known: {line}" for line in section.lines)
+        case _:
+            return section
+
+
+def _markdown_of(section: Section) -> str:
+    match section:
+        case Table():
+            rows = [
+                [
+                    inline_code(str(cell)) if column in section.foreign else cell
+                    for column, cell in enumerate(row)
+                ]
+                for row in section.rows
+            ]
+            shown = markdown_table([header.capitalize() for header in section.headers], rows)
+            if not section.title:
+                return shown
+            return f"<details><summary>{section.title}</summary>\n\n{shown}\n\n</details>"
+        case Summary():
+            return f"**{section.label.capitalize()}:** {section.text}"
+        case NotKnown():
+            lines = "\n".join(f"- {inline_code(line)}" for line in section.lines)
+            return f"Not known, and not in the sums:\n\n{lines}"
+        case _:
+            return section
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -83,6 +162,13 @@ def plural(kind: str) -> str:
     return f"{kind.replace('_', ' ')}s"
 
 
+def key_values(config: Iterable[str]) -> dict[str, str]:
+    """The values of ``--config KEY=VALUE``."""
+    if any(not entry.partition("=")[0] or "=" not in entry for entry in config):
+        raise click.BadParameter("must read KEY=VALUE", param_hint="--config")
+    return dict(entry.partition("=")[::2] for entry in config)
+
+
 def print_warning(text: str) -> None:
     """To standard error, so that JSON on standard output stays whole."""
     click.echo(f"warning: {text}", err=True)
@@ -94,12 +180,12 @@ def _cell(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def json_option(command: Any) -> Any:
+def json_option(command: Work) -> Work:
     """``--json``, the same for every command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
-def markdown_option(command: Any) -> Any:
+def markdown_option(command: Work) -> Work:
     """``--markdown``, the same for every command."""
     return click.option(
         "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."

@@ -1,4 +1,4 @@
-"""`pulumi-hosting rehearse`."""
+"""The work of `pulumi-hosting rehearse`."""
 
 import signal
 import sys
@@ -7,47 +7,13 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import require_extras
-from pulumi_hosting.cli.output import json_option, json_text, markdown_option
+from pulumi_hosting.cli import rehearse_formats as formats
+from pulumi_hosting.cli.output import json_text, key_values
 from pulumi_hosting.cli.progress import Progress
+from pulumi_hosting.rehearsal import engines, runner
 
 
-@click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "pulumi", "offline"]),
-    default="auto",
-    show_default=True,
-    help="auto: Pulumi's CLI if it is on PATH, else the offline engine.",
-)
-@click.option(
-    "--dialect",
-    type=click.Choice(["spec", "live"]),
-    default="spec",
-    show_default=True,
-    help="The emulator's dialect of the API.",
-)
-@click.option(
-    "-c",
-    "--config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Stack configuration that the program reads; may be repeated.",
-)
-@click.option(
-    "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
-)
-@click.option(
-    "--junit",
-    "junit_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    metavar="FILE",
-    help="Write each step as a test case, in JUnit's XML.",
-)
-@json_option
-@markdown_option
-def rehearse(
+def run(
     directory: Path,
     engine: str,
     dialect: str,
@@ -57,21 +23,7 @@ def rehearse(
     as_json: bool,
     as_markdown: bool,
 ) -> None:
-    """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
-    destroy.
-
-    It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
-    codes: 0 when everything was as expected, else 1.
-
-    Example: pulumi-hosting rehearse examples/demo/program --junit rehearsal.xml
-    """
-    require_extras("pulumi", "emulator")
-    from pulumi_hosting.cli import rehearse_formats as formats
-    from pulumi_hosting.rehearsal import engines, runner
-
-    values = dict(entry.partition("=")[::2] for entry in config)
-    if any("=" not in entry or not entry.partition("=")[0] for entry in config):
-        raise click.BadParameter("must read KEY=VALUE", param_hint="--config")
+    values = key_values(config)
     # SIGTERM is treated as Ctrl-C: the processes are ended and the stack's settings file is removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

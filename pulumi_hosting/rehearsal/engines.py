@@ -94,7 +94,7 @@ def choose(name: str = "auto") -> Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AnnouncedStep:
     """One announced step:
 
     ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``.
@@ -116,7 +116,7 @@ class Run:
     command: tuple[str, ...]
     exit_code: int
     output: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AnnouncedStep, ...] = ()
     changes: Mapping[str, int] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
 
@@ -239,7 +239,7 @@ def _events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[AnnouncedStep, ...]:
     steps = []
     refreshed = {
         event["resourcePreEvent"]["metadata"]["urn"]
@@ -256,7 +256,7 @@ def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
             continue
         diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
         steps.append(
-            Step(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs))
+            AnnouncedStep(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs))
         )
     return tuple(steps)
 

@@ -8,15 +8,18 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.facts import ReportFacts
 
 _GONE = ("cancelled", "terminated", "transferred_out")
 
 
 @dataclass(frozen=True, slots=True)
-class StepOutcome:
+class StepOutcome(ReportFacts):
     """One step. ``expected``: what it should do, in words. ``changes``: counts by operation. ``problems``:
     what was not as expected, line by line.
     """
+
+    JSON = ("title", "passed", "expected", "changes", "requests", "seconds", "problems")
 
     title: str
     passed: bool
@@ -31,21 +34,9 @@ class StepOutcome:
         """The changes in words."""
         return ", ".join(f"{count} {op}" for op, count in sorted(self.changes.items())) or "no change"
 
-    def facts(self) -> dict[str, Any]:
-        """The same for machines."""
-        return {
-            "title": self.title,
-            "passed": self.passed,
-            "expected": self.expected,
-            "changes": dict(self.changes),
-            "requests": self.requests,
-            "seconds": round(self.seconds, 3),
-            "problems": list(self.problems),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ProgramCost:
+class ProgramCost(ReportFacts):
     """What the program costs; the drifts and repairs of the rehearsal are not in it. Amounts are in
     ``currency``.
 
@@ -54,6 +45,8 @@ class ProgramCost:
       price per year.
     - ``refunded_at_once``: what is credited if everything is destroyed right after the first `up`.
     """
+
+    JSON = ("first_up", "per_month", "refunded_at_once", "currency")
 
     first_up: Decimal
     per_month: Decimal
@@ -66,19 +59,12 @@ class ProgramCost:
             f"{self.refunded_at_once} {self.currency} refunded if destroyed at once"
         )
 
-    def facts(self) -> dict[str, Any]:
-        """The same for machines."""
-        return {
-            "first_up": str(self.first_up),
-            "per_month": str(self.per_month),
-            "refunded_at_once": str(self.refunded_at_once),
-            "currency": self.currency,
-        }
-
 
 @dataclass
-class Outcome:
+class RehearsalOutcome(ReportFacts):
     """One rehearsal. ``cost``: None where the first `up` failed."""
+
+    JSON = ("program", "engine", "dialect", "passed", "failed", "cost", "requests", "steps")
 
     program: str
     engine: str
@@ -103,19 +89,6 @@ class Outcome:
     def conclusion(self) -> str:
         """In words."""
         return f"not as expected: {'; '.join(self.failed)}" if self.failed else "everything as expected"
-
-    def facts(self) -> dict[str, Any]:
-        """The same for machines."""
-        return {
-            "program": self.program,
-            "engine": self.engine,
-            "dialect": self.dialect,
-            "passed": self.passed,
-            "failed": self.failed,
-            "cost": None if self.cost is None else self.cost.facts(),
-            "requests": self.requests,
-            "steps": [step.facts() for step in self.steps],
-        }
 
 
 def program_cost(control: Control, base_url: str, movements: Iterable[Mapping[str, Any]]) -> ProgramCost:

@@ -25,7 +25,7 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from pulumi_hosting.rehearsal.outcome import Outcome, StepOutcome, program_cost
+from pulumi_hosting.rehearsal.outcome import RehearsalOutcome, StepOutcome, program_cost
 from pulumi_hosting.rehearsal.warm_python import forked
 
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
@@ -57,9 +57,9 @@ class Rehearsal:
     started: Callable[[int, int | None, str], None] = lambda number, total, title: None
     steps: int | None = None
 
-    def run(self) -> Outcome:
+    def run(self) -> RehearsalOutcome:
         """Run all steps."""
-        self.outcome = Outcome(str(self.program), str(self.engine), self.dialect)
+        self.outcome = RehearsalOutcome(str(self.program), str(self.engine), self.dialect)
         self.report(
             f"engine: {self.engine}"
             + (
@@ -235,7 +235,7 @@ def rehearse(
     dialect: str = "spec",
     config: Mapping[str, str] | None = None,
     started: Callable[[int, int | None, str], None] = lambda number, total, title: None,
-) -> Outcome:
+) -> RehearsalOutcome:
     """Rehearse the program in ``program`` with this stack configuration. ``started``: see
     :class:`Rehearsal`."""
     return Rehearsal(engine, program, report, dialect, config or {}, started).run()

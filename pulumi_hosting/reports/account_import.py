@@ -30,19 +30,19 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class ConfiguredValue:
     """A value that may be secret and is not written: the configuration has it under ``variable``."""
 
     variable: str
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredObject:
     """One object as it is to be declared.
 
     - ``name``: unique among the objects of its kind; ``variable``: unique among all.
     - ``inputs``: what the account shows of it; a value of another declared object is a ``Reference``,
-      one that may be secret a ``Secret``.
+      one that may be secret a ``ConfiguredValue``.
     - ``is_unique``: what is declared is enough to find it: no other object has its natural key.
     - ``is_referenced``: whether another object refers to it.
     """
@@ -87,17 +87,17 @@ class LeftOut:
 class AccountImport:
     """Everything that can be declared, servers first; what is left out; kind → why it could not be read."""
 
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredObject, ...]
     left_out: tuple[LeftOut, ...]
     unread: Mapping[str, str]
 
-    def secrets(self) -> list[tuple[Declared, str, str]]:
+    def secrets(self) -> list[tuple[DeclaredObject, str, str]]:
         """What the configuration must have: the object, its field, the variable."""
         return [
             (one, name, value.variable)
             for one in self.declared
             for name, value in one.inputs.items()
-            if isinstance(value, Secret)
+            if isinstance(value, ConfiguredValue)
         ]
 
     def counts(self) -> dict[str, int]:
@@ -122,7 +122,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     taken = Counter(_natural_values(one) for one in account)
     references = _references(objects, variables)
     declared = [
-        Declared(
+        DeclaredObject(
             one,
             names[_key(one)],
             variables[_key(one)],
@@ -135,7 +135,7 @@ def account_import(account: AccountObjects) -> AccountImport:
         value.variable for one in declared for value in one.inputs.values() if isinstance(value, Reference)
     }
     marked = (
-        Declared(one.object, one.name, one.variable, one.inputs, one.is_unique, one.variable in used)
+        DeclaredObject(one.object, one.name, one.variable, one.inputs, one.is_unique, one.variable in used)
         for one in declared
     )
     return AccountImport(tuple(marked), tuple(left_out), account.unread)
@@ -237,7 +237,7 @@ def _with_references(
 
 def _with_secrets(inputs: Mapping[str, Any], variable: str) -> dict[str, Any]:
     return {
-        name: Secret(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
+        name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
         for name, value in inputs.items()
     }
 

@@ -10,6 +10,7 @@ from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
+from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.reports.domain_price import monthly
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import Resource, State
@@ -54,13 +55,7 @@ class AccountObject:
     def facts(self) -> dict[str, Any]:
         """The same for machines."""
         price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "name": self.name,
-            "price_monthly": price,
-            "currency": self.currency,
-        }
+        return {**named(self), "price_monthly": price, "currency": self.currency}
 
     @property
     def is_ending(self) -> bool:
@@ -87,6 +82,11 @@ class AccountObjects:
 
     def __iter__(self) -> Iterator[AccountObject]:
         return iter(self.objects)
+
+
+def named(item: AccountObject | ManagedObject) -> dict[str, str]:
+    """An object for machines."""
+    return {"kind": item.kind, "id": item.id, "name": item.name}
 
 
 def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class AccountBalance:
     amount: Decimal
     currency: str
     now: datetime
@@ -68,14 +68,14 @@ class AccountPrices:
         )
         return self.server(found[0]) if found and len(found) == 1 else None
 
-    def balance(self) -> Balance | None:
+    def balance(self) -> AccountBalance | None:
         """The balance, and what will be taken from it."""
         found = self._ask(lambda: self._request.client.balance.get())
         renewals = self._ask(lambda: tuple(self._renewals()))
         if found is None or renewals is None:
             return None
         now = self._ask(self._request.service_now)
-        return None if now is None else Balance(found.balance, found.currency, now, renewals)
+        return None if now is None else AccountBalance(found.balance, found.currency, now, renewals)
 
     def _monthly(self, kind: str, declared: Mapping[str, Any]) -> tuple[Decimal, str | None] | None:
         if kind == "server":

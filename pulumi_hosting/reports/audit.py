@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named
 from pulumi_hosting.resources.powers import natural_key
 
 Form = Literal["native", "dynamic", "ansible"]
@@ -48,16 +47,12 @@ class Audit:
     unread: Mapping[str, str]
     ending: tuple[AccountObject, ...] = ()
 
-    def monthly(self) -> list[tuple[Decimal | None, str | None]]:
-        """What the unmanaged objects cost per month: amount and currency of each."""
-        return [(row.object.price_monthly, row.object.currency) for row in self.unmanaged]
-
     def facts(self) -> dict[str, Any]:
         """The same for machines."""
         return {
             "unmanaged": [row.facts() for row in self.unmanaged],
-            "missing": [{"kind": item.kind, "id": item.id, "name": item.name} for item in self.missing],
-            "ending": [{"kind": item.kind, "id": item.id, "name": item.name} for item in self.ending],
+            "missing": [named(item) for item in self.missing],
+            "ending": [named(item) for item in self.ending],
             "not_checked": dict(self.unread),
         }
 

@@ -24,7 +24,7 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ContractDifference:
     """``missing``: the service has not what we use. ``added``: it has more. ``changed``: another value.
 
     - ``operation``: its id in our table, or method and path of one that we do not know.
@@ -50,19 +50,19 @@ class Difference:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def differences(theirs: Document, ours: Document | None = None) -> list[Difference]:
+def differences(theirs: Document, ours: Document | None = None) -> list[ContractDifference]:
     """What differs between the service's document and ours, in the order of our table."""
     ours = document() if ours is None else ours
     own, other = _operations(ours), _operations(theirs)
-    found: list[Difference] = []
+    found: list[ContractDifference] = []
     for place, operation in own.items():
         name = str(operation["operationId"])
         if place not in other:
-            found.append(Difference("missing", name, "", breaks=True))
+            found.append(ContractDifference("missing", name, "", breaks=True))
         else:
             found += _of_operation(name, _Side(ours, operation), _Side(theirs, other[place]))
     more = [place for place in other if place not in own]
-    return found + [Difference("added", f"{method.upper()} {path}", "") for method, path in more]
+    return found + [ContractDifference("added", f"{method.upper()} {path}", "") for method, path in more]
 
 
 def _operations(found: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -126,35 +126,37 @@ class _Side:
         return _mapping(schema.get("properties"))
 
 
-def _of_operation(name: str, ours: _Side, theirs: _Side) -> Iterator[Difference]:
+def _of_operation(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
     for fact in _FACTS:
         left, right = _plain(ours.operation.get(fact)), _plain(theirs.operation.get(fact))
         is_known = fact == "x-expensive" and BY_ID[name].live_expensive
         if fact in theirs.operation and left != right and not is_known:
-            yield Difference("changed", name, fact, left, right, breaks=fact == "x-idempotent")
+            yield ContractDifference("changed", name, fact, left, right, breaks=fact == "x-idempotent")
     yield from _query(name, ours, theirs)
     if (ours.operation.get("requestBody") is None) != (theirs.operation.get("requestBody") is None):
         kind: Kind = "added" if ours.operation.get("requestBody") is None else "missing"
         required = theirs.resolve(theirs.operation.get("requestBody")).get("required") is True
-        yield Difference(kind, name, "body", breaks=kind == "missing" or required)
+        yield ContractDifference(kind, name, "body", breaks=kind == "missing" or required)
     else:
         yield from _sent(name, "body", ours, theirs, ours.body(), theirs.body(), _DEPTH)
     yield from _answers(name, ours, theirs)
 
 
-def _query(name: str, ours: _Side, theirs: _Side) -> Iterator[Difference]:
+def _query(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
     own, other = ours.query(), theirs.query()
     for field in own:
         if field not in other:
-            yield Difference("missing", name, f"query: {field}", breaks=True)
+            yield ContractDifference("missing", name, f"query: {field}", breaks=True)
     for field in other:
         if field not in own:
-            yield Difference("added", name, f"query: {field}", breaks=other[field].get("required") is True)
+            yield ContractDifference(
+                "added", name, f"query: {field}", breaks=other[field].get("required") is True
+            )
 
 
 def _sent(
     name: str, place: str, ours: _Side, theirs: _Side, own: Document, other: Document, depth: int
-) -> Iterator[Difference]:
+) -> Iterator[ContractDifference]:
     """Fields of a body that we send: one that the service does not know is refused, and so is one that it
     requires and we leave out.
     """
@@ -164,17 +166,19 @@ def _sent(
     required = {*_list(other.get("required"))} - {*_list(own.get("required"))}
     for field in other_fields:
         if field not in own_fields:
-            yield Difference("added", name, f"{place}: {field}", breaks=field in required)
+            yield ContractDifference("added", name, f"{place}: {field}", breaks=field in required)
         elif field in required:
-            yield Difference("changed", name, f"{place}: {field}", "optional", "required", breaks=True)
+            yield ContractDifference(
+                "changed", name, f"{place}: {field}", "optional", "required", breaks=True
+            )
     for field in own_fields:
         if field not in other_fields:
-            yield Difference("missing", name, f"{place}: {field}", breaks=True)
+            yield ContractDifference("missing", name, f"{place}: {field}", breaks=True)
         else:
             yield from _types(name, f"{place}: {field}", ours, theirs, own_fields[field], other_fields[field])
 
 
-def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[Difference]:
+def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
     own, other = ours.answers(), theirs.answers()
     row = BY_ID[name]
     if str(row.live_status) in other:  # a difference that is known
@@ -183,15 +187,15 @@ def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[Difference]:
         if status in other:
             yield from _read(name, f"answer {status}", ours, theirs, own[status], other[status], _DEPTH)
         else:  # any 2xx is read, so another one breaks nothing
-            yield Difference("missing", name, f"answer {status}")
+            yield ContractDifference("missing", name, f"answer {status}")
     for status in other:
         if status not in own and status != str(row.live_status):
-            yield Difference("added", name, f"answer {status}")
+            yield ContractDifference("added", name, f"answer {status}")
 
 
 def _read(
     name: str, place: str, ours: _Side, theirs: _Side, own: Document, other: Document, depth: int
-) -> Iterator[Difference]:
+) -> Iterator[ContractDifference]:
     """Fields of an answer: one that we require and the service does not have cannot be read."""
     own_fields, other_fields = ours.fields(own), theirs.fields(other)
     if not other_fields or depth == 0:
@@ -200,7 +204,7 @@ def _read(
     for field in own_fields:
         if field not in other_fields:
             needed = field in _list(own.get("required"))
-            yield Difference("missing", name, f"{place}{mark}{field}", breaks=needed)
+            yield ContractDifference("missing", name, f"{place}{mark}{field}", breaks=needed)
             continue
         inner = f"{place}{mark}{field}"
         yield from _types(name, inner, ours, theirs, own_fields[field], other_fields[field])
@@ -208,7 +212,7 @@ def _read(
         yield from _read(name, inner, ours, theirs, left, right, depth - 1)
     for field in other_fields:
         if field not in own_fields:
-            yield Difference("added", name, f"{place}{mark}{field}")
+            yield ContractDifference("added", name, f"{place}{mark}{field}")
 
 
 def _inner(side: _Side, schema: Any) -> Mapping[str, Any]:
@@ -217,10 +221,14 @@ def _inner(side: _Side, schema: Any) -> Mapping[str, Any]:
     return side.resolve(found["items"]) if "items" in found else found
 
 
-def _types(name: str, place: str, ours: _Side, theirs: _Side, own: Any, other: Any) -> Iterator[Difference]:
+def _types(
+    name: str, place: str, ours: _Side, theirs: _Side, own: Any, other: Any
+) -> Iterator[ContractDifference]:
     left, right = _type(ours, own), _type(theirs, other)
     if left and right and not left & right:
-        yield Difference("changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True)
+        yield ContractDifference(
+            "changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True
+        )
 
 
 def _type(side: _Side, schema: Any) -> frozenset[str]:

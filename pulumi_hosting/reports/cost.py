@@ -5,12 +5,13 @@ balance lasts then.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any
 
+from pulumi_hosting.rehearsal.facts import ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports import domain_price
-from pulumi_hosting.reports.account_prices import AccountPrices, Balance
+from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
 from pulumi_hosting.resources import RESOURCES
@@ -21,13 +22,18 @@ _NEW = ("create", "replace")
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine:
+class CostLine(ReportFacts):
     """One object of the preview. Amounts are in ``currency``; None: not known, and ``notes`` say why.
 
     - ``charged``: what the change charges now. ``refunded``: what it credits now.
     - ``monthly_before``, ``monthly_after``: its price per month by the price list; a domain's price per year
       is divided by twelve.
     """
+
+    JSON = (
+        *("kind", "name", "id", "action", "charged", "refunded"),
+        *("monthly_before", "monthly_after", "monthly_difference", "currency", "notes"),
+    )
 
     kind: str
     name: str
@@ -41,7 +47,7 @@ class CostLine:
     id: str | None = None
 
     @property
-    def difference(self) -> Decimal | None:
+    def monthly_difference(self) -> Decimal | None:
         """How much more it costs per month."""
         if self.monthly_before is None or self.monthly_after is None:
             return None
@@ -51,26 +57,12 @@ class CostLine:
     def is_change(self) -> bool:
         return self.action != "keep"
 
-    def facts(self) -> dict[str, Any]:
-        """The same for machines."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "id": self.id,
-            "action": self.action,
-            "charged": _text(self.charged),
-            "refunded": _text(self.refunded),
-            "monthly_before": _text(self.monthly_before),
-            "monthly_after": _text(self.monthly_after),
-            "monthly_difference": _text(self.difference),
-            "currency": self.currency,
-            "notes": list(self.notes),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(ReportFacts):
     """The sums of one currency, of what is known."""
+
+    JSON = ("charged", "refunded", "monthly_before", "monthly_after", "monthly_difference")
 
     charged: Decimal = NOTHING
     refunded: Decimal = NOTHING
@@ -78,62 +70,42 @@ class Totals:
     monthly_after: Decimal = NOTHING
 
     @property
-    def difference(self) -> Decimal:
+    def monthly_difference(self) -> Decimal:
         return self.monthly_after - self.monthly_before
 
-    def facts(self) -> dict[str, Any]:
-        return {
-            "charged": _text(self.charged),
-            "refunded": _text(self.refunded),
-            "monthly_before": _text(self.monthly_before),
-            "monthly_after": _text(self.monthly_after),
-            "monthly_difference": _text(self.difference),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class BalanceForecast:
-    """The balance, and after the change. ``until``: when the first renewal falls due that it does not cover
-    (``what``); None where it covers all within three years. Negative ``after``: it does not cover the change.
+class BalanceForecast(ReportFacts):
+    """The balance, and ``after`` the change. ``lasts_until``: when the first renewal falls due that it does
+    not cover (``first_uncovered``); None where it covers all within three years. Negative ``after``: it does
+    not cover the change.
     """
 
-    balance: Decimal
+    JSON = ("amount", "after", "currency", "sufficient", "lasts_until", "first_uncovered")
+
+    amount: Decimal
     after: Decimal
     currency: str
-    until: datetime | None
-    what: str | None
+    lasts_until: datetime | None
+    first_uncovered: str | None
 
-    def facts(self) -> dict[str, Any]:
-        return {
-            "amount": _text(self.balance),
-            "after": _text(self.after),
-            "currency": self.currency,
-            "sufficient": self.after >= 0,
-            "lasts_until": None if self.until is None else self.until.isoformat().replace("+00:00", "Z"),
-            "first_uncovered": self.what,
-        }
+    @property
+    def sufficient(self) -> bool:
+        return self.after >= 0
 
 
 @dataclass(frozen=True, slots=True)
-class CostReport:
-    """``unknown``: what is not in the sums, one sentence each. ``is_partial``: unchanged resources are not
-    shown, so the sums per month are of the others."""
+class CostReport(ReportFacts):
+    """``not_known``: what is not in the sums, one sentence each. ``unchanged_not_shown``: so many unchanged
+    resources are not shown, so the sums per month are of the others."""
 
-    lines: tuple[CostLine, ...]
+    JSON = ("totals", "balance", "not_known", "unchanged_not_shown", "resources")
+
+    resources: tuple[CostLine, ...]
     totals: Mapping[str, Totals]
     balance: BalanceForecast | None
-    unknown: tuple[str, ...]
-    hidden: int = 0
-
-    def facts(self) -> dict[str, Any]:
-        """The same for machines."""
-        return {
-            "totals": {currency: sums.facts() for currency, sums in self.totals.items()},
-            "balance": None if self.balance is None else self.balance.facts(),
-            "not_known": list(self.unknown),
-            "unchanged_not_shown": self.hidden,
-            "resources": [line.facts() for line in self.lines],
-        }
+    not_known: tuple[str, ...]
+    unchanged_not_shown: int = 0
 
 
 def cost(planned: Planned, prices: AccountPrices | None, why_no_prices: str = "") -> CostReport:
@@ -268,7 +240,7 @@ def _refunded(change: PlannedChange, recorded: Mapping[str, Any]) -> tuple[Decim
 # --- sums
 
 
-def _in_one_currency(lines: Sequence[CostLine], balance: Balance | None) -> tuple[CostLine, ...]:
+def _in_one_currency(lines: Sequence[CostLine], balance: AccountBalance | None) -> tuple[CostLine, ...]:
     """The lines with the currency of the account where they name none: an address that was taken over has a
     price, and no payment that says in what (section 1.3)."""
     currency = balance.currency if balance else next((line.currency for line in lines if line.currency), None)
@@ -282,7 +254,9 @@ def _totals(lines: Iterable[CostLine]) -> dict[str, Totals]:
         if not any(amounts):
             continue
         # What has no known counterpart would falsify the difference.
-        monthly = (line.monthly_before, line.monthly_after) if line.difference is not None else (None, None)
+        monthly = (
+            (line.monthly_before, line.monthly_after) if line.monthly_difference is not None else (None, None)
+        )
         old = sums.get(line.currency or "", Totals())
         sums[line.currency or ""] = Totals(
             old.charged + (line.charged or 0),
@@ -294,7 +268,7 @@ def _totals(lines: Iterable[CostLine]) -> dict[str, Totals]:
 
 
 def _gaps(line: CostLine) -> list[str]:
-    names = {"charge now": line.charged, "refund": line.refunded, "price per month": line.difference}
+    names = {"charge now": line.charged, "refund": line.refunded, "price per month": line.monthly_difference}
     return [name for name, amount in names.items() if amount is None]
 
 
@@ -308,7 +282,7 @@ def _forecast(
     changes: Sequence[PlannedChange],
     lines: Sequence[CostLine],
     totals: Mapping[str, Totals],
-    found: Balance,
+    found: AccountBalance,
 ) -> BalanceForecast:
     sums = totals.get(found.currency, Totals())
     after = found.amount - sums.charged + sums.refunded
@@ -326,7 +300,3 @@ def _forecast(
     if first is None:
         return BalanceForecast(found.amount, after, found.currency, None, None)
     return BalanceForecast(found.amount, after, found.currency, first.due, first.what)
-
-
-def _text(amount: Decimal | None) -> str | None:
-    return None if amount is None else str(amount.quantize(Decimal("0.01"), ROUND_HALF_UP))

@@ -25,7 +25,7 @@ from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, 
 from pulumi_hosting.installation import NEWER_VERSION
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.checks import Check
-from pulumi_hosting.reports.contract import Difference, differences
+from pulumi_hosting.reports.contract import ContractDifference, differences
 from pulumi_hosting.reports.key_scopes import scopes_check
 from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
 
@@ -315,7 +315,7 @@ def _contract(client: Client) -> Check:
     return Check("contract", "problem" if breaking else "warning", text, step, tuple(details), facts)
 
 
-def _line(row: Difference) -> str:
+def _line(row: ContractDifference) -> str:
     return f"{row} (calls can fail)" if row.breaks else str(row)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from pulumi_hosting.installation import INSTALL_COLLECTION
-from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
+from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
 from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
@@ -82,20 +82,20 @@ def playbook(found: AccountImport) -> dict[str, str]:
     return {"site.yml": f"{introduction(found, steps(found), _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
 
 
-def _task(declared: Declared) -> dict[str, Any]:
+def _task(declared: DeclaredObject) -> dict[str, Any]:
     found = declared.object
     options: dict[str, Any] = {} if declared.is_unique else {"id": found.id}
     for name, value in declared.inputs.items():
         if name == "power":
             options["state"] = _STATES[value]
         else:
-            options[name] = _expression(value) if isinstance(value, (Reference, Secret)) else value
+            options[name] = _expression(value) if isinstance(value, (Reference, ConfiguredValue)) else value
     title = found.resource.title
     task = {"name": f"{title[0].upper()}{title[1:]} {declared.name}", f"hosting.cloud.{found.kind}": options}
     return task | ({"register": declared.variable} if declared.is_referenced else {})
 
 
-def _expression(value: Reference | Secret) -> _Expression:
+def _expression(value: Reference | ConfiguredValue) -> _Expression:
     output = f".{value.kind}.{value.output}" if isinstance(value, Reference) else ""
     return _Expression(f"{{{{ {value.variable}{output} }}}}")
 

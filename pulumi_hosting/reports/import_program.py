@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.reports.account_import import AccountImport, Declared, Reference, Secret
+from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
 from pulumi_hosting.reports.import_texts import (
     Steps,
     commented,
@@ -97,12 +97,12 @@ def _main(found: AccountImport, form: Form) -> str:
     return "".join(parts) + remainder(found)
 
 
-def _is_protected(declared: Declared) -> bool:
+def _is_protected(declared: DeclaredObject) -> bool:
     """Whether it was bought. What was deleted does not come back: a new one is empty, and costs its price."""
     return isinstance(declared.object.resource, Priced)
 
 
-def _declaration(declared: Declared, form: Form) -> str:
+def _declaration(declared: DeclaredObject, form: Form) -> str:
     found = declared.object
     arguments = [python_text(declared.name)]
     for name, value in declared.inputs.items():
@@ -136,7 +136,7 @@ def python_text(value: Any) -> str:
     """
     if isinstance(value, Reference):
         return f"{value.variable}.{value.output}"
-    if isinstance(value, Secret):
+    if isinstance(value, ConfiguredValue):
         return f"config.require_secret({python_text(value.variable)})"
     if isinstance(value, list):
         return f"[{', '.join(map(python_text, value))}]"

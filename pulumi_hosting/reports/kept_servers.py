@@ -16,6 +16,7 @@ import yaml
 
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.names import NAME
+from pulumi_hosting.reports.report import Unusable
 
 SERVER, OF_A_SERVER = "Server", ("ServerIp", "Ptr")
 KEEPING = ("protect", "retainOnDelete")
@@ -23,7 +24,7 @@ _SKIPPED = {"node_modules", "sdks", "bin", "dist"}
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class SourceDeclaration:
     """``kind``: the class of ours, else empty. ``options``: True, or the name of another declaration."""
 
     kind: str
@@ -34,7 +35,7 @@ class Declared:
 
 def read(directory: Path, runtime: str) -> tuple[int, list[Mistake]]:
     """How many servers and resources of servers it declares, and what is wrong with their options. Raises
-    ``ValueError`` for a file that cannot be read."""
+    ``Unusable`` for a file that cannot be read."""
     count, mistakes = 0, []
     for file, scopes in (_yaml if runtime == "yaml" else _scripts)(directory):
         for declared in scopes:
@@ -43,7 +44,7 @@ def read(directory: Path, runtime: str) -> tuple[int, list[Mistake]]:
     return count, mistakes
 
 
-def _mistakes(declared: Mapping[str, Declared]) -> Iterator[tuple[int, str, str, str]]:
+def _mistakes(declared: Mapping[str, SourceDeclaration]) -> Iterator[tuple[int, str, str, str]]:
     for one in declared.values():
         if one.kind not in OF_A_SERVER or _keeping(one, declared):
             continue
@@ -58,15 +59,17 @@ def _mistakes(declared: Mapping[str, Declared]) -> Iterator[tuple[int, str, str,
         yield one.line, one.kind, one.name, text
 
 
-def _keeping(one: Declared, declared: Mapping[str, Declared]) -> str | None:
+def _keeping(one: SourceDeclaration, declared: Mapping[str, SourceDeclaration]) -> str | None:
     """The option that keeps it."""
     return next((option for option in KEEPING if _option(one, option, declared) is True), None)
 
 
-def _option(one: Declared, option: str, declared: Mapping[str, Declared]) -> bool | str | None:
+def _option(
+    one: SourceDeclaration, option: str, declared: Mapping[str, SourceDeclaration]
+) -> bool | str | None:
     """Its own, else its parent's."""
-    passed: list[Declared] = []
-    current: Declared | None = one
+    passed: list[SourceDeclaration] = []
+    current: SourceDeclaration | None = one
     while current is not None and current not in passed:
         if option in current.options:
             return current.options[option]
@@ -78,20 +81,20 @@ def _option(one: Declared, option: str, declared: Mapping[str, Declared]) -> boo
 # --- YAML --------------------------------------------------------------------------------------------------
 
 
-def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, Declared]]]]:
+def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclaration]]]]:
     names = ("Main.yaml", "Main.yml", "Pulumi.yaml", "Pulumi.yml")
     path = next((directory / name for name in names if (directory / name).is_file()), None)
     if path is None:
-        raise ValueError(f"no program in YAML found in {directory}")
+        raise Unusable(f"no program in YAML found in {directory}")
     try:
         program = _value(yaml.compose(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, OSError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+        raise Unusable(f"{path} cannot be read: {' '.join(str(error).split())}") from None
     components = _mapping(_mapping(program).get("components")).values()
     yield path.name, [_resources(_mapping(one)) for one in (program, *components)]
 
 
-def _resources(scope: Mapping[str, Any]) -> dict[str, Declared]:
+def _resources(scope: Mapping[str, Any]) -> dict[str, SourceDeclaration]:
     found = {}
     for name, resource in _mapping(scope.get("resources")).items():
         package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
@@ -103,7 +106,7 @@ def _resources(scope: Mapping[str, Any]) -> dict[str, Declared]:
             if isinstance(value, bool | str)
         }
         ours = kind.rpartition(":")[2] if package == NAME else ""
-        found[name] = Declared(ours, str(_mapping(resource).get("name", name)), name.line, options)
+        found[name] = SourceDeclaration(ours, str(_mapping(resource).get("name", name)), name.line, options)
     return found
 
 
@@ -141,7 +144,7 @@ _TEXT = re.compile(
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 
 
-def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, Declared]]]]:
+def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclaration]]]]:
     for path in sorted(directory.rglob("*")):
         inside = path.relative_to(directory)
         if path.suffix not in (".ts", ".js", ".mts", ".mjs") or path.name.endswith(".d.ts"):
@@ -150,7 +153,7 @@ def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, Declared]]]]
             yield str(inside), [_declarations(path.read_text(encoding="utf-8", errors="replace"))]
 
 
-def _declarations(script: str) -> dict[str, Declared]:
+def _declarations(script: str) -> dict[str, SourceDeclaration]:
     """By the variable that holds it."""
     code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), script)
     constants = {found[1]: code[found.end() : _end(code, found.end())] for found in _CONSTANT.finditer(code)}
@@ -163,7 +166,9 @@ def _declarations(script: str) -> dict[str, Declared]:
         options = _options(code[slice(*spans[-1])], constants) if len(spans) > 1 else {}
         line = code.count("\n", 0, found.start(2)) + 1
         ours = kind if kind in (SERVER, *OF_A_SERVER) else ""
-        declared[variable or f"#{number}"] = Declared(ours, named[2] if named else kind, line, options)
+        declared[variable or f"#{number}"] = SourceDeclaration(
+            ours, named[2] if named else kind, line, options
+        )
     return declared
 
 

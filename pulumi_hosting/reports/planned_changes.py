@@ -10,8 +10,8 @@ from typing import Any
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.reports.report import Unusable
 from pulumi_hosting.reports.run_results import (
-    UnreadableFile,
     file_for,
     name_of,
     named,
@@ -96,18 +96,18 @@ class Planned:
 
 def planned(path: Path) -> Planned:
     """The changes in a file: the output of ``pulumi preview --json``, the report of the callback
-    ``hosting.cloud.drift`` or the output of the callback ``ansible.posix.json``. Raises ``UnreadableFile``.
+    ``hosting.cloud.drift`` or the output of the callback ``ansible.posix.json``. Raises ``Unusable``.
     """
     found = read_json(path, "pulumi preview --json")
     if isinstance(found.get("steps"), list) or "changeSummary" in found:
         if failed := _failure_of(found):
-            raise UnreadableFile(
+            raise Unusable(
                 f"{named(path)}: the preview failed, so what it costs is not known: {failed} Next: correct "
                 "the program, and preview again"
             )
         return Planned(tuple(of_preview(found)), _hidden(found))
     if reason := failed_tasks(found).reason:
-        raise UnreadableFile(
+        raise Unusable(
             f"{named(path)}: the check run failed, so what it costs is not known: {reason}. Next: correct "
             "the playbook, and check it again"
         )
@@ -115,7 +115,7 @@ def planned(path: Path) -> Planned:
         return Planned(tuple(from_facts(row) for row in found["priced"]))
     if isinstance(found.get("plays"), list):
         return Planned(tuple(of_results(results_of_plays(found))))
-    raise UnreadableFile(
+    raise Unusable(
         f"{named(path)} is no preview and no result of a check run. Next: "
         f"pulumi preview --json > {file_for(path, 'preview.json')}"
     )

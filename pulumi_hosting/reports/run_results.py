@@ -8,22 +8,15 @@ from typing import Any
 
 from pulumi_hosting.rehearsal.managed_objects import WEBHOOK, ManagedObject, ManagedObjects
 from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.session.text import without_secrets
-
-
-class UnreadableFile(ValueError):
-    """A file that is not what it should be: one line with its name and what to do."""
-
-
-class IncompleteRun(Exception):
-    """The results of a run that do not name everything that its playbook manages: one line as well."""
 
 
 def stack_export(path: Path) -> Mapping[str, Any]:
     """What ``pulumi stack export`` wrote."""
     found = read_json(path, "pulumi stack export")
     if not isinstance(found.get("deployment"), Mapping):
-        raise UnreadableFile(
+        raise Unusable(
             f"{named(path)} is no export of a stack. Next: "
             f"pulumi stack export > {file_for(path, 'stack.json')}"
         )
@@ -32,12 +25,12 @@ def stack_export(path: Path) -> Mapping[str, Any]:
 
 def run_results(path: Path) -> ManagedObjects:
     """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
-    the output of the callback ``ansible.posix.json``. Raises ``IncompleteRun`` where a task failed whose
+    the output of the callback ``ansible.posix.json``. Raises ``CannotAnswer`` where a task failed whose
     objects, or those of the tasks behind it, are not among them.
     """
     found = read_json(path, "the report of the callback hosting.cloud.drift")
     if gap := failed_tasks(found).gap:
-        raise IncompleteRun(
+        raise CannotAnswer(
             f"{named(path)}: what the playbook manages is not known completely: {gap}. Next: correct the "
             "playbook, and run it again"
         )
@@ -52,7 +45,7 @@ def run_results(path: Path) -> ManagedObjects:
         )
     if isinstance(found.get("plays"), list):
         return ManagedObjects.of_results(results_of_plays(found))
-    raise UnreadableFile(
+    raise Unusable(
         f"{named(path)} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
         f"HOSTING_DRIFT_REPORT={file_for(path, 'report.json')} ansible-playbook --check site.yml"
     )
@@ -71,9 +64,9 @@ def read_json(path: Path, what: str) -> Mapping[str, Any]:
         found = json.loads(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
-        raise UnreadableFile(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
+        raise Unusable(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
     if not isinstance(found, Mapping):
-        raise UnreadableFile(f"{named(path)} holds no JSON object. Next: give {what}")
+        raise Unusable(f"{named(path)} holds no JSON object. Next: give {what}")
     return found
 
 

@@ -10,9 +10,8 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pulumi_hosting.offline.errors import OfflineError
 from pulumi_hosting.offline.storage.project import (
@@ -25,6 +24,7 @@ from pulumi_hosting.offline.storage.project import (
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.reports import kept_servers
+from pulumi_hosting.reports.report import CannotAnswer, Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,13 @@ class Validation:
     mistakes: tuple[Mistake, ...]
     is_run: bool = True
 
-    def facts(self) -> dict[str, Any]:
-        return {"resources": self.resources, "mistakes": [asdict(mistake) for mistake in self.mistakes]}
-
 
 def validate(directory: Path, config: Mapping[str, str], stack: str | None = None) -> Validation:
     """Run the program once and check what it declares.
 
     ``config``: values of the stack's configuration, by key; they come before those of Pulumi.yaml and of the
-    stack's settings file, whose secrets are not read. Raises ``ValueError`` where there is no project or no
-    Python for it, ``RuntimeError`` where the program could not be run and nothing else is wrong.
+    stack's settings file, whose secrets are not read. Raises ``Unusable`` where there is no project or no
+    Python for it, ``CannotAnswer`` where the program could not be run and nothing else is wrong.
     """
     try:
         runtime, folder_of_program = runtime_of(directory)
@@ -54,12 +51,12 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
             return Validation(count, tuple(mistakes), is_run=False)
         if runtime != "python":
             known = "Python, YAML, TypeScript and JavaScript"
-            raise ValueError(f"programs in {known} can be checked, and runtime is {runtime!r}")
+            raise Unusable(f"programs in {known} can be checked, and runtime is {runtime!r}")
         project = load_project(directory)
         python = find_python(project, os.environ)
         values, secret = _configuration(project, config, stack)
     except OfflineError as error:
-        raise ValueError(str(error)) from None
+        raise Unusable(str(error)) from None
     order = {
         "program": str(project.program),
         "directory": str(project.directory),
@@ -82,10 +79,10 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
         )
         if not answer.exists():
             lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
-            raise RuntimeError(f"the program could not be checked: {lines[-1]}")
+            raise CannotAnswer(f"the program could not be checked: {lines[-1]}")
         found = json.loads(answer.read_text(encoding="utf-8"))
     if found["not_run"] and len(found["mistakes"]) == 1:  # the one that says where the program ends
-        raise RuntimeError(f"the program could not be run: {found['not_run']}")
+        raise CannotAnswer(f"the program could not be run: {found['not_run']}")
     return Validation(found["resources"], tuple(Mistake(**mistake) for mistake in found["mistakes"]))
 
 

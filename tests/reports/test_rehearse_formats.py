@@ -11,15 +11,15 @@ from click.testing import CliRunner
 from pulumi_hosting.cli import main
 from pulumi_hosting.cli.rehearse_formats import junit, markdown
 from pulumi_hosting.rehearsal import runner
-from pulumi_hosting.rehearsal.outcome import Outcome, ProgramCost, StepOutcome
+from pulumi_hosting.rehearsal.outcome import ProgramCost, RehearsalOutcome, StepOutcome
 
 COST = ProgramCost(Decimal("19.00"), Decimal("8.08"), Decimal("7.00"), "EUR")
 GOOD = StepOutcome("preview", True, "shows the planned resources", {"create": 2}, 13, 0.5)
 BAD = StepOutcome("destroy", False, "removes all", {}, 9, 0.25, ("server 20001 is live <&\x1b[0m",))
 
 
-def outcome(*steps: StepOutcome) -> Outcome:
-    return Outcome("shop", "offline", "spec", list(steps), COST)
+def outcome(*steps: StepOutcome) -> RehearsalOutcome:
+    return RehearsalOutcome("shop", "offline", "spec", list(steps), COST)
 
 
 def test_markdown_says_the_conclusion_and_the_cost_first() -> None:
@@ -52,7 +52,7 @@ def test_junit_has_a_case_for_each_step() -> None:
 def test_json_is_alone_on_standard_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: tuple[StepOutcome, ...], code: int
 ) -> None:
-    def rehearse(engine: object, directory: object, report: object, **options: object) -> Outcome:
+    def rehearse(engine: object, directory: object, report: object, **options: object) -> RehearsalOutcome:
         assert callable(report)
         report("ok     preview")
         return outcome(*steps)

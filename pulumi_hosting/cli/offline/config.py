@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import Group
+from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options
 from pulumi_hosting.offline import InvalidConfiguration, Stack
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @stack_options
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Show secret values.")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import Group
+from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
 from pulumi_hosting.offline import InvalidConfiguration, OfflineError, Stack
 
 stack_argument = click.argument("stack_name", required=False)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def stack() -> None:
     """Create, select, list, export and remove stacks.
 

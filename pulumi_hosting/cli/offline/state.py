@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import Group
+from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import stack_options, yes_option
 from pulumi_hosting.offline import Stack
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def state() -> None:
     """Edit a stack's state.
 

@@ -1,0 +1,282 @@
+"""The commands: options and help of each, and the module that does its work, loaded when the command runs."""
+
+from pathlib import Path
+
+import click
+
+from pulumi_hosting.cli.lazy import CommandGroup, require_extras, works_in
+from pulumi_hosting.cli.output import json_option, markdown_option, reports
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE_OR_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+_config_option = click.option(
+    "-c",
+    "--config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Stack configuration that the program reads; may be repeated.",
+)
+
+
+@click.command()
+@click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    type=_FILE,
+    metavar="EXPORT",
+    help="A file that `pulumi stack export` wrote; may be repeated.",
+)
+@click.option(
+    "--results",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="The report that the callback hosting.cloud.drift wrote in a run or check run, or the output of the "
+    "callback ansible.posix.json; may be repeated.",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["native", "dynamic", "ansible"]),
+    default="native",
+    show_default=True,
+    help="What is to adopt an object: the native provider, dynamic resources, or a playbook.",
+)
+@click.option(
+    "--commands",
+    is_flag=True,
+    help="Print what removes each object too. Needs --stack; with --form ansible, --results is enough.",
+)
+@reports("pulumi_hosting.cli.audit:run")
+def audit() -> None:
+    """List what is on the account, or paid for, and in no given stack and no given playbook run.
+
+    It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
+    everything is managed, 7 when something is not, 1 when the account could not be read completely or a task
+    of a playbook run failed.
+
+    Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
+    """
+
+
+@click.command()
+@click.argument(
+    "previews",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=_FILE_OR_INPUT,
+)
+@reports("pulumi_hosting.cli.cost:run", markdown=True)
+def cost() -> None:
+    """Say what the changes of a preview cost: charged now, per month afterwards, refunded, and how long the
+    balance lasts.
+
+    FILE is the output of `pulumi preview --json`, the report that the callback hosting.cloud.drift wrote in
+    a check run, or the output of the callback ansible.posix.json in one; - is standard input. What a preview
+    does not say is asked of the account of HOSTING_API_KEY, if that is set. Nothing is changed. What is not
+    known is named and not in the sums. Exit codes: 0, or 2 for a
+    file that is no preview, or that of one that failed.
+
+    Example: pulumi preview --json | pulumi-hosting cost --markdown -
+    """
+
+
+@click.command()
+@json_option
+@works_in("pulumi_hosting.cli.doctor:run")
+def doctor() -> None:
+    """Check key, account, service and installation, and say what to do about each problem.
+
+    It asks the service of HOSTING_BASE_URL with HOSTING_API_KEY, and changes nothing. It works without a key
+    and without a network too: it says what is missing and checks the rest. The key is never shown. Exit
+    codes: 0 without a problem, 1 with one; warnings do not count.
+
+    Example: HOSTING_BASE_URL=https://api.example.com/v1 pulumi-hosting doctor
+    """
+
+
+@click.command(name="import")
+@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--form",
+    type=click.Choice(["dynamic", "native", "ansible"]),
+    default="dynamic",
+    show_default=True,
+    help="dynamic: a Pulumi program in Python that needs no plugin; native: one for the native provider; "
+    "ansible: a playbook.",
+)
+@reports("pulumi_hosting.cli.import_account:run")
+def import_account() -> None:
+    """Write everything that is on the account as a program or a playbook into DIR.
+
+    Servers, domains, SSH keys, bought addresses, reverse DNS and webhook subscriptions of the account of
+    HOSTING_API_KEY and HOSTING_BASE_URL. The account is only read, and no file is overwritten. The first run
+    of what was written orders nothing and changes nothing but ownership tags; the second one does nothing.
+    Exit codes: 0 when everything was read, 1 when a part of the account could not be read, 2 when DIR has
+    such files already.
+
+    Example: pulumi-hosting import shop && cd shop && pulumi stack init prod && pulumi preview
+    """
+
+
+@click.command()
+@click.argument(
+    "export",
+    metavar="EXPORT",
+    type=_FILE_OR_INPUT,
+)
+@reports("pulumi_hosting.cli.recover:run")
+def recover() -> None:
+    """Say what a crashed run left unfinished in a stack, and the command that resolves each of it.
+
+    EXPORT is a file that `pulumi stack export` wrote; - is standard input. With HOSTING_API_KEY it says what
+    of it exists on the account. Nothing is changed. Exit codes: 0 when nothing is unfinished, 7 when
+    something is to be done, 2 for a file that is no export.
+
+    Example: pulumi stack export | pulumi-hosting recover -
+    """
+
+
+@click.command()
+@click.argument("directory", type=_DIRECTORY)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "pulumi", "offline"]),
+    default="auto",
+    show_default=True,
+    help="auto: Pulumi's CLI if it is on PATH, else the offline engine.",
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["spec", "live"]),
+    default="spec",
+    show_default=True,
+    help="The emulator's dialect of the API.",
+)
+@_config_option
+@click.option(
+    "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
+)
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="FILE",
+    help="Write each step as a test case, in JUnit's XML.",
+)
+@json_option
+@markdown_option
+@works_in("pulumi_hosting.cli.rehearse:run", "pulumi", "emulator")
+def rehearse() -> None:
+    """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
+    destroy.
+
+    It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
+    codes: 0 when everything was as expected, else 1.
+
+    Example: pulumi-hosting rehearse examples/demo/program --junit rehearsal.xml
+    """
+
+
+@click.command()
+@click.argument("directory", type=_DIRECTORY)
+@_config_option
+@click.option(
+    "-s",
+    "--stack",
+    metavar="NAME",
+    help="Read the configuration of this stack, from Pulumi.NAME.yaml; its secrets are not decrypted.",
+)
+@reports("pulumi_hosting.cli.validate:run")
+def validate() -> None:
+    """Name all mistakes of the program in DIRECTORY at once, without an account and without a key.
+
+    One line for each: the line of the program, the resource, what is wrong and what to do. The program runs
+    once; nothing is sent. Lookups are answered as an emulator's fresh account answers them. What only the
+    account knows, such as stock and prices, is checked by the preview. Exit codes: 0 when nothing is wrong,
+    7 when something is, 1 when the program could not be run (a syntax error, a missing
+    module, sys.exit) and nothing else was found, 2 where there is no Pulumi project in these languages.
+
+    A program in YAML, TypeScript or JavaScript is read, not run, for one mistake: deletedWith a server that
+    protect or retainOnDelete keeps. Pulumi itself checks the types of its arguments.
+
+    Example: pulumi-hosting validate infra --config domain=example.com
+    """
+
+
+@click.group(cls=CommandGroup)
+def webhook() -> None:
+    """Receive webhooks on this machine.
+
+    Example: HOSTING_WEBHOOK_SECRET=whsec_… pulumi-hosting webhook listen --port 5000
+    """
+
+
+@webhook.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--path", default="/", show_default=True, help="The path of the subscription's URL.")
+@click.option(
+    "--state-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep events in this file, so that none is printed twice and none is lost between two runs. Without "
+    "it nothing is kept.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@works_in("pulumi_hosting.cli.webhook:run")
+def listen() -> None:
+    """Print the events that the service delivers, until Ctrl-C.
+
+    The secret of the subscription is read from HOSTING_WEBHOOK_SECRET, several separated by commas. A
+    delivery without a valid signature is answered with 401 and not printed; standard error says so. The
+    service delivers to https only: put a proxy or a tunnel that terminates TLS in front. Exit codes: 0 after
+    Ctrl-C, 1 where it cannot listen, 2 without a usable secret.
+
+    Example: HOSTING_WEBHOOK_SECRET=whsec_… pulumi-hosting webhook listen --json
+    """
+
+
+@click.group(cls=CommandGroup)
+def plugin() -> None:
+    """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI.
+
+    Example: pulumi-hosting plugin install
+    """
+    require_extras("pulumi")
+
+
+@plugin.command()
+@click.option(
+    "--pulumi",
+    type=click.Path(exists=True, dir_okay=False, executable=True),
+    metavar="PATH",
+    help="Pulumi's CLI to install with. Default: the one on PATH; without one the plugin is "
+    "copied to Pulumi's folder.",
+)
+@works_in("pulumi_hosting.cli.plugin:install")
+def install() -> None:
+    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI.
+
+    Example: pulumi-hosting plugin install --pulumi ~/.pulumi/bin/pulumi
+    """
+
+
+@plugin.command()
+@works_in("pulumi_hosting.cli.plugin:uninstall")
+def uninstall() -> None:
+    """Remove what `install` installed.
+
+    Example: pulumi-hosting plugin uninstall
+    """
+
+
+@plugin.command()
+@works_in("pulumi_hosting.cli.plugin:path")
+def path() -> None:
+    """Print the path of the plugin; exit code 1 when it is not installed.
+
+    Example: pulumi-hosting plugin path || pulumi-hosting plugin install
+    """

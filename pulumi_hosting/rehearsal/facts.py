@@ -1,0 +1,42 @@
+"""Values of a report as JSON."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import ClassVar
+
+Json = str | float | bool | None | list["Json"] | dict[str, "Json"]
+
+
+class ReportFacts:
+    """What machines read of a value: the attributes that ``JSON`` names, in this order."""
+
+    __slots__ = ()
+    JSON: ClassVar[tuple[str, ...]]
+
+    def facts(self) -> dict[str, Json]:
+        return {name: for_json(getattr(self, name)) for name in self.JSON}
+
+
+def for_json(value: object) -> Json:
+    """Money as a decimal text with two digits, as in the API; moments as texts in UTC.
+
+    >>> for_json({"charged": Decimal("5.005"), "notes": ("new",)})
+    {'charged': '5.01', 'notes': ['new']}
+    """
+    match value:
+        case ReportFacts():
+            return dict(value.facts())
+        case Decimal():
+            return str(value.quantize(Decimal("0.01"), ROUND_HALF_UP))
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case float():
+            return round(value, 3)
+        case Mapping():
+            return {str(name): for_json(item) for name, item in value.items()}
+        case list() | tuple():
+            return [for_json(item) for item in value]
+        case None | str() | bool() | int():
+            return value
+    raise TypeError(f"no JSON for {type(value)}")

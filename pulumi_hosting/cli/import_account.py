@@ -9,7 +9,7 @@ from pulumi_hosting.cli.output import plural
 from pulumi_hosting.reports import import_playbook, import_program
 from pulumi_hosting.reports.account_import import AccountImport, account_import
 from pulumi_hosting.reports.account_objects import named, read_account
-from pulumi_hosting.reports.import_texts import Steps, next_steps
+from pulumi_hosting.reports.import_texts import Steps, Written, next_steps
 from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable
 
 
@@ -23,18 +23,19 @@ def run(directory: Path, form: Literal["dynamic", "native", "ansible"]) -> Repor
             )
         found = account_import(read_account(request, started=progress.step))
     if form == "ansible":
-        files, steps = import_playbook.playbook(found), import_playbook.steps(found)
+        made = import_playbook.playbook(found)
     else:
-        files = import_program.program(found, form, directory.resolve().name)
-        steps = import_program.steps(found, form)
+        made = import_program.program(found, form, directory.resolve().name)
     if not found.declared:
-        files, steps = {}, ()
-    _write(directory, files)
-    written = [str(directory / name) for name in files]
+        made = Written({}, ())
+    _write(directory, made.files)
+    written = [str(directory / name) for name in made.files]
     warnings = [*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)]
     warnings += [f"{plural(kind)} were not read: {reason}" for kind, reason in found.unread.items()]
-    facts = _facts(found, written, steps)
-    return Report(facts, [*_sections(found, directory, written, steps)], warnings, 1 if found.unread else 0)
+    facts = _facts(found, written, made.steps)
+    return Report(
+        facts, [*_sections(found, directory, written, made.steps)], warnings, 1 if found.unread else 0
+    )
 
 
 def _must_be_free(directory: Path, names: tuple[str, ...]) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from pulumi_hosting.rehearsal.control_client import listed
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import (
     DOMAIN,
     PTR,
@@ -55,7 +57,7 @@ class AccountCheck:
         self.control = control
         self.allowed = {str(id) for id in allowed}
         self._known: dict[tuple[str, str], ManagedObject] = {}
-        self._servers: dict[int, Mapping[str, Any]] = {}
+        self._servers: dict[int, JsonObject] = {}
         self._settled: set[int] = set()
         self._staying: set[str] = set()
 
@@ -66,7 +68,7 @@ class AccountCheck:
         the output says that it stays; an SSH key if the output says that it stays.
         """
         look = _Look(
-            self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), managed
+            self.control("GET", "/objects"), listed(self.control("GET", "/ledger"), "ledger"), managed
         )
         self.allowed |= {item.id for item in self._known.values() if item.is_retained}
         self._known |= {(item.kind, item.id): item for item in managed}
@@ -117,7 +119,7 @@ class AccountCheck:
                     "delivered and in no state"
                 )
 
-    def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
+    def _addresses(self, look: "_Look", server_id: int, server: JsonObject) -> Iterator[str]:
         if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
             return  # named with its server, whose price includes it
         on_their_way = sum(
@@ -144,7 +146,7 @@ class AccountCheck:
         if server["addresses_coming"] > on_their_way:
             yield f"server {server_id} ({server['name']}) gets an address that is paid and in no state"
 
-    def _domain(self, look: "_Look", domain: Mapping[str, Any], printed: str) -> Iterator[str]:
+    def _domain(self, look: "_Look", domain: JsonObject, printed: str) -> Iterator[str]:
         id, name = str(domain["id"]), domain["name"]
         if look.holds(DOMAIN, id) or look.holds(DOMAIN, name) or self._may(id, name):
             self._staying.discard(id)
@@ -173,7 +175,7 @@ class AccountCheck:
     # --- money
 
     def _unexplained(self, look: "_Look") -> Iterator[str]:
-        by_invoice: dict[Any, list[Mapping[str, Any]]] = {}
+        by_invoice: dict[Any, list[JsonObject]] = {}
         for movement in look.ledger:
             if movement["type"] in ("payment", "refund"):
                 by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(
@@ -192,7 +194,7 @@ class AccountCheck:
                 if row["id"] not in self._settled:
                     yield from self._refund(look, row, charges)
 
-    def _charge(self, look: "_Look", row: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+    def _charge(self, look: "_Look", row: JsonObject, paid: Decimal) -> Iterator[str]:
         operation, amount = row["operation"], row["amount"]
         if operation in _SERVICE:
             return
@@ -222,7 +224,7 @@ class AccountCheck:
             )
 
     def _server_charge(
-        self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal
+        self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
     ) -> Iterator[str]:
         order = look.orders.get(row["invoice_id"])
         id = row["object_id"] or invoice.get("server_id") or (order or {}).get("server_id")
@@ -243,7 +245,7 @@ class AccountCheck:
             yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
 
     def _address_charge(
-        self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal
+        self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
     ) -> Iterator[str]:
         server_id = row["object_id"]
         if any(address["invoice_id"] == row["invoice_id"] for address in look.addresses):
@@ -275,9 +277,7 @@ class AccountCheck:
                 "is gone, was not refunded"
             )
 
-    def _refund(
-        self, look: "_Look", row: Mapping[str, Any], charges: list[Mapping[str, Any]]
-    ) -> Iterator[str]:
+    def _refund(self, look: "_Look", row: JsonObject, charges: list[JsonObject]) -> Iterator[str]:
         if row["operation"] != "delete_server":
             return  # of a purchase that failed: the sum of its invoice was compared
         id = row["object_id"]
@@ -290,7 +290,7 @@ class AccountCheck:
             )
 
     def _refund_is_due(
-        self, look: "_Look", id: int, invoice: Mapping[str, Any], row: Mapping[str, Any], paid: Decimal
+        self, look: "_Look", id: int, invoice: JsonObject, row: JsonObject, paid: Decimal
     ) -> bool:
         """Whether more of this invoice should have been refunded when server ``id`` was deleted. ``row``: its
         charge; ``paid``: the charge less the refunds.
@@ -299,7 +299,7 @@ class AccountCheck:
             return False
         server = self._servers.get(id)
         if server is not None:
-            tariff: Mapping[str, Any] = look.tariffs.get(server["tariff_id"], {})
+            tariff: JsonObject = look.tariffs.get(server["tariff_id"], {})
             if tariff.get("non_refundable") or server["blocked"] or server["is_test"]:
                 return False
         start, end = invoice.get("period_start"), invoice.get("period_end")
@@ -319,7 +319,7 @@ class AccountCheck:
     def _may(self, *ids: object) -> bool:
         return any(str(id) in self.allowed for id in ids)
 
-    def _is_ours(self, row: Mapping[str, Any], kind: str, id: object) -> bool:
+    def _is_ours(self, row: JsonObject, kind: str, id: object) -> bool:
         """Whether the tool bought the object, or some state has ever held it."""
         bought = bool(_TOOL_KEY.match(row["idempotency_key"] or ""))
         ordered = kind == SERVER and (SERVER, f"order:{row['invoice_id']}") in self._known
@@ -336,23 +336,21 @@ def check(
 class _Look:
     """The account at one moment, and what is managed."""
 
-    def __init__(
-        self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], managed: ManagedObjects
-    ) -> None:
+    def __init__(self, objects: JsonObject, ledger: list[dict[str, Any]], managed: ManagedObjects) -> None:
         account = objects["accounts"][0]["id"]
         # Servers of every account: a tool may manage some of a second one.
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
 
-        def table(kind: str) -> dict[int, Mapping[str, Any]]:
+        def table(kind: str) -> dict[int, JsonObject]:
             return {
                 row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account
             }
 
         self.managed = managed
         self.servers = table("servers")
-        self.orders: Mapping[int, Mapping[str, Any]] = table("orders")
-        self.invoices: Mapping[int, Mapping[str, Any]] = table("invoices")
-        self.tariffs: Mapping[int, Mapping[str, Any]] = table("tariffs")
+        self.orders: Mapping[int, JsonObject] = table("orders")
+        self.invoices: Mapping[int, JsonObject] = table("invoices")
+        self.tariffs: Mapping[int, JsonObject] = table("tariffs")
         self.domains = {id: row for id, row in table("domains").items() if row["status"] not in _NO_DOMAIN}
         self.free = {
             kind: table(_TABLES.get(kind, f"{kind}s"))
@@ -385,7 +383,7 @@ class _Look:
     def holds(self, kind: str, id: str) -> bool:
         return (kind, id) in self._held
 
-    def addresses_of(self, server_id: int) -> list[Mapping[str, Any]]:
+    def addresses_of(self, server_id: int) -> list[JsonObject]:
         return [address for address in self.addresses if address["server_id"] == server_id]
 
     def lives(self, item: ManagedObject) -> bool:
@@ -402,26 +400,22 @@ class _Look:
         return id in map(str, self.free[item.kind])
 
 
-def _rows(answer: Any, name: str) -> list[dict[str, Any]]:
-    return list(answer[name] if isinstance(answer, dict) else answer)
-
-
-def _sum(rows: Iterable[Mapping[str, Any]]) -> Decimal:
+def _sum(rows: Iterable[JsonObject]) -> Decimal:
     return sum((abs(Decimal(str(row["amount"]))) for row in rows), Decimal(0))
 
 
-def _subject(row: Mapping[str, Any]) -> str:
+def _subject(row: JsonObject) -> str:
     return (
         f"{row['operation']} of object {row['object_id']} (invoice {row['invoice_id']}, key "
         f"{row['idempotency_key'] or 'none'})"
     )
 
 
-def _label(row: Mapping[str, Any]) -> str:
+def _label(row: JsonObject) -> str:
     return str(row.get("name") or without_secrets(str(row.get("url"))))
 
 
-def _price(server: Mapping[str, Any]) -> str:
+def _price(server: JsonObject) -> str:
     billing = server["billing"]
     amount, currency = Decimal(billing["recurring_amount"]), billing["currency"]
     if billing["cycle"] == "hourly":

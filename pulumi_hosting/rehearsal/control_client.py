@@ -30,12 +30,10 @@ class Control:
         return found
 
     def requests(self) -> int:
-        found = self("GET", "/requests?since=0")
-        return len(found["requests"] if isinstance(found, dict) else found)
+        return len(listed(self("GET", "/requests?since=0"), "requests"))
 
     def ledger(self) -> list[dict[str, Any]]:
-        found = self("GET", "/ledger")
-        return list(found["ledger"] if isinstance(found, dict) else found)
+        return listed(self("GET", "/ledger"), "ledger")
 
     def _record_deletion(self, method: str, path: str, body: Any) -> None:
         if path == "/reset":
@@ -50,3 +48,8 @@ class Control:
             )
             if found and (method == "DELETE" or patched_away):
                 self.outside.add((kind, "/".join(found.groups())))
+
+
+def listed(answer: Any, name: str) -> list[dict[str, Any]]:
+    """The rows in an answer of the control interface."""
+    return list(answer[name] if isinstance(answer, dict) else answer)

@@ -2,12 +2,13 @@
 it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
-from pulumi_hosting.provider.names import class_of, dynamic_token, token
+from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.managed_objects import kind_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.drift_fields import Drift, drifts
@@ -24,7 +25,7 @@ class Managed:
     """
 
     declaration: Resource[Any, Any]
-    resource: Mapping[str, Any]
+    resource: JsonObject
 
     @property
     def urn(self) -> str:
@@ -80,21 +81,17 @@ def control_path(declaration: Resource[Any, Any]) -> str:
     return declaration.control_path or f"/{declaration.kind.replace('_', '-')}s/{{}}"
 
 
-def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
+def managed_resources(export: JsonObject) -> list[Managed]:
     """The managed resources of a stack, in an order in which each can be deleted.
 
     Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before
     the part.
     """
-    declarations = {
-        type: declaration
-        for kind, declaration in RESOURCES.items()
-        for type in (token(class_of(kind)), dynamic_token(kind))
-    }
     found = [
-        Managed(declarations[resource["type"]], resource)
+        Managed(declaration, resource)
         for resource in export["deployment"].get("resources", [])
-        if resource["type"] in declarations and not resource.get("external") and not resource.get("delete")
+        if (declaration := RESOURCES.get(kind_of(resource["type"]) or ""))
+        and not (resource.get("external") or resource.get("delete"))
     ]
 
     def order(managed: Managed) -> tuple[int, bool, str]:

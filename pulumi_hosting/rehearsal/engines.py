@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pulumi_hosting.rehearsal.facts import JsonObject
+
 OFFLINE, PULUMI = "offline", "pulumi"
 _OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE")
 """Variables that guard the user's account. A stack of this module has none of its money and its keys."""
@@ -239,7 +241,7 @@ def _events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[AnnouncedStep, ...]:
+def _steps(events: Sequence[JsonObject]) -> tuple[AnnouncedStep, ...]:
     steps = []
     refreshed = {
         event["resourcePreEvent"]["metadata"]["urn"]
@@ -261,14 +263,14 @@ def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[AnnouncedStep, ...]:
     return tuple(steps)
 
 
-def _changes(events: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _changes(events: Sequence[JsonObject]) -> dict[str, int]:
     for event in reversed(events):
         if "summaryEvent" in event:
             return dict(event["summaryEvent"].get("resourceChanges") or {})
     return {}
 
 
-def _errors(events: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
     found = [event["diagnosticEvent"] for event in events if "diagnosticEvent" in event]
     return tuple(item["message"].strip() for item in found if item.get("severity") == "error")
 

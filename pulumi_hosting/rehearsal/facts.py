@@ -1,10 +1,12 @@
-"""Values of a report as JSON."""
+"""Values as JSON: what is read, and what a report shows."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import ClassVar
+from typing import Any, ClassVar
 
+JsonObject = Mapping[str, Any]
+"""An object that another program wrote, not checked."""
 Json = str | float | bool | None | list["Json"] | dict[str, "Json"]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pulumi_hosting.exactly_once.address_list import plain_address
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import live_inputs, shown_inputs
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs, Resource
@@ -50,9 +51,9 @@ class DeclaredObject:
     object: AccountObject
     name: str
     variable: str
-    inputs: Mapping[str, Any]
+    inputs: JsonObject
     is_unique: bool
-    is_referenced: bool = False
+    is_referenced: bool
 
     def value_of(self, field: str) -> str:
         """What a person is asked for."""
@@ -121,24 +122,20 @@ def account_import(account: AccountObjects) -> AccountImport:
     variables = _unique([(_key(one), _variable(one, names[_key(one)])) for one in objects])
     taken = Counter(_natural_values(one) for one in account)
     references = _references(objects, variables)
-    declared = [
+    filled = [_with_references(inputs, references) for _, inputs in found]
+    used = {value.variable for inputs in filled for value in inputs.values() if isinstance(value, Reference)}
+    declared = (
         DeclaredObject(
             one,
             names[_key(one)],
             variables[_key(one)],
-            _with_secrets(_with_references(inputs, references), variables[_key(one)]),
+            _with_secrets(inputs, variables[_key(one)]),
             taken[_natural_values(one)] == 1,
+            variables[_key(one)] in used,
         )
-        for one, inputs in found
-    ]
-    used = {
-        value.variable for one in declared for value in one.inputs.values() if isinstance(value, Reference)
-    }
-    marked = (
-        DeclaredObject(one.object, one.name, one.variable, one.inputs, one.is_unique, one.variable in used)
-        for one in declared
+        for one, inputs in zip(objects, filled, strict=True)
     )
-    return AccountImport(tuple(marked), tuple(left_out), account.unread)
+    return AccountImport(tuple(declared), tuple(left_out), account.unread)
 
 
 def unreadable_inputs(resource: Resource[Any, Any]) -> tuple[str, ...]:
@@ -223,9 +220,7 @@ def _references(
     return known
 
 
-def _with_references(
-    inputs: Mapping[str, Any], references: Mapping[tuple[str, ...], Reference]
-) -> dict[str, Any]:
+def _with_references(inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]) -> dict[str, Any]:
     def value_of(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
@@ -235,7 +230,7 @@ def _with_references(
     return {name: value_of(name, value) for name, value in inputs.items()}
 
 
-def _with_secrets(inputs: Mapping[str, Any], variable: str) -> dict[str, Any]:
+def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, Any]:
     return {
         name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
         for name, value in inputs.items()

@@ -58,6 +58,13 @@ class AccountObject:
         return {**named(self), "price_monthly": price, "currency": self.currency}
 
     @property
+    def adopt_id(self) -> str | None:
+        """What the input ``adopt_id`` of its resource is set to; None where there is no such input."""
+        if "adopt_id" not in self.resource.Inputs.model_fields:
+            return None
+        return self.id.rpartition("/")[2]  # what is part of another object: its own id, behind the other's
+
+    @property
     def is_ending(self) -> bool:
         """Whether it can only end: it cannot be deleted, and is not renewed. A domain without auto-renew."""
         return isinstance(self.resource, Registered) and self.resource.is_released(self.state)

@@ -1,6 +1,6 @@
 """Prices of the account, for what a preview does not say itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -12,6 +12,7 @@ from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
 from pulumi_hosting.planning.resolve_names import resolved
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.balance import Renewal
 from pulumi_hosting.resources import RESOURCES
@@ -39,7 +40,7 @@ class AccountPrices:
         self._request = request
         self.refusals: dict[str, None] = {}
 
-    def charge(self, kind: str, declared: Mapping[str, Any]) -> Cost | None:
+    def charge(self, kind: str, declared: JsonObject) -> Cost | None:
         """What making it would charge now."""
         resource = RESOURCES.get(kind)
         if not isinstance(resource, Priced):
@@ -47,17 +48,17 @@ class AccountPrices:
         priced = resource
         return self._ask(lambda: priced.cost(self._request, self._with_tariff(declared)))
 
-    def monthly(self, kind: str, declared: Mapping[str, Any]) -> tuple[Decimal, str | None] | None:
+    def monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
         """What it would cost per month, by the price list."""
         return self._ask(lambda: self._monthly(kind, self._with_tariff(declared)))
 
-    def server(self, id: str) -> Mapping[str, Any] | None:
+    def server(self, id: str) -> JsonObject | None:
         """A server as it is, with what its deletion would credit now; None where it cannot be read."""
         if id_number(id) is None:
             return None
         return self._ask(lambda: from_api(self._request.client.servers.get(int(id))).values())
 
-    def server_named(self, name: str) -> Mapping[str, Any] | None:
+    def server_named(self, name: str) -> JsonObject | None:
         """The one living server of that name."""
         found = self._ask(
             lambda: [
@@ -77,7 +78,7 @@ class AccountPrices:
         now = self._ask(self._request.service_now)
         return None if now is None else AccountBalance(found.balance, found.currency, now, renewals)
 
-    def _monthly(self, kind: str, declared: Mapping[str, Any]) -> tuple[Decimal, str | None] | None:
+    def _monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
         if kind == "server":
             tariff = catalog_reads.tariffs(self._request).get(declared.get("tariff_id", 0))
             return None if tariff is None else (tariff.price_monthly, tariff.currency)
@@ -89,7 +90,7 @@ class AccountPrices:
             return None if quote is None else (quote.price_monthly, quote.currency)
         return None
 
-    def _with_tariff(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_tariff(self, declared: JsonObject) -> dict[str, Any]:
         """The declaration, with the id of a tariff that it names."""
         return {**declared, **resolved(lambda: self._request, RESOURCES["server"], declared, {})[0]}
 

@@ -87,9 +87,7 @@ def adopt_command(found: AccountObject, form: Form) -> str:
         return f"pulumi import {token(class_of(found.kind))} NAME {found.id}"
     if form == "ansible":
         return f"declare the task hosting.cloud.{found.kind}: {{id: {found.id}, ...}}"
-    takes_id = "adopt_id" in found.resource.Inputs.model_fields
-    # what is a part of another object is named by its own id, behind the other's
-    by = [f'adopt_id="{found.id.rpartition("/")[2]}"'] if takes_id else natural_key(found.resource)
+    by = [f'adopt_id="{found.adopt_id}"'] if found.adopt_id else natural_key(found.resource)
     return f'declare hosting.{class_of(found.kind)}("NAME", {", ".join((*by, "..."))})'
 
 

@@ -1,12 +1,14 @@
 """One line of ``pulumi-hosting doctor``."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, Literal, ParamSpec, Self
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 
 Status = Literal["ok", "warning", "problem"]
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +19,20 @@ class Check:
     - ``details``: further lines, such as every scope that is missing. ``facts``: values for machines.
     """
 
-    name: str
     status: Status
     text: str
     next: str = ""
     details: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
     @classmethod
-    def of_error(cls, name: str, error: HostingError, next: str = "") -> Self:
+    def of_error(cls, error: HostingError, next: str = "", name: str = "") -> Self:
         """A problem that an error names. The error's own next step, unless another is given."""
         text, _, step = str(error).partition("Next: ")
         if isinstance(error, CallError):  # with status and request id, which a support case needs
             text, step = error.summary, error.advice.partition("Next: ")[2]
-        return cls(name, "problem", text.rstrip(". "), next or step)
+        return cls("problem", text.rstrip(". "), next or step, name=name)
 
     def as_json(self) -> dict[str, Any]:
         """The same for machines."""
@@ -42,3 +44,32 @@ class Check:
             "details": list(self.details),
             **self.facts,
         }
+
+
+def check(name: str) -> Callable[[Callable[P, Check]], Callable[P, Check]]:
+    """What a function finds, under this name. An error of the service is a problem."""
+
+    def decorated(look: Callable[P, Check]) -> Callable[P, Check]:
+        @wraps(look)
+        def named(*args: P.args, **kwargs: P.kwargs) -> Check:
+            try:
+                found = look(*args, **kwargs)
+            except HostingError as error:
+                found = Check.of_error(error)
+            return replace(found, name=found.name or name)
+
+        return named
+
+    return decorated
+
+
+def ok(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+    return Check("ok", text, next, tuple(details), facts)
+
+
+def warning(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+    return Check("warning", text, next, tuple(details), facts)
+
+
+def problem(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+    return Check("problem", text, next, tuple(details), facts)

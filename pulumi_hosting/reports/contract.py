@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pulumi_hosting.api.openapi import document
 from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.rehearsal.facts import JsonObject
 
 Kind = Literal["missing", "added", "changed"]
 
@@ -20,11 +21,9 @@ _FACTS = ("x-scopes", "x-idempotent", "x-expensive", "x-expensive-when", "x-sand
 _DEPTH = 6
 """How deep bodies are compared: deeper than any of ours goes, and an end for schemas that hold themselves."""
 
-Document = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class ContractDifference:
+class Mismatch:
     """``missing``: the service has not what we use. ``added``: it has more. ``changed``: another value.
 
     - ``operation``: its id in our table, or method and path of one that we do not know.
@@ -50,22 +49,22 @@ class ContractDifference:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def differences(theirs: Document, ours: Document | None = None) -> list[ContractDifference]:
+def differences(theirs: JsonObject, ours: JsonObject | None = None) -> list[Mismatch]:
     """What differs between the service's document and ours, in the order of our table."""
     ours = document() if ours is None else ours
     own, other = _operations(ours), _operations(theirs)
-    found: list[ContractDifference] = []
+    found: list[Mismatch] = []
     for place, operation in own.items():
         name = str(operation["operationId"])
         if place not in other:
-            found.append(ContractDifference("missing", name, "", breaks=True))
+            found.append(Mismatch("missing", name, "", breaks=True))
         else:
             found += _of_operation(name, _Side(ours, operation), _Side(theirs, other[place]))
     more = [place for place in other if place not in own]
-    return found + [ContractDifference("added", f"{method.upper()} {path}", "") for method, path in more]
+    return found + [Mismatch("added", f"{method.upper()} {path}", "") for method, path in more]
 
 
-def _operations(found: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _operations(found: JsonObject) -> dict[tuple[str, str], JsonObject]:
     """By method and path, the names of path parameters left out."""
     return {
         (method, re.sub(r"{[^}]*}", "{}", path.removeprefix("/v1"))): item[method]
@@ -79,10 +78,10 @@ def _operations(found: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
 class _Side:
     """One operation in its document."""
 
-    document: Document
-    operation: Mapping[str, Any]
+    document: JsonObject
+    operation: JsonObject
 
-    def resolve(self, node: Any) -> Mapping[str, Any]:
+    def resolve(self, node: Any) -> JsonObject:
         """What a node says, references followed, and null taken out of what may be null."""
         for _ in range(_DEPTH):
             if not isinstance(node, Mapping):
@@ -107,14 +106,14 @@ class _Side:
             node = _mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
         return node
 
-    def query(self) -> dict[str, Mapping[str, Any]]:
+    def query(self) -> dict[str, JsonObject]:
         parameters = map(self.resolve, _list(self.operation.get("parameters")))
         return {str(found.get("name")): found for found in parameters if found.get("in") == "query"}
 
-    def body(self) -> Mapping[str, Any]:
+    def body(self) -> JsonObject:
         return self.resolve(_json_schema(self.resolve(self.operation.get("requestBody"))))
 
-    def answers(self) -> dict[str, Mapping[str, Any]]:
+    def answers(self) -> dict[str, JsonObject]:
         """Status → schema, of the successes."""
         return {
             str(status): self.resolve(_json_schema(self.resolve(answer)))
@@ -122,41 +121,39 @@ class _Side:
             if str(status).startswith("2") and isinstance(answer, Mapping)
         }
 
-    def fields(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def fields(self, schema: JsonObject) -> JsonObject:
         return _mapping(schema.get("properties"))
 
 
-def _of_operation(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
+def _of_operation(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
     for fact in _FACTS:
         left, right = _plain(ours.operation.get(fact)), _plain(theirs.operation.get(fact))
         is_known = fact == "x-expensive" and BY_ID[name].live_expensive
         if fact in theirs.operation and left != right and not is_known:
-            yield ContractDifference("changed", name, fact, left, right, breaks=fact == "x-idempotent")
+            yield Mismatch("changed", name, fact, left, right, breaks=fact == "x-idempotent")
     yield from _query(name, ours, theirs)
     if (ours.operation.get("requestBody") is None) != (theirs.operation.get("requestBody") is None):
         kind: Kind = "added" if ours.operation.get("requestBody") is None else "missing"
         required = theirs.resolve(theirs.operation.get("requestBody")).get("required") is True
-        yield ContractDifference(kind, name, "body", breaks=kind == "missing" or required)
+        yield Mismatch(kind, name, "body", breaks=kind == "missing" or required)
     else:
         yield from _sent(name, "body", ours, theirs, ours.body(), theirs.body(), _DEPTH)
     yield from _answers(name, ours, theirs)
 
 
-def _query(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
+def _query(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
     own, other = ours.query(), theirs.query()
     for field in own:
         if field not in other:
-            yield ContractDifference("missing", name, f"query: {field}", breaks=True)
+            yield Mismatch("missing", name, f"query: {field}", breaks=True)
     for field in other:
         if field not in own:
-            yield ContractDifference(
-                "added", name, f"query: {field}", breaks=other[field].get("required") is True
-            )
+            yield Mismatch("added", name, f"query: {field}", breaks=other[field].get("required") is True)
 
 
 def _sent(
-    name: str, place: str, ours: _Side, theirs: _Side, own: Document, other: Document, depth: int
-) -> Iterator[ContractDifference]:
+    name: str, place: str, ours: _Side, theirs: _Side, own: JsonObject, other: JsonObject, depth: int
+) -> Iterator[Mismatch]:
     """Fields of a body that we send: one that the service does not know is refused, and so is one that it
     requires and we leave out.
     """
@@ -166,19 +163,17 @@ def _sent(
     required = {*_list(other.get("required"))} - {*_list(own.get("required"))}
     for field in other_fields:
         if field not in own_fields:
-            yield ContractDifference("added", name, f"{place}: {field}", breaks=field in required)
+            yield Mismatch("added", name, f"{place}: {field}", breaks=field in required)
         elif field in required:
-            yield ContractDifference(
-                "changed", name, f"{place}: {field}", "optional", "required", breaks=True
-            )
+            yield Mismatch("changed", name, f"{place}: {field}", "optional", "required", breaks=True)
     for field in own_fields:
         if field not in other_fields:
-            yield ContractDifference("missing", name, f"{place}: {field}", breaks=True)
+            yield Mismatch("missing", name, f"{place}: {field}", breaks=True)
         else:
             yield from _types(name, f"{place}: {field}", ours, theirs, own_fields[field], other_fields[field])
 
 
-def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifference]:
+def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
     own, other = ours.answers(), theirs.answers()
     row = BY_ID[name]
     if str(row.live_status) in other:  # a difference that is known
@@ -187,15 +182,15 @@ def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[ContractDifferen
         if status in other:
             yield from _read(name, f"answer {status}", ours, theirs, own[status], other[status], _DEPTH)
         else:  # any 2xx is read, so another one breaks nothing
-            yield ContractDifference("missing", name, f"answer {status}")
+            yield Mismatch("missing", name, f"answer {status}")
     for status in other:
         if status not in own and status != str(row.live_status):
-            yield ContractDifference("added", name, f"answer {status}")
+            yield Mismatch("added", name, f"answer {status}")
 
 
 def _read(
-    name: str, place: str, ours: _Side, theirs: _Side, own: Document, other: Document, depth: int
-) -> Iterator[ContractDifference]:
+    name: str, place: str, ours: _Side, theirs: _Side, own: JsonObject, other: JsonObject, depth: int
+) -> Iterator[Mismatch]:
     """Fields of an answer: one that we require and the service does not have cannot be read."""
     own_fields, other_fields = ours.fields(own), theirs.fields(other)
     if not other_fields or depth == 0:
@@ -204,7 +199,7 @@ def _read(
     for field in own_fields:
         if field not in other_fields:
             needed = field in _list(own.get("required"))
-            yield ContractDifference("missing", name, f"{place}{mark}{field}", breaks=needed)
+            yield Mismatch("missing", name, f"{place}{mark}{field}", breaks=needed)
             continue
         inner = f"{place}{mark}{field}"
         yield from _types(name, inner, ours, theirs, own_fields[field], other_fields[field])
@@ -212,23 +207,19 @@ def _read(
         yield from _read(name, inner, ours, theirs, left, right, depth - 1)
     for field in other_fields:
         if field not in own_fields:
-            yield ContractDifference("added", name, f"{place}{mark}{field}")
+            yield Mismatch("added", name, f"{place}{mark}{field}")
 
 
-def _inner(side: _Side, schema: Any) -> Mapping[str, Any]:
+def _inner(side: _Side, schema: Any) -> JsonObject:
     """The object in a field, or in the list in it."""
     found = side.resolve(schema)
     return side.resolve(found["items"]) if "items" in found else found
 
 
-def _types(
-    name: str, place: str, ours: _Side, theirs: _Side, own: Any, other: Any
-) -> Iterator[ContractDifference]:
+def _types(name: str, place: str, ours: _Side, theirs: _Side, own: Any, other: Any) -> Iterator[Mismatch]:
     left, right = _type(ours, own), _type(theirs, other)
     if left and right and not left & right:
-        yield ContractDifference(
-            "changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True
-        )
+        yield Mismatch("changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True)
 
 
 def _type(side: _Side, schema: Any) -> frozenset[str]:
@@ -243,7 +234,7 @@ def _type(side: _Side, schema: Any) -> frozenset[str]:
     return frozenset("number" if text == "integer" else text for text in types if text != "null")
 
 
-def _json_schema(holder: Mapping[str, Any]) -> Any:
+def _json_schema(holder: JsonObject) -> Any:
     return _mapping(_mapping(holder.get("content")).get("application/json")).get("schema")
 
 
@@ -255,7 +246,7 @@ def _plain(value: Any) -> str:
     return "none" if value is None else str(value).lower()
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
-from pulumi_hosting.rehearsal.facts import ReportFacts
+from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices
@@ -166,9 +165,9 @@ def _line(change: PlannedChange, prices: AccountPrices | None) -> CostLine:
     )
 
 
-def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, Mapping[str, Any]]:
+def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, JsonObject]:
     """The price per month so far, and the object as the account has it, where that was asked."""
-    recorded: Mapping[str, Any] = {}
+    recorded: JsonObject = {}
     if change.action in ("replace", "delete") and change.kind == SERVER and prices is not None:
         id, name = change.before.get("id"), change.before.get("name")
         found = prices.server(str(id)) if id else prices.server_named(str(name)) if name else None
@@ -181,7 +180,7 @@ def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decima
     return monthly, values
 
 
-def _recorded_monthly(kind: str, values: Mapping[str, Any]) -> Decimal | None:
+def _recorded_monthly(kind: str, values: JsonObject) -> Decimal | None:
     if kind == DOMAIN:
         return domain_price.recorded_monthly(values)
     return decimal_of(values.get("price_monthly"))
@@ -225,7 +224,7 @@ def _paid_months(change: PlannedChange) -> int | None:
     return 12 * int(values.get("years") or 1) if change.kind == DOMAIN else None
 
 
-def _refunded(change: PlannedChange, recorded: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+def _refunded(change: PlannedChange, recorded: JsonObject) -> tuple[Decimal | None, str]:
     """What the deletion credits, and what else a person should know of it."""
     if change.action not in ("replace", "delete"):
         return NOTHING, ""

@@ -23,9 +23,10 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports import installed_versions
-from pulumi_hosting.reports.checks import Check
-from pulumi_hosting.reports.contract import ContractDifference, differences
+from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
+from pulumi_hosting.reports.contract import Mismatch, differences
 from pulumi_hosting.reports.key_scopes import scopes_check
 from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
 
@@ -73,7 +74,7 @@ def checks(
         with open_client(given, address.base_url, **options) as client:
             yield from _service(client, key, environ, now, open_client, options)
     else:
-        yield Check("service", "warning", "not asked: there is no base URL that can be used")
+        yield Check("warning", "not asked: there is no base URL that can be used", name="service")
     yield _local_files()
     yield from installed_versions.checks(environ)
 
@@ -97,33 +98,34 @@ def _settings(environ: Mapping[str, str], **given: str) -> Settings | Configurat
 # --- what was given
 
 
+@check("key")
 def _key(found: Settings | ConfigurationError) -> Check:
     if isinstance(found, ConfigurationError):
         step = f"export {API_KEY_VARIABLE}=…, with a key of the control panel"
-        return Check.of_error("key", found, step)
+        return Check.of_error(found, step)
     if found.is_test_key:
-        return Check("key", "ok", "a test key: reads are real, changes are simulated", facts={"kind": "test"})
+        return ok("a test key: reads are real, changes are simulated", kind="test")
     if found.api_key.reveal().startswith("vk_live_"):
-        return Check("key", "ok", "a live key: changes are real and cost money", facts={"kind": "live"})
+        return ok("a live key: changes are real and cost money", kind="live")
     text = "it begins with neither vk_live_ nor vk_test_, and is taken for a live key"
-    return Check("key", "warning", text, "compare it with the control panel", facts={"kind": "unknown"})
+    return warning(text, "compare it with the control panel", kind="unknown")
 
 
+@check("base URL")
 def _base_url(found: Settings | ConfigurationError) -> Check:
     if isinstance(found, ConfigurationError):
         step = f"export {BASE_URL_VARIABLE}=https://…/v1, as the provider's documentation names it"
-        return Check.of_error("base URL", found, step)
+        return Check.of_error(found, step)
     url = found.base_url
-    facts = {"base_url": url}
     version = re.search(r"/v([0-9]+)$", url)
     if version is None:
         text = f"{url} does not end in a version segment such as /v1"
-        return Check("base URL", "warning", text, f"export {BASE_URL_VARIABLE}={url}/v1", facts=facts)
+        return warning(text, f"export {BASE_URL_VARIABLE}={url}/v1", base_url=url)
     if version[1] != "1":
         text = f"{url} is version {version[1]} of the API, and this package knows version 1"
         step = f"export {BASE_URL_VARIABLE}={url[: version.start()]}/v1"
-        return Check("base URL", "warning", text, step, facts=facts)
-    return Check("base URL", "ok", url, facts=facts)
+        return warning(text, step, base_url=url)
+    return ok(url, base_url=url)
 
 
 # --- what the service says
@@ -135,7 +137,7 @@ def _service(
     environ: Mapping[str, str],
     now: Callable[[], datetime],
     open_client: Open,
-    options: Mapping[str, Any],
+    options: JsonObject,
 ) -> Iterator[Check]:
     try:
         health = client.health()
@@ -143,21 +145,21 @@ def _service(
         step = ""
         if isinstance(error, ApiError) and not client.base_url.endswith("/v1"):
             step = _with_version(client.base_url, open_client, options)
-        yield Check.of_error("service", error, step)
+        yield Check.of_error(error, step, "service")
         return
     if health.status == "disabled":
         text = "it answers, and its staff have switched the API off: account and contract were not read"
-        yield Check("service", "problem", text, "wait, or contact the provider")
+        yield Check("problem", text, "wait, or contact the provider", name="service")
         yield _clock(client, now)
         return
-    yield Check("service", "ok", f"it answers, version {health.version or 'not named'} of the API")
+    yield Check("ok", f"it answers, version {health.version or 'not named'} of the API", name="service")
     yield _clock(client, now)
     if isinstance(key, Settings):
         yield from _account(client, environ)
     yield _contract(client)
 
 
-def _with_version(base_url: str, open_client: Open, options: Mapping[str, Any]) -> str:
+def _with_version(base_url: str, open_client: Open, options: JsonObject) -> str:
     """The step that corrects a base URL without its version segment, if there is an API."""
     try:
         with open_client(_NO_KEY, f"{base_url}/v1", **options) as client:
@@ -167,35 +169,26 @@ def _with_version(base_url: str, open_client: Open, options: Mapping[str, Any]) 
     return f"export {BASE_URL_VARIABLE}={base_url}/v1"
 
 
+@check("clock")
 def _clock(client: Client, now: Callable[[], datetime]) -> Check:
-    try:
-        service = client.service_now()
-    except HostingError as error:
-        return Check.of_error("clock", error)
-    skew = (now() - service).total_seconds()
-    facts = {"seconds_ahead": round(skew)}
+    skew = (now() - client.service_now()).total_seconds()
+    ahead = round(skew)
     if abs(skew) <= CLOCK_WARNING:
-        return Check("clock", "ok", "that of this machine is right to a few seconds", facts=facts)
+        return ok("that of this machine is right to a few seconds", seconds_ahead=ahead)
     text = f"that of this machine is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
     step = "set the clock of this machine (timedatectl set-ntp true)"
     if abs(skew) >= TOLERANCE_SECONDS:
-        return Check("clock", "problem", f"{text}: webhook deliveries are refused", step, facts=facts)
-    return Check("clock", "warning", text, step, facts=facts)
+        return problem(f"{text}: webhook deliveries are refused", step, seconds_ahead=ahead)
+    return warning(text, step, seconds_ahead=ahead)
 
 
 def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
     try:
         me = client.me()
-    except RateLimitTimeout as error:
-        yield Check.of_error("limits", error)
-        return
-    except ApiError as error:
+    except HostingError as error:
         yield _refusal(error)
         return
-    except HostingError as error:
-        yield Check.of_error("account", error)
-        return
-    yield Check("account", "ok", f"number {me.account_id}", facts={"account_id": me.account_id})
+    yield Check("ok", f"number {me.account_id}", facts={"account_id": me.account_id}, name="account")
     yield _mode(client, me, environ)
     yield _expiry(client, me)
     yield _allow_list(me)
@@ -204,74 +197,73 @@ def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
     yield _limits(me)
 
 
-def _refusal(error: ApiError) -> Check:
+def _refusal(error: HostingError) -> Check:
+    code = error.code if isinstance(error, ApiError) else ""
+    name = "limits" if isinstance(error, RateLimitTimeout) else _CHECK_OF_CODE.get(code, "account")
     steps = {
         "invalid_token": f"export {API_KEY_VARIABLE}=…, with a key of the control panel: this one may be "
         "revoked, rotated or of another service",
         "ip_not_allowed": "add this machine's address to the key's allow-list in the control panel",
     }
-    return Check.of_error(_CHECK_OF_CODE.get(error.code, "account"), error, steps.get(error.code, ""))
+    return Check.of_error(error, steps.get(code, ""), name)
 
 
+@check("mode")
 def _mode(client: Client, me: m.Me, environ: Mapping[str, str]) -> Check:
     mode = "live" if me.livemode else "test"
     declared = environ.get("HOSTING_MODE", "").strip()
     if client.is_test_key == me.livemode:
         looks = "test" if client.is_test_key else "live"
         text = f"the key looks like a {looks} key, and the service says {mode}"
-        return Check("mode", "problem", text, "contact the provider, and change nothing until then")
+        return problem(text, "contact the provider, and change nothing until then")
     if declared and declared != mode:
         text = f"HOSTING_MODE is {declared}, and this is a {mode} key: every change is refused"
-        return Check("mode", "problem", text, f"use a {declared} key, or unset HOSTING_MODE")
-    return Check("mode", "ok", mode, facts={"mode": mode})
+        return problem(text, f"use a {declared} key, or unset HOSTING_MODE")
+    return ok(mode, mode=mode)
 
 
+@check("expiry")
 def _expiry(client: Client, me: m.Me) -> Check:
     end = me.key.expires_at
-    facts = {"expires_at": None if end is None else end.isoformat()}
     if end is None:
-        return Check("expiry", "ok", "the key does not expire", facts=facts)
-    try:
-        left = end - client.service_now()
-    except HostingError as error:
-        return Check.of_error("expiry", error)
+        return ok("the key does not expire", expires_at=None)
+    left = end - client.service_now()
     text = f"the key expires on {end:%Y-%m-%d %H:%M} UTC"
     if left < EXPIRY_WARNING:
         days = f"in {left.days} days" if left.days > 1 else f"in {left.total_seconds() / 3600:.0f} h"
-        return Check(
-            "expiry", "warning", f"{text}, {days}", "create another in the control panel", facts=facts
-        )
-    return Check("expiry", "ok", text, facts=facts)
+        step = "create another in the control panel"
+        return warning(f"{text}, {days}", step, expires_at=end.isoformat())
+    return ok(text, expires_at=end.isoformat())
 
 
+@check("allow-list")
 def _allow_list(me: m.Me) -> Check:
     entries = me.key.ip_allowlist or []
     text = "this machine's address is on it" if entries else "the key works from any address"
-    return Check("allow-list", "ok", text, facts={"entries": len(entries)})
+    return ok(text, entries=len(entries))
 
 
+@check("balance")
 def _balance(client: Client, me: m.Me) -> Check:
     (scope,) = BY_ID["get_balance"].scopes
     if scope not in me.scopes:
-        return Check("balance", "warning", f"not read: the key lacks {scope}", f"give the key {scope}")
-    try:
-        found = client.balance.get()
-    except HostingError as error:
-        return Check.of_error("balance", error)
+        return warning(f"not read: the key lacks {scope}", f"give the key {scope}")
+    found = client.balance.get()
     text = f"{found.balance} {found.currency}"
     facts = {"balance": str(found.balance), "currency": found.currency}
     step = "top up in the control panel, or with hosting.cloud.balance_topup"
     if found.low_balance:
-        return Check("balance", "warning", f"{text}: less than the next 7 days need", step, facts=facts)
+        return warning(f"{text}: less than the next 7 days need", step, **facts)
     if found.balance <= 0:
-        return Check("balance", "warning", f"{text}: nothing can be ordered", step, facts=facts)
-    return Check("balance", "ok", text, facts=facts)
+        return warning(f"{text}: nothing can be ordered", step, **facts)
+    return ok(text, **facts)
 
 
+@check("limits")
 def _limits(me: m.Me) -> Check:
     found = None if me.meta is None else me.meta.rate_limit
     if found is None or found.limit is None or found.remaining is None:
-        return Check("limits", "warning", "the service did not say how many requests are left")
+        return warning("the service did not say how many requests are left")
     expensive = me.key.rate_expensive_per_minute
     facts = {"limit": found.limit, "remaining": found.remaining, "expensive_limit": expensive}
     text = f"{found.remaining} of {found.limit} normal requests left in this minute"
@@ -279,28 +271,25 @@ def _limits(me: m.Me) -> Check:
     text += f"; expensive ones: {told}"
     if found.remaining * 10 <= found.limit:
         step = "wait a minute; stop what else uses this key, or give it a key of its own"
-        return Check("limits", "warning", text, step, facts=facts)
-    return Check("limits", "ok", text, facts=facts)
+        return warning(text, step, **facts)
+    return ok(text, **facts)
 
 
 # --- the contract
 
 
+@check("contract")
 def _contract(client: Client) -> Check:
     try:
         found = differences(client.openapi())
     except NotFound as error:  # every other request was answered, so the base URL is right
         text = f"the service has no /openapi.json ({error.status}, request {error.request_id or 'not named'})"
-        return Check("contract", "problem", f"{text}: nothing was compared", "report it to the provider")
-    except HostingError as error:
-        return Check.of_error("contract", error)
+        return problem(f"{text}: nothing was compared", "report it to the provider")
     used = [row for row in found if row.kind != "added" or row.breaks]
     added = [row for row in found if row.kind == "added" and not row.breaks]
     facts = {"differences": [row.facts() for row in found]}
     if not found:
-        return Check(
-            "contract", "ok", f"all {len(BY_ID)} operations are as this package knows them", facts=facts
-        )
+        return ok(f"all {len(BY_ID)} operations are as this package knows them", **facts)
     details = [*map(_line, used), *map(str, added[:_ADDITIONS_SHOWN])]
     if len(added) > _ADDITIONS_SHOWN:
         details.append(f"{len(added) - _ADDITIONS_SHOWN} more additions: --json lists them")
@@ -308,27 +297,28 @@ def _contract(client: Client) -> Check:
     number = "1 addition" if len(added) == 1 else f"{len(added)} additions"
     additions = f"{number} that this package does not use"
     if not used:
-        return Check("contract", "ok", additions, details=tuple(details), facts=facts)
+        return ok(additions, "", details, **facts)
     total = "1 difference" if len(used) == 1 else f"{len(used)} differences"
     text = f"{total}, {breaking} of which can make calls fail; {additions}"
     step = f"{NEWER_VERSION}; if it is the newest, report the lines below"
-    return Check("contract", "problem" if breaking else "warning", text, step, tuple(details), facts)
+    return (problem if breaking else warning)(text, step, details, **facts)
 
 
-def _line(row: ContractDifference) -> str:
+def _line(row: Mismatch) -> str:
     return f"{row} (calls can fail)" if row.breaks else str(row)
 
 
 # --- this machine
 
 
+@check("local files")
 def _local_files() -> Check:
     step = "set HOSTING_RUNTIME_DIR to a directory on a local disk that is yours alone"
     try:
         check_platform()
         found = directory()
     except LocalFilesError as error:
-        return Check.of_error("local files", error)
+        return Check.of_error(error)
     except OSError as error:
-        return Check("local files", "problem", f"locks cannot be kept: {error.strerror}", step)
-    return Check("local files", "ok", f"locks and notes in {found}", facts={"directory": str(found)})
+        return problem(f"locks cannot be kept: {error.strerror}", step)
+    return ok(f"locks and notes in {found}", directory=str(found))

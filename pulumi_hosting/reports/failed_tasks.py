@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.module_scopes import MODULES
 
 _COLLECTION = "hosting.cloud"
@@ -52,7 +53,7 @@ class FailedTasks:
         return self.reason or str(missed or "")
 
 
-def failed_tasks(found: Mapping[str, Any]) -> FailedTasks:
+def failed_tasks(found: JsonObject) -> FailedTasks:
     """Of the report of the callback ``hosting.cloud.drift``, or of the output of ``ansible.posix.json``."""
     if isinstance(found.get("plays"), list):
         recap = _mappings(found.get("stats"))
@@ -65,7 +66,7 @@ def failed_tasks(found: Mapping[str, Any]) -> FailedTasks:
     return FailedTasks(tasks, has_failed)
 
 
-def _of_report(found: Mapping[str, Any]) -> Iterator[FailedTask]:
+def _of_report(found: JsonObject) -> Iterator[FailedTask]:
     for row in found.get("failures") or ():
         module = str(row.get("module") or "")
         yield FailedTask(
@@ -77,7 +78,7 @@ def _of_report(found: Mapping[str, Any]) -> Iterator[FailedTask]:
         )
 
 
-def _of_plays(plays: list[Mapping[str, Any]], recap: Mapping[str, Mapping[str, Any]]) -> Iterator[FailedTask]:
+def _of_plays(plays: list[JsonObject], recap: Mapping[str, JsonObject]) -> Iterator[FailedTask]:
     """The callback does not say which failures are ignored; where its recap of a host counts no other, all
     are."""
     for play in plays:
@@ -101,6 +102,6 @@ def _is_ours(module: str) -> bool:
     return collection == _COLLECTION or (not collection and name in MODULES)
 
 
-def _mappings(values: Any) -> Mapping[str, Mapping[str, Any]]:
+def _mappings(values: Any) -> Mapping[str, JsonObject]:
     rows = values.items() if isinstance(values, Mapping) else ()
     return {name: row for name, row in rows if isinstance(row, Mapping)}

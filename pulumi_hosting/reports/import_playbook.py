@@ -8,7 +8,7 @@ import yaml
 
 from pulumi_hosting.installation import INSTALL_COLLECTION
 from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
-from pulumi_hosting.reports.import_texts import Steps, commented, introduction, remainder
+from pulumi_hosting.reports.import_texts import Steps, Written, commented, introduction, remainder
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 
@@ -45,8 +45,7 @@ _Dumper.add_representer(
 )
 
 
-def steps(found: AccountImport) -> Steps:
-    """What to run once the file is written."""
+def _steps(found: AccountImport) -> Steps:
     secrets = [
         (f"ansible-vault {verb} secrets.yml", f"add the line {variable}: {one.value_of(field)}")
         for verb, (one, field, variable) in zip(
@@ -62,8 +61,7 @@ def steps(found: AccountImport) -> Steps:
     )
 
 
-def playbook(found: AccountImport) -> dict[str, str]:
-    """File name → text."""
+def playbook(found: AccountImport) -> Written:
     head = [
         "- name: Everything on the account",
         "  hosts: localhost",
@@ -79,7 +77,9 @@ def playbook(found: AccountImport) -> dict[str, str]:
         for one in found.declared
     )
     play = "\n".join([*head, "  tasks:", ""])
-    return {"site.yml": f"{introduction(found, steps(found), _SECRETS)}---\n{play}{tasks}{remainder(found)}"}
+    steps = _steps(found)
+    text = f"{introduction(found, steps, _SECRETS)}---\n{play}{tasks}{remainder(found)}"
+    return Written({"site.yml": text}, steps)
 
 
 def _task(declared: DeclaredObject) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
 from pulumi_hosting.reports.import_texts import (
     Steps,
+    Written,
     commented,
     introduction,
     next_steps,
@@ -48,8 +49,7 @@ config:
 """
 
 
-def steps(found: AccountImport, form: Form) -> Steps:
-    """What to run once the files are written."""
+def _steps(found: AccountImport, form: Form) -> Steps:
     plugin = (("pulumi-hosting plugin install", "once per machine"),) if form == "native" else ()
     return (
         *plugin,
@@ -64,17 +64,19 @@ def steps(found: AccountImport, form: Form) -> Steps:
     )
 
 
-def program(found: AccountImport, form: Form, project: str) -> dict[str, str]:
-    """File name → text. ``project``: the name of the Pulumi project, made fit."""
+def program(found: AccountImport, form: Form, project: str) -> Written:
+    """``project``: the name of the Pulumi project, made fit."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
-    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps(found, form)))])
-    return {
+    steps = _steps(found, form)
+    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps))])
+    files = {
         "Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n{_LIMIT}",
-        "__main__.py": _main(found, form),
+        "__main__.py": _main(found, form, steps),
     }
+    return Written(files, steps)
 
 
-def _main(found: AccountImport, form: Form) -> str:
+def _main(found: AccountImport, form: Form, steps: Steps) -> str:
     secrets, protects = found.secrets(), any(_is_protected(declared) for declared in found.declared)
     imports = {
         "dynamic": ("import pulumi\n\n" if secrets or protects else "")
@@ -82,7 +84,7 @@ def _main(found: AccountImport, form: Form) -> str:
         "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
     }
     parts = [
-        introduction(found, steps(found, form), _SECRETS),
+        introduction(found, steps, _SECRETS),
         commented(["", *_AFTERWARDS[form], *(_PROTECTED if protects else ())]),
         "\n",
         imports[form],
@@ -113,9 +115,8 @@ def _declaration(declared: DeclaredObject, form: Form) -> str:
     options = []
     if form == "native":
         options.append(f"import_={python_text(found.id)}")
-    elif "adopt_id" in found.resource.Inputs.model_fields:
-        # what is a part of another object is named by its own id, behind the other's
-        arguments.append(f"adopt_id={python_text(found.id.rpartition('/')[2])}")
+    elif found.adopt_id:
+        arguments.append(f"adopt_id={python_text(found.adopt_id)}")
     if _is_protected(declared):
         options.append("protect=True")
     if options:

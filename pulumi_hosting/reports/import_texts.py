@@ -3,6 +3,7 @@ not in them.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from textwrap import wrap
 
 from pulumi_hosting.api.secrets import clean_text
@@ -11,6 +12,14 @@ from pulumi_hosting.resources import RESOURCES
 
 Steps = tuple[tuple[str, str], ...]
 """Commands in order, each with what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``files``: name → text; ``steps``: what to run once they are written."""
+
+    files: Mapping[str, str]
+    steps: Steps
 
 
 def commented(lines: Iterable[str]) -> str:

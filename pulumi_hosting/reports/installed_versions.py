@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pulumi_hosting.installation import INSTALL_COLLECTION, NEWER_VERSION, PACKAGE, install_extras
 from pulumi_hosting.provider.plugin import install
-from pulumi_hosting.reports.checks import Check
+from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
 
 _COLLECTION = Path("ansible_collections", "hosting", "cloud")
 _USUAL_PATHS = "~/.ansible/collections:/usr/share/ansible/collections"
@@ -107,39 +107,39 @@ class Installed:
 def checks(environ: Mapping[str, str] | None = None) -> Iterator[Check]:
     """One line for each thing."""
     found = Installed(os.environ if environ is None else environ)
-    yield Check(
-        "package",
-        "ok",
-        f"{PACKAGE} {found.package}, Python {sys.version.split()[0]}",
-        facts={"version": found.package},
-    )
+    yield _package(found)
     yield _pulumi(found)
     yield _plugin(found)
     yield _ansible(found)
     yield _collection(found)
 
 
+@check("package")
+def _package(found: Installed) -> Check:
+    return ok(f"{PACKAGE} {found.package}, Python {sys.version.split()[0]}", version=found.package)
+
+
+@check("pulumi")
 def _pulumi(found: Installed) -> Check:
     sdk, cli = found.pulumi_sdk, found.pulumi_cli
     facts = {"sdk": sdk, "cli": cli}
     if sdk is None:
         text = f"CLI {cli}, and no SDK for Python" if cli else "not installed"
         step = f"{install_extras('pulumi')}; needed for programs in Python"
-        return Check("pulumi", "ok", text, step, facts=facts)
+        return ok(text, step, **facts)
     if cli is None:
-        return Check(
-            "pulumi",
-            "ok",
+        return ok(
             f"SDK {sdk}, and no CLI on PATH",
             "install Pulumi's CLI for real stacks; pulumi-hosting offline works without it",
-            facts=facts,
+            **facts,
         )
     if numbers(sdk)[:1] != numbers(cli)[:1]:
         text = f"SDK {sdk} and CLI {cli} are of different major versions"
-        return Check("pulumi", "problem", text, f"install a CLI of version {numbers(sdk)[0]}", facts=facts)
-    return Check("pulumi", "ok", f"SDK {sdk}, CLI {cli}", facts=facts)
+        return problem(text, f"install a CLI of version {numbers(sdk)[0]}", **facts)
+    return ok(f"SDK {sdk}, CLI {cli}", **facts)
 
 
+@check("plugin")
 def _plugin(found: Installed) -> Check:
     wanted = install.place(found.environ)
     others = sorted(path.name for path in wanted.parent.glob("resource-hosting-v*") if path.is_dir())
@@ -148,56 +148,58 @@ def _plugin(found: Installed) -> Check:
     if not wanted.exists():
         if others:
             text = f"{', '.join(others)} is installed, and this package is {wanted.name}"
-            return Check("plugin", "warning", text, step, facts=facts)
+            return warning(text, step, **facts)
         text = "not installed; pulumi_hosting.native, YAML and TypeScript need it"
-        return Check("plugin", "ok", text, step, facts=facts)
+        return ok(text, step, **facts)
     launcher = wanted / install.EXECUTABLE
     try:
         text = launcher.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return Check("plugin", "problem", f"{launcher} cannot be read", step, facts=facts)
+        return problem(f"{launcher} cannot be read", step, **facts)
     python = re.search(r"^exec (?:'([^']+)'|(\S+))", text, re.MULTILINE)
     starts = (python[1] or python[2]) if python else ""
     if not os.access(starts, os.X_OK):
         text = f"{wanted.name} starts {starts or 'nothing'}, which is not there"
-        return Check("plugin", "problem", text, step, facts=facts)
+        return problem(text, step, **facts)
     if starts != found.python:
         text = f"{wanted.name} starts {starts}, and this is {found.python}"
-        return Check("plugin", "warning", text, step, facts=facts)
-    return Check("plugin", "ok", f"{wanted.name} in {wanted.parent}", facts=facts)
+        return warning(text, step, **facts)
+    return ok(f"{wanted.name} in {wanted.parent}", **facts)
 
 
+@check("ansible-core")
 def _ansible(found: Installed) -> Check:
     core, needed = found.ansible_core, found.needed_ansible
     facts = {"version": core, "needed": needed}
     if core is None:
         text = "not installed; the collection needs it"
-        return Check("ansible-core", "ok", text, "pip install ansible-core", facts=facts)
+        return ok(text, "pip install ansible-core", **facts)
     if needed is not None and numbers(core) < numbers(needed):
         text = f"{core}, and the collection needs {needed} or later"
-        return Check("ansible-core", "problem", text, f"pip install 'ansible-core>={needed}'", facts=facts)
+        return problem(text, f"pip install 'ansible-core>={needed}'", **facts)
     if found.other_ansible is not None:
         text = f"{core}, in another Python than {PACKAGE}; modules run in the Python of Ansible"
-        return Check("ansible-core", "warning", text, f"install {PACKAGE} in that Python too", facts=facts)
-    return Check("ansible-core", "ok", core, facts=facts)
+        return warning(text, f"install {PACKAGE} in that Python too", **facts)
+    return ok(core, **facts)
 
 
+@check("collection")
 def _collection(found: Installed) -> Check:
     version, core = found.of_collection("VERSION"), found.of_collection("CORE")
     facts = {"version": version, "needed_package": core, "path": str(found.collection or "") or None}
     step = f"{INSTALL_COLLECTION} --force, in a clone of {PACKAGE}"
     if found.collection is None:
-        return Check("collection", "ok", "hosting.cloud is not installed", step, facts=facts)
+        return ok("hosting.cloud is not installed", step, **facts)
     if version is None:
         text = f"{found.collection} has no version that can be read"
-        return Check("collection", "problem", text, step, facts=facts)
+        return problem(text, step, **facts)
     if core is not None and numbers(found.package) < numbers(core):
         text = f"hosting.cloud {version} needs {PACKAGE} {core} or later, and {found.package} is installed"
-        return Check("collection", "problem", text, NEWER_VERSION, facts=facts)
+        return problem(text, NEWER_VERSION, **facts)
     if numbers(version) != numbers(found.package):
         text = f"hosting.cloud {version} in {found.collection}, and {PACKAGE} {found.package}"
-        return Check("collection", "warning", text, step, facts=facts)
-    return Check("collection", "ok", f"hosting.cloud {version} in {found.collection}", facts=facts)
+        return warning(text, step, **facts)
+    return ok(f"hosting.cloud {version} in {found.collection}", **facts)
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ _SKIPPED = {"node_modules", "sdks", "bin", "dist"}
 
 
 @dataclass(frozen=True, slots=True)
-class SourceDeclaration:
+class SourceObject:
     """``kind``: the class of ours, else empty. ``options``: True, or the name of another declaration."""
 
     kind: str
@@ -44,7 +44,7 @@ def read(directory: Path, runtime: str) -> tuple[int, list[Mistake]]:
     return count, mistakes
 
 
-def _mistakes(declared: Mapping[str, SourceDeclaration]) -> Iterator[tuple[int, str, str, str]]:
+def _mistakes(declared: Mapping[str, SourceObject]) -> Iterator[tuple[int, str, str, str]]:
     for one in declared.values():
         if one.kind not in OF_A_SERVER or _keeping(one, declared):
             continue
@@ -59,17 +59,15 @@ def _mistakes(declared: Mapping[str, SourceDeclaration]) -> Iterator[tuple[int, 
         yield one.line, one.kind, one.name, text
 
 
-def _keeping(one: SourceDeclaration, declared: Mapping[str, SourceDeclaration]) -> str | None:
+def _keeping(one: SourceObject, declared: Mapping[str, SourceObject]) -> str | None:
     """The option that keeps it."""
     return next((option for option in KEEPING if _option(one, option, declared) is True), None)
 
 
-def _option(
-    one: SourceDeclaration, option: str, declared: Mapping[str, SourceDeclaration]
-) -> bool | str | None:
+def _option(one: SourceObject, option: str, declared: Mapping[str, SourceObject]) -> bool | str | None:
     """Its own, else its parent's."""
-    passed: list[SourceDeclaration] = []
-    current: SourceDeclaration | None = one
+    passed: list[SourceObject] = []
+    current: SourceObject | None = one
     while current is not None and current not in passed:
         if option in current.options:
             return current.options[option]
@@ -81,7 +79,7 @@ def _option(
 # --- YAML --------------------------------------------------------------------------------------------------
 
 
-def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclaration]]]]:
+def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]]:
     names = ("Main.yaml", "Main.yml", "Pulumi.yaml", "Pulumi.yml")
     path = next((directory / name for name in names if (directory / name).is_file()), None)
     if path is None:
@@ -94,7 +92,7 @@ def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclarati
     yield path.name, [_resources(_mapping(one)) for one in (program, *components)]
 
 
-def _resources(scope: Mapping[str, Any]) -> dict[str, SourceDeclaration]:
+def _resources(scope: Mapping[str, Any]) -> dict[str, SourceObject]:
     found = {}
     for name, resource in _mapping(scope.get("resources")).items():
         package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
@@ -106,7 +104,7 @@ def _resources(scope: Mapping[str, Any]) -> dict[str, SourceDeclaration]:
             if isinstance(value, bool | str)
         }
         ours = kind.rpartition(":")[2] if package == NAME else ""
-        found[name] = SourceDeclaration(ours, str(_mapping(resource).get("name", name)), name.line, options)
+        found[name] = SourceObject(ours, str(_mapping(resource).get("name", name)), name.line, options)
     return found
 
 
@@ -144,7 +142,7 @@ _TEXT = re.compile(
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 
 
-def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclaration]]]]:
+def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]]:
     for path in sorted(directory.rglob("*")):
         inside = path.relative_to(directory)
         if path.suffix not in (".ts", ".js", ".mts", ".mjs") or path.name.endswith(".d.ts"):
@@ -153,7 +151,7 @@ def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceDeclar
             yield str(inside), [_declarations(path.read_text(encoding="utf-8", errors="replace"))]
 
 
-def _declarations(script: str) -> dict[str, SourceDeclaration]:
+def _declarations(script: str) -> dict[str, SourceObject]:
     """By the variable that holds it."""
     code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), script)
     constants = {found[1]: code[found.end() : _end(code, found.end())] for found in _CONSTANT.finditer(code)}
@@ -166,9 +164,7 @@ def _declarations(script: str) -> dict[str, SourceDeclaration]:
         options = _options(code[slice(*spans[-1])], constants) if len(spans) > 1 else {}
         line = code.count("\n", 0, found.start(2)) + 1
         ours = kind if kind in (SERVER, *OF_A_SERVER) else ""
-        declared[variable or f"#{number}"] = SourceDeclaration(
-            ours, named[2] if named else kind, line, options
-        )
+        declared[variable or f"#{number}"] = SourceObject(ours, named[2] if named else kind, line, options)
     return declared
 
 

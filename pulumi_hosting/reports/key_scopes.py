@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from pulumi_hosting.api.operations import BY_ID, SCOPES
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.reports.checks import Check
+from pulumi_hosting.reports.checks import Check, check, ok, warning
 from pulumi_hosting.reports.module_scopes import MODULES
 from pulumi_hosting.resources import RESOURCES
 
@@ -14,6 +14,7 @@ _UNUSED_BY_TEST_KEYS = frozenset(SCOPES) - {
 }
 
 
+@check("scopes")
 def scopes_check(held: Collection[str], *, is_test_key: bool) -> Check:
     """A line for each resource and module that lacks a scope."""
     held = {*held, *(_UNUSED_BY_TEST_KEYS if is_test_key else ())}
@@ -21,16 +22,10 @@ def scopes_check(held: Collection[str], *, is_test_key: bool) -> Check:
     operations = {row.id: [*row.scopes] for row in BY_ID.values() if not {*row.scopes} <= {*held}}
     facts = {"missing": missing, "operations": operations}
     if not missing:
-        return Check("scopes", "ok", "the key has all that it can use", facts=facts)
+        return ok("the key has all that it can use", **facts)
+    step = "give it those that are needed, in the control panel; for looking alone read scopes are enough"
     details = (*_resources(held), *_modules(held))
-    return Check(
-        "scopes",
-        "warning",
-        f"the key lacks {', '.join(missing)}",
-        "give it those that are needed, in the control panel; for looking alone read scopes are enough",
-        details,
-        facts,
-    )
+    return warning(f"the key lacks {', '.join(missing)}", step, details, **facts)
 
 
 def _resources(held: Collection[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks
 from pulumi_hosting.reports.report import Unusable
@@ -58,8 +59,8 @@ class PlannedChange:
     kind: str
     name: str
     action: str
-    before: Mapping[str, Any] = field(default_factory=dict)
-    after: Mapping[str, Any] = field(default_factory=dict)
+    before: JsonObject = field(default_factory=dict)
+    after: JsonObject = field(default_factory=dict)
     charge: Decimal | None = None
     currency: str | None = None
     note: str = ""
@@ -78,7 +79,7 @@ class PlannedChange:
         }
 
 
-def from_facts(facts: Mapping[str, Any]) -> PlannedChange:
+def from_facts(facts: JsonObject) -> PlannedChange:
     """What :meth:`PlannedChange.facts` wrote."""
     return PlannedChange(**{**facts, "name": name_of(facts), "charge": decimal_of(facts.get("charge"))})
 
@@ -134,7 +135,7 @@ def decimal_of(value: Any) -> Decimal | None:
 # --- Pulumi
 
 
-def of_preview(digest: Mapping[str, Any]) -> list[PlannedChange]:
+def of_preview(digest: JsonObject) -> list[PlannedChange]:
     """The changes of ``pulumi preview --json``, also the unchanged resources that it shows. The prices are
     those that the provider announces in the preview."""
     found: dict[tuple[str, str], PlannedChange] = {}
@@ -159,14 +160,14 @@ def of_preview(digest: Mapping[str, Any]) -> list[PlannedChange]:
     return list(found.values())
 
 
-def _failure_of(digest: Mapping[str, Any]) -> str:
+def _failure_of(digest: JsonObject) -> str:
     """The first error of a preview that failed, as one line; empty where it did not."""
     errors = [row for row in digest.get("diagnostics") or () if row.get("severity") == "error"]
     message = str(errors[0].get("message") or "it says no more").strip() if errors else ""
     return message.splitlines()[0] if message else ""
 
 
-def _hidden(digest: Mapping[str, Any]) -> int:
+def _hidden(digest: JsonObject) -> int:
     counted = int((digest.get("changeSummary") or {}).get("same") or 0)
     return max(0, counted - sum(1 for step in digest.get("steps") or () if step.get("op") == "same"))
 
@@ -208,7 +209,7 @@ def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
 # --- Ansible
 
 
-def of_results(results: Iterable[Mapping[str, Any]]) -> Iterator[PlannedChange]:
+def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
     """The changes that tasks of the collection report, of loops those of each item."""
     for result in results:
         if isinstance(result.get("results"), list):
@@ -217,7 +218,7 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> Iterator[PlannedChange]:
             yield from _of_result(result)
 
 
-def _of_result(result: Mapping[str, Any]) -> Iterator[PlannedChange]:
+def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
     charge = result.get("charge") or {}
     amount, currency = decimal_of(charge.get("amount")), charge.get("currency")
     kind = next((kind for kind in RESOURCES if kind in result), None)
@@ -250,7 +251,7 @@ def _of_result(result: Mapping[str, Any]) -> Iterator[PlannedChange]:
         yield PlannedChange(kind, name, "create", {}, declared, free, currency, note)
 
 
-def _place(kind: str, arguments: Mapping[str, Any]) -> str:
+def _place(kind: str, arguments: JsonObject) -> str:
     """What is part of a server and has no name and no id yet, by its server and its position there."""
     if RESOURCES[kind].parent != SERVER:
         return ""
@@ -259,7 +260,7 @@ def _place(kind: str, arguments: Mapping[str, Any]) -> str:
     return f"{server}/{position}" if position else str(server)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -267,7 +268,7 @@ def _snake(values: Any) -> dict[str, Any]:
     return {name: values[camel(name)] for name in _FIELDS if camel(name) in (values or {})}
 
 
-def _kept(values: Mapping[str, Any], id: Any = None) -> dict[str, Any]:
+def _kept(values: JsonObject, id: Any = None) -> dict[str, Any]:
     kept = {name: values[name] for name in _FIELDS if values.get(name) not in (None, "")}
     if "url" in kept:
         kept["url"] = without_secrets(str(kept["url"]))

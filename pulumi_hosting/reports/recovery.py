@@ -2,7 +2,7 @@
 command that resolves it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,6 +14,7 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint
@@ -48,7 +49,7 @@ class Unfinished:
     account: str = "not checked"
     edit: str = ""
     objects: tuple[AccountObject, ...] = ()
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: JsonObject = field(default_factory=dict)
     in_empty_stack: bool = False
 
     @property
@@ -78,7 +79,7 @@ def commands(rows: Iterable[Unfinished]) -> list[str]:
     return sorted(found, key=lambda command: rank[command.partition(" --stack ")[0]])
 
 
-def unfinished(export: Mapping[str, Any]) -> list[Unfinished]:
+def unfinished(export: JsonObject) -> list[Unfinished]:
     """What is unfinished in a stack's export."""
     deployment = export["deployment"]
     resources = [row for row in deployment.get("resources") or () if kind_of(row.get("type", ""))]
@@ -101,9 +102,7 @@ def with_account(
 # --- the state
 
 
-def _operations(
-    deployment: Mapping[str, Any], resources: Iterable[Mapping[str, Any]]
-) -> Iterator[Unfinished]:
+def _operations(deployment: JsonObject, resources: Iterable[JsonObject]) -> Iterator[Unfinished]:
     present = {row["urn"]: row for row in resources if not row.get("delete")}
     for operation in deployment.get("pending_operations") or ():
         resource, type = operation["resource"], operation["type"]
@@ -121,7 +120,7 @@ def _operations(
             yield replace(row, in_empty_stack=not deployment.get("resources"))
 
 
-def _of_resource(resource: Mapping[str, Any]) -> Unfinished | None:
+def _of_resource(resource: JsonObject) -> Unfinished | None:
     id = str(resource.get("id") or "")
     if resource.get("delete"):
         return _row(resource, "replaced, and still to be deleted", UP)
@@ -134,7 +133,7 @@ def _of_resource(resource: Mapping[str, Any]) -> Unfinished | None:
     return None
 
 
-def _row(resource: Mapping[str, Any], pending: str, command: str) -> Unfinished:
+def _row(resource: JsonObject, pending: str, command: str) -> Unfinished:
     urn = resource["urn"]
     stack = urn.removeprefix("urn:pulumi:").partition("::")[0]
     return Unfinished(
@@ -181,11 +180,9 @@ def _created(
         command = row.command.replace(UP, CLEAR, 1) if row.in_empty_stack else row.command
         return replace(_with(row, "nothing of it"), command=command)
     old = [item for item in found if _age(item, request) > KEY_MEMORY]
-    if old and row.kind not in (SSH_KEY, PTR):
-        id = old[0].id.rpartition("/")[2]
-        edit = (
-            f'set adopt_id="{id}" on {_title(row.kind)} {row.name} in the program, if it is this resource\'s'
-        )
+    if old and row.kind != SSH_KEY and (id := old[0].adopt_id):
+        what = f"{_title(row.kind)} {row.name}"
+        edit = f'set adopt_id="{id}" on {what} in the program, if it is this resource\'s'
         return _with(row, _named(found, f"{_how(row, tagged)}, older than seven days"), found, edit)
     return _with(row, _named(found, _how(row, tagged)), found)
 

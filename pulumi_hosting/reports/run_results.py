@@ -4,15 +4,15 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import WEBHOOK, ManagedObject, ManagedObjects
 from pulumi_hosting.reports.failed_tasks import failed_tasks
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.session.text import without_secrets
 
 
-def stack_export(path: Path) -> Mapping[str, Any]:
+def stack_export(path: Path) -> JsonObject:
     """What ``pulumi stack export`` wrote."""
     found = read_json(path, "pulumi stack export")
     if not isinstance(found.get("deployment"), Mapping):
@@ -51,13 +51,13 @@ def run_results(path: Path) -> ManagedObjects:
     )
 
 
-def name_of(row: Mapping[str, Any]) -> str:
+def name_of(row: JsonObject) -> str:
     """The name of an object in a report of the callback; that of a subscription is its URL."""
     name = str(row.get("name", ""))
     return without_secrets(name) if row.get("kind") == WEBHOOK else name
 
 
-def read_json(path: Path, what: str) -> Mapping[str, Any]:
+def read_json(path: Path, what: str) -> JsonObject:
     """The JSON object in a file; ``-`` is standard input. ``what``: how such a file is made."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def file_for(path: Path, other: str) -> str:
     return other if str(path) == "-" else str(path)
 
 
-def results_of_plays(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def results_of_plays(found: JsonObject) -> Iterator[JsonObject]:
     """The results of all tasks in the output of the callback ``ansible.posix.json``."""
     for play in found["plays"]:
         for task in play.get("tasks") or ():

@@ -15,10 +15,11 @@ from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.provider import lookup_tokens
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.schema.fields import Type, fields
 from pulumi_hosting.schema.lookups import LOOKUPS
 
-_PLAIN: Mapping[str, Any] = {"string": "1", "integer": 1, "number": 1.0, "boolean": True, "any": None}
+_PLAIN: JsonObject = {"string": "1", "integer": 1, "number": 1.0, "boolean": True, "any": None}
 
 
 class StandInLookups:
@@ -31,7 +32,7 @@ class StandInLookups:
         core.announce(address, address, 0)
         return Client(core.ready_line["live_key"], address, transport=Transport(core))
 
-    def __call__(self, token: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, token: str, args: JsonObject) -> dict[str, Any]:
         try:
             return lookup_tokens.call(self._client, token, args)
         except HostingError:
@@ -39,7 +40,7 @@ class StandInLookups:
             value = _stand_in(lookup.value)
             return value if lookup.single is None else {camel(lookup.single): value}
 
-    def wrong(self, token: str, args: Mapping[str, Any]) -> Mapping[str, str]:
+    def wrong(self, token: str, args: JsonObject) -> Mapping[str, str]:
         """Argument → what is wrong with its value."""
         try:
             lookup_tokens.call(self._client, token, args)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.openapi import document
-from pulumi_hosting.reports.contract import ContractDifference, differences
+from pulumi_hosting.reports.contract import Mismatch, differences
 
 OURS = document()
 Change = Callable[[dict[str, Any]], Any]
 
 
-def changed(change: Change) -> list[ContractDifference]:
+def changed(change: Change) -> list[Mismatch]:
     theirs = deepcopy(OURS)
     change(theirs)
     return differences(theirs)

@@ -174,3 +174,19 @@ def test_bash_completes_as_documented() -> None:
     environ = {**os.environ, "PATH": f"{EXECUTABLE.parent}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=environ)
     assert done.stdout.split() == ["doctor"], done.stderr
+
+
+def test_the_help_of_a_command_does_not_load_the_client() -> None:
+    """Every command of ours; the emulator's and the engine's load what they are."""
+    script = """
+import sys
+from click.testing import CliRunner
+from pulumi_hosting.cli import main
+ours = [[name] for name in main.lazy if name != "emulator"]
+for path in [*ours, ["webhook", "listen"], ["plugin", "install"]]:
+    assert CliRunner().invoke(main, [*path, "--help"]).exit_code == 0, path
+heavy = {"pulumi_hosting.client", "pulumi_hosting.api", "pydantic", "httpx", "pulumi"}
+print(*sorted(heavy & {*sys.modules}))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -23,7 +23,7 @@ def run(previews: tuple[Path, ...]) -> Report:
             prices = AccountPrices(request)
             found = cost(plan, prices)
     except CannotAnswer as error:  # no key: what the preview says is left
-        found = cost(plan, None, str(error))
+        found = cost(plan, AccountPrices(None, str(error)))
     else:
         for refusal in prices.refusals:
             print_warning(refusal)

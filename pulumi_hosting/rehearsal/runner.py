@@ -31,6 +31,9 @@ from pulumi_hosting.rehearsal.warm_python import forked
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
 """Pulumi's message of a program that requires configuration."""
 
+Started = Callable[[int, int | None, str], None]
+"""Takes the number of a step, the number of all steps once it is known, and the step's title."""
+
 
 def plugin_environ(home: Path) -> dict[str, str]:
     """Install the plugin for a stack saved in ``home``.
@@ -45,29 +48,22 @@ def plugin_environ(home: Path) -> dict[str, str]:
 
 @dataclass
 class Rehearsal:
-    """One program on one engine. ``report`` takes each line of the report. ``started`` takes the number of
-    each step, the number of all steps once it is known, and the step's title.
-    """
+    """One program on one engine. ``report`` takes each line of the report, ``started`` each step."""
 
     engine: Engine
     program: Path
     report: Callable[[str], None] = print
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
-    started: Callable[[int, int | None, str], None] = lambda number, total, title: None
+    started: Started = lambda number, total, title: None
     steps: int | None = None
 
     def run(self) -> RehearsalOutcome:
         """Run all steps."""
         self.outcome = RehearsalOutcome(str(self.program), str(self.engine), self.dialect)
-        self.report(
-            f"engine: {self.engine}"
-            + (
-                " (for trying and testing; real stacks are run by pulumi)"
-                if self.engine.name == "offline"
-                else ""
-            )
-        )
+        is_offline = self.engine.name == "offline"
+        remark = " (for trying and testing; real stacks are run by pulumi)" if is_offline else ""
+        self.report(f"engine: {self.engine}{remark}")
         with (
             # An engine, a program and a provider for each step: most of their time would be imports.
             forked(),
@@ -100,18 +96,9 @@ class Rehearsal:
     # --- the steps
 
     def _run_steps(self) -> None:
-        preview = self._step(
-            "preview",
-            self.stack.preview,
-            lambda run: run.exit_code == 0 and bool(run.changed),
-            "shows the planned resources",
-        )
-        if preview.exit_code:
+        if self._step("preview", self.stack.preview, _changes, "shows the planned resources").exit_code:
             return
-        first = self._step(
-            "up", self.stack.up, lambda run: run.exit_code == 0 and bool(run.changed), "creates them"
-        )
-        if first.exit_code:
+        if self._step("up", self.stack.up, _changes, "creates them").exit_code:
             return
         self.outcome.cost = program_cost(self.control, self.base_url, self.control.ledger())
         self._step(
@@ -120,11 +107,11 @@ class Rehearsal:
             lambda run: run.exit_code == 0 and not run.changed,
             "changes nothing",
         )
-        self._step("drift check", self._check_drift, lambda run: run.exit_code == 0, "finds nothing")
+        self._step("drift check", self._check_drift, _succeeds, "finds nothing")
         for number, changed in enumerate(self._drifts(), 1):
             self._drift(number, changed)
-        self._step("drift check", self._check_drift, lambda run: run.exit_code == 0, "finds nothing more")
-        self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, self._removed)
+        self._step("drift check", self._check_drift, _succeeds, "finds nothing more")
+        self._step("destroy", self.stack.destroy, _succeeds, self._removed)
         self.report(f"cost: {self.outcome.cost}")
 
     def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
@@ -135,12 +122,7 @@ class Rehearsal:
             lambda run: run.exit_code == 7 and self._names(run, changed),
             "is found and named",
         )
-        self._step(
-            f"repair {number}",
-            lambda: self.stack.up("--refresh"),
-            lambda run: run.exit_code == 0 and bool(run.changed),
-            "repairs it",
-        )
+        self._step(f"repair {number}", lambda: self.stack.up("--refresh"), _changes, "repairs it")
 
     def _check_drift(self) -> Run:
         return self.stack.refresh("--preview-only", "--expect-no-changes")
@@ -175,13 +157,9 @@ class Rehearsal:
         """Whether the display shows which field of which resource differs, or that the resource is gone."""
         gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in gone
-            if field is None
-            else re.search(
-                rf"{re.escape(name)} .*\[diff: "
-                rf"[^]]*[-~+,]{re.escape(field)}\b",
-                run.output,
-            )
+            re.search(rf"{re.escape(name)} .*\[diff: [^]]*[-~+,]{re.escape(field)}\b", run.output)
+            if field
+            else name in gone
             for name, field in changed
         )
 
@@ -227,6 +205,14 @@ class Rehearsal:
             yield f"Next: pulumi-hosting rehearse {self.program} --config {key}=<value>"
 
 
+def _succeeds(run: Run) -> bool:
+    return run.exit_code == 0
+
+
+def _changes(run: Run) -> bool:
+    return run.exit_code == 0 and bool(run.changed)
+
+
 def rehearse(
     engine: Engine,
     program: Path,
@@ -234,8 +220,7 @@ def rehearse(
     *,
     dialect: str = "spec",
     config: Mapping[str, str] | None = None,
-    started: Callable[[int, int | None, str], None] = lambda number, total, title: None,
+    started: Started = lambda number, total, title: None,
 ) -> RehearsalOutcome:
-    """Rehearse the program in ``program`` with this stack configuration. ``started``: see
-    :class:`Rehearsal`."""
+    """Rehearse the program in ``program`` with this stack configuration."""
     return Rehearsal(engine, program, report, dialect, config or {}, started).run()

@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.results import Damaged
@@ -34,11 +35,13 @@ class AccountBalance:
 
 
 class AccountPrices:
-    """Asks the account. What it refuses is not known, and ``refusals`` says why."""
+    """Asks the account. What it refuses is not known, and ``refusals`` says why; nothing is known without an
+    account, for the reason ``why_none``.
+    """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self.refusals: dict[str, None] = {}
+    def __init__(self, account: Request | None, why_none: str = "") -> None:
+        self._account = account
+        self.refusals = dict.fromkeys([why_none] if why_none else ())
 
     def charge(self, kind: str, declared: JsonObject) -> Cost | None:
         """What making it would charge now."""
@@ -46,79 +49,79 @@ class AccountPrices:
         if not isinstance(resource, Priced):
             return None
         priced = resource
-        return self._ask(lambda: priced.cost(self._request, self._with_tariff(declared)))
+        return self._ask(lambda request: priced.cost(request, _with_tariff(request, declared)))
 
     def monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
         """What it would cost per month, by the price list."""
-        return self._ask(lambda: self._monthly(kind, self._with_tariff(declared)))
+        return self._ask(lambda request: _monthly(request, kind, _with_tariff(request, declared)))
 
     def server(self, id: str) -> JsonObject | None:
         """A server as it is, with what its deletion would credit now; None where it cannot be read."""
         if id_number(id) is None:
             return None
-        return self._ask(lambda: from_api(self._request.client.servers.get(int(id))).values())
+        return self._ask(lambda request: from_api(request.client.servers.get(int(id))).values())
 
     def server_named(self, name: str) -> JsonObject | None:
         """The one living server of that name."""
         found = self._ask(
-            lambda: [
-                str(server.id)
-                for server in self._request.client.servers.list()
-                if not isinstance(server, Damaged) and server.name == name and not server.is_gone
-            ]
+            lambda request: [str(server.id) for server in _living(request) if server.name == name]
         )
         return self.server(found[0]) if found and len(found) == 1 else None
 
     def balance(self) -> AccountBalance | None:
         """The balance, and what will be taken from it."""
-        found = self._ask(lambda: self._request.client.balance.get())
-        renewals = self._ask(lambda: tuple(self._renewals()))
+        found = self._ask(lambda request: request.client.balance.get())
+        renewals = self._ask(lambda request: tuple(_renewals(request)))
         if found is None or renewals is None:
             return None
-        now = self._ask(self._request.service_now)
+        now = self._ask(Request.service_now)
         return None if now is None else AccountBalance(found.balance, found.currency, now, renewals)
 
-    def _monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
-        if kind == "server":
-            tariff = catalog_reads.tariffs(self._request).get(declared.get("tariff_id", 0))
-            return None if tariff is None else (tariff.price_monthly, tariff.currency)
-        if kind == "domain":
-            amount, currency = domain_price.monthly(self._request, declared)
-            return None if amount is None else (amount, currency)
-        if kind == "server_ip" and id_number(declared.get("server_id")) is not None:
-            quote = quote_of(self._request, str(declared["server_id"]))
-            return None if quote is None else (quote.price_monthly, quote.currency)
-        return None
-
-    def _with_tariff(self, declared: JsonObject) -> dict[str, Any]:
-        """The declaration, with the id of a tariff that it names."""
-        return {**declared, **resolved(lambda: self._request, RESOURCES["server"], declared, {})[0]}
-
-    def _renewals(self) -> Iterator[tuple[str, str, Renewal]]:
-        client = self._request.client
-        for server in client.servers.list():
-            billing = None if isinstance(server, Damaged) or server.is_gone else server.billing
-            if billing is None or not billing.auto_renew or billing.next_due_at is None:
-                continue
-            amount, months = billing.recurring_amount or Decimal(0), billing.months or 1
-            if billing.cycle == "hourly":
-                amount, months = amount * 24, 0
-            what = f"server {server.name or server.id}"
-            yield "server", str(server.id), Renewal(billing.next_due_at, what, amount, months)
-        for domain in client.domains.list():
-            if isinstance(domain, Damaged) or not domain.auto_renew or domain.expires_at is None:
-                continue
-            price, _ = catalog_reads.renewal_price(
-                self._request, domain.name, domain.price_renew, domain.currency
-            )
-            yield (
-                *("domain", str(domain.id)),
-                Renewal(domain.expires_at, f"domain {domain.name}", price or Decimal(0), 12),
-            )
-
-    def _ask(self, question: Callable[[], T]) -> T | None:
+    def _ask(self, question: Callable[[Request], T]) -> T | None:
         try:
-            return question()
+            return None if self._account is None else question(self._account)
         except HostingError as error:
             self.refusals[str(error)] = None
             return None
+
+
+def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
+    if kind == "server":
+        tariff = catalog_reads.tariffs(request).get(declared.get("tariff_id", 0))
+        return None if tariff is None else (tariff.price_monthly, tariff.currency)
+    if kind == "domain":
+        amount, currency = domain_price.monthly(request, declared)
+        return None if amount is None else (amount, currency)
+    if kind == "server_ip" and id_number(declared.get("server_id")) is not None:
+        quote = quote_of(request, str(declared["server_id"]))
+        return None if quote is None else (quote.price_monthly, quote.currency)
+    return None
+
+
+def _with_tariff(request: Request, declared: JsonObject) -> dict[str, Any]:
+    """The declaration, with the id of a tariff that it names."""
+    return {**declared, **resolved(lambda: request, RESOURCES["server"], declared, {})[0]}
+
+
+def _living(request: Request) -> Iterator[m.Server]:
+    for server in request.client.servers.list():
+        if not (isinstance(server, Damaged) or server.is_gone):
+            yield server
+
+
+def _renewals(request: Request) -> Iterator[tuple[str, str, Renewal]]:
+    for server in _living(request):
+        billing = server.billing
+        if billing is None or not billing.auto_renew or billing.next_due_at is None:
+            continue
+        amount, months = billing.recurring_amount or Decimal(0), billing.months or 1
+        if billing.cycle == "hourly":
+            amount, months = amount * 24, 0
+        what = f"server {server.name or server.id}"
+        yield "server", str(server.id), Renewal(billing.next_due_at, what, amount, months)
+    for domain in request.client.domains.list():
+        if isinstance(domain, Damaged) or not domain.auto_renew or domain.expires_at is None:
+            continue
+        price, _ = catalog_reads.renewal_price(request, domain.name, domain.price_renew, domain.currency)
+        renewal = Renewal(domain.expires_at, f"domain {domain.name}", price or Decimal(0), 12)
+        yield "domain", str(domain.id), renewal

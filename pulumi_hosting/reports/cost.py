@@ -107,17 +107,16 @@ class CostReport(ReportFacts):
     unchanged_not_shown: int = 0
 
 
-def cost(planned: Planned, prices: AccountPrices | None, why_no_prices: str = "") -> CostReport:
-    """The cost of what is ``planned``. ``prices``: the account to ask for what the preview does not say; None
-    where it cannot be asked, for the reason ``why_no_prices``."""
-    found = None if prices is None else prices.balance()
+def cost(planned: Planned, prices: AccountPrices) -> CostReport:
+    """The cost of what is ``planned``. ``prices``: the account to ask for what the preview does not say."""
+    found = prices.balance()
     lines = _in_one_currency([_line(change, prices) for change in planned.changes], found)
     totals = _totals(lines)
     balance = None if found is None else _forecast(planned.changes, lines, totals, found)
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
     if balance is None:
-        refused = "; ".join(prices.refusals) if prices is not None else why_no_prices
-        unknown.append(f"how long the balance lasts: {refused or 'the account was not asked'}")
+        refused = "; ".join(prices.refusals) or "the account was not asked"
+        unknown.append(f"how long the balance lasts: {refused}")
     if planned.hidden:
         unknown.append(
             f"what {planned.hidden} unchanged resources cost per month: the preview does not show them. "
@@ -129,7 +128,7 @@ def cost(planned: Planned, prices: AccountPrices | None, why_no_prices: str = ""
 # --- one object
 
 
-def _line(change: PlannedChange, prices: AccountPrices | None) -> CostLine:
+def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
     free = CostLine(
         change.kind, change.name, change.action, NOTHING, NOTHING, NOTHING, NOTHING, change.currency
     )
@@ -165,16 +164,16 @@ def _line(change: PlannedChange, prices: AccountPrices | None) -> CostLine:
     )
 
 
-def _before(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, JsonObject]:
+def _before(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | None, JsonObject]:
     """The price per month so far, and the object as the account has it, where that was asked."""
     recorded: JsonObject = {}
-    if change.action in ("replace", "delete") and change.kind == SERVER and prices is not None:
+    if change.action in ("replace", "delete") and change.kind == SERVER:
         id, name = change.before.get("id"), change.before.get("name")
         found = prices.server(str(id)) if id else prices.server_named(str(name)) if name else None
         recorded = found or {}
     values = {**change.before, **{name: value for name, value in recorded.items() if value is not None}}
     monthly = _recorded_monthly(change.kind, values)
-    if monthly is None and change.kind == DOMAIN and change.before.get("name") and prices is not None:
+    if monthly is None and change.kind == DOMAIN and change.before.get("name"):
         listed = prices.monthly(DOMAIN, change.before)
         monthly = listed[0] if listed else None
     return monthly, values
@@ -186,26 +185,26 @@ def _recorded_monthly(kind: str, values: JsonObject) -> Decimal | None:
     return decimal_of(values.get("price_monthly"))
 
 
-def _listed(change: PlannedChange, prices: AccountPrices | None) -> Decimal | None:
-    found = None if prices is None else prices.monthly(change.kind, change.after)
+def _listed(change: PlannedChange, prices: AccountPrices) -> Decimal | None:
+    found = prices.monthly(change.kind, change.after)
     return found[0] if found else None
 
 
-def _charged(change: PlannedChange, prices: AccountPrices | None) -> tuple[Decimal | None, str | None]:
-    if change.charge is not None or prices is None or change.note:
+def _charged(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | None, str | None]:
+    if change.charge is not None or change.note:
         return change.charge, change.currency
     found = prices.charge(change.kind, change.after)
     return (found.amount, found.currency) if found else (None, None)
 
 
 def _monthly_of_new(
-    change: PlannedChange, charged: Decimal | None, prices: AccountPrices | None
+    change: PlannedChange, charged: Decimal | None, prices: AccountPrices
 ) -> tuple[Decimal | None, str | None, str]:
     """The price per month of what is made, its currency, and how it is known where that is no price list."""
     recorded = _recorded_monthly(change.kind, change.after)
     if recorded is not None:
         return recorded, None, ""
-    listed = None if prices is None else prices.monthly(change.kind, change.after)
+    listed = prices.monthly(change.kind, change.after)
     if listed is not None:
         return listed[0], listed[1], ""
     months = _paid_months(change)

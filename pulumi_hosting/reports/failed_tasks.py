@@ -57,7 +57,7 @@ def failed_tasks(found: JsonObject) -> FailedTasks:
     """Of the report of the callback ``hosting.cloud.drift``, or of the output of ``ansible.posix.json``."""
     if isinstance(found.get("plays"), list):
         recap = _mappings(found.get("stats"))
-        tasks = tuple(_of_plays(found["plays"], recap))
+        tasks = tuple(_of_plays(found, recap))
     else:
         recap, tasks = _mappings({"": found.get("totals")}), tuple(_of_report(found))
     if not recap:
@@ -78,22 +78,28 @@ def _of_report(found: JsonObject) -> Iterator[FailedTask]:
         )
 
 
-def _of_plays(plays: list[JsonObject], recap: Mapping[str, JsonObject]) -> Iterator[FailedTask]:
-    """The callback does not say which failures are ignored; where its recap of a host counts no other, all
-    are."""
-    for play in plays:
+def task_results(found: JsonObject) -> Iterator[tuple[JsonObject, str, JsonObject]]:
+    """Task, host and result of all tasks in the output of the callback ``ansible.posix.json``."""
+    for play in found["plays"]:
         for task in play.get("tasks") or ():
             for host, result in (task.get("hosts") or {}).items():
-                if result.get("failed") or result.get("unreachable"):
-                    row = recap.get(host, {"failures": 1})
-                    action = str(result.get("action") or "")
-                    yield FailedTask(
-                        host,
-                        str((task.get("task") or {}).get("name") or action),
-                        str(result.get("msg") or "no message"),
-                        any(row.get(count) for count in ("failures", "unreachable", "rescued")),
-                        _is_ours(action),
-                    )
+                yield task, host, result
+
+
+def _of_plays(found: JsonObject, recap: Mapping[str, JsonObject]) -> Iterator[FailedTask]:
+    """The callback does not say which failures are ignored; where its recap of a host counts no other, all
+    are."""
+    for task, host, result in task_results(found):
+        if result.get("failed") or result.get("unreachable"):
+            row = recap.get(host, {"failures": 1})
+            action = str(result.get("action") or "")
+            yield FailedTask(
+                host,
+                str((task.get("task") or {}).get("name") or action),
+                str(result.get("msg") or "no message"),
+                any(row.get(count) for count in ("failures", "unreachable", "rescued")),
+                _is_ours(action),
+            )
 
 
 def _is_ours(module: str) -> bool:

@@ -12,13 +12,7 @@ from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import (
-    file_for,
-    name_of,
-    named,
-    read_json,
-    results_of_plays,
-)
+from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json, results_of_plays
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import WEBHOOK, ManagedObject, ManagedObjects
-from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.session.text import without_secrets
 
@@ -82,6 +82,4 @@ def file_for(path: Path, other: str) -> str:
 
 def results_of_plays(found: JsonObject) -> Iterator[JsonObject]:
     """The results of all tasks in the output of the callback ``ansible.posix.json``."""
-    for play in found["plays"]:
-        for task in play.get("tasks") or ():
-            yield from (task.get("hosts") or {}).values()
+    return (result for _, _, result in task_results(found))

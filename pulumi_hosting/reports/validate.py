@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_hosting.offline.errors import OfflineError
-from pulumi_hosting.offline.storage.project import (
-    Project,
-    StackConfig,
-    find_python,
-    load_project,
-    runtime_of,
-)
+from pulumi_hosting.offline.storage.project import Project, StackConfig, find_python, load_project, runtime_of
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.reports import kept_servers

@@ -277,7 +277,7 @@ def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
 
 def install() -> Engine:
     """Pulumi's CLI of the SDK's version, downloaded to Pulumi's folder. Raises :class:`EngineMissing`."""
-    from pulumi_hosting.offline.download import NotDownloaded, download_cli
+    from pulumi_hosting.offline.download import NotDownloaded, download_cli  # Pulumi's SDK: a CPU second
 
     try:
         return _pulumi(download_cli())

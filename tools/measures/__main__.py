@@ -1,6 +1,6 @@
-"""Prints the measures; keeps those of the walks in ``ARCHITECTURE.md``.
+"""Prints the measures; keeps those with a limit in ``ARCHITECTURE.md``.
 
-``python -m tools.measures`` prints them all; ``--write`` writes the walks between the marks of
+``python -m tools.measures`` prints them all; ``--write`` writes those with a limit between the marks of
 ``ARCHITECTURE.md``; ``--check`` fails if they are out of date there, or over a limit. ``--sizes
 FOLDER`` prints the sizes of another checkout.
 """
@@ -9,14 +9,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.measures import sizes
+from tools.measures import code, guard, max_charge, sizes
+from tools.measures.limits import WALKS
 from tools.measures.walk import Walk
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- measures: written by `python -m tools.measures --write` -->", "<!-- end of measures -->"
-LIMITS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
-"""Hops and changes, at most."""
+SIZES_BEGIN = "<!-- sizes: written by `python -m tools.measures --write` -->"
+SIZES_END = "<!-- end of sizes -->"
 
 
 def main() -> int:
@@ -29,24 +30,29 @@ def main() -> int:
     parser.add_argument("--sizes", metavar="FOLDER", type=Path, help="print the sizes of this checkout only")
     options = parser.parse_args()
     if options.sizes:
-        print(sizes_text(options.sizes.resolve()))
+        root = options.sizes.resolve()
+        print("\n".join([sizes_text(root), guard.counts_text(code.count(root), max_charge.readers(root))]))
         return 0
     from tools.measures.frontends import ansible_walk, pulumi_walk
+    from tools.measures.refresh import refresh_walk
 
     walks = {"Pulumi": pulumi_walk(), "Ansible": ansible_walk()}
-    text = walks_text(walks)
+    refresh = refresh_walk()
+    counts = code.count(ROOT)
+    readers = max_charge.readers(ROOT)
+    now = {**guard.measured(counts, readers), **guard.refreshed(refresh)}
+    text, tables = walks_text(walks), guard.tables(now, counts.lines)
     if not options.check and not options.write:
-        print("\n".join([text, readers_text(walks), sizes_text(ROOT)]))
+        details = [readers_text(walks), guard.details(refresh, readers, counts)]
+        print("\n".join([text, tables, *details, sizes_text(ROOT)]))
         return 0
     page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    wanted = f"{before}{BEGIN}\n\n{text}\n{END}{after}"
+    wanted = _between(_between(page, BEGIN, END, text), SIZES_BEGIN, SIZES_END, tables)
     if options.write:
         PAGE.write_text(wanted, encoding="utf-8")
         return 0
-    problems = over_limit(walks)
-    if page != wanted:
+    problems = [*over_limit(walks), *guard.over_limit(now, counts.lines)]
+    if guard.without_now(page) != guard.without_now(wanted):
         problems.append(
             "ARCHITECTURE.md: the measures are out of date. Next: python -m tools.measures --write"
         )
@@ -55,11 +61,18 @@ def main() -> int:
     return 1 if problems else 0
 
 
+def _between(page: str, begin: str, end: str, text: str) -> str:
+    """The page with this text between two of its marks."""
+    before, _, rest = page.partition(begin)
+    after = rest.partition(end)[2]
+    return f"{before}{begin}\n\n{text}\n{end}{after}"
+
+
 def over_limit(walks: dict[str, Walk]) -> list[str]:
     """What exceeds its limit, one sentence each."""
     found = []
     for name, walk in walks.items():
-        hops, changes = LIMITS[name]
+        hops, changes = WALKS[name]
         for what, count, most in (("hops", len(walk.hops), hops), ("changes", walk.changes, changes)):
             if count > most:
                 found.append(
@@ -73,7 +86,7 @@ def walks_text(walks: dict[str, Walk]) -> str:
     """The walks in Markdown: totals, then each function with the changes that it makes."""
     lines = ["| Walk of `tariff_id` | Hops | at most | Changes | at most |", "|---|---|---|---|---|"]
     for name, walk in walks.items():
-        hops, changes = LIMITS[name]
+        hops, changes = WALKS[name]
         lines.append(f"| {name} | {len(walk.hops)} | {hops} | {walk.changes} | {changes} |")
     for name, walk in walks.items():
         lines += ["", f"{name}:", "", "| Hop | Changes |", "|---|---|"]

@@ -27,7 +27,6 @@ from tools.measures.walk import Tracer, Walk
 ROOT = Path(__file__).parent.parent.parent
 TARIFF = 971_317
 """A tariff id that occurs nowhere else."""
-BASE_URL = "http://127.0.0.1:1/v1"
 
 
 def pulumi_walk() -> Walk:
@@ -121,14 +120,35 @@ def ansible_walk() -> Walk:
 
 
 def _followed(tracer: Tracer, create: Callable[[], None]) -> Walk:
-    with _account(tracer), redirect_stdout(StringIO()), tracer.watching():  # what the provider tells its user
+    def sent(request: httpx.Request) -> None:
+        if (request.method, request.url.path) == ("POST", "/v1/servers"):
+            tracer.leaves(last=True)
+
+    with (
+        account(sent=sent),
+        redirect_stdout(StringIO()),
+        tracer.watching(),
+    ):  # what the provider tells its user
         create()
     return tracer.walk()
 
 
+def _nothing(*_: object) -> None:
+    """Does nothing."""
+
+
 @contextmanager
-def _account(tracer: Tracer) -> Iterator[None]:
-    """A fresh account whose only tariff has the number; every client that is made meanwhile reaches it."""
+def account(
+    *,
+    port: int = 1,
+    sent: Callable[[httpx.Request], None] = _nothing,
+    answered: Callable[[httpx.Request, httpx.Response], None] = _nothing,
+) -> Iterator[Core]:
+    """A fresh account whose only tariff has the number; every client that is made meanwhile reaches it. A
+    process keeps the client of an address, so each account has a ``port`` of its own.
+
+    ``sent`` and ``answered`` are told what leaves the client, and what reaches it.
+    """
     core = Core(clock=Clock(manual=True))
     core.announce("http://emulator/v1", "http://emulator/_control", 1)
     tariff = core.store.tariffs.pop(1)
@@ -137,17 +157,21 @@ def _account(tracer: Tracer) -> Iterator[None]:
 
     class Watched(Transport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
-            if (request.method, request.url.path) == ("POST", "/v1/servers"):
-                tracer.leaves(last=True)
-            return super().handle_request(request)
+            sent(request)
+            answer = super().handle_request(request)
+            answered(request, answer)
+            return answer
 
     transport, original = Watched(core), Client.__init__
 
     def reaching(self: Client, *arguments: Any, **options: Any) -> None:
         original(self, *arguments, **{**options, "transport": transport})
 
-    reachable = {"HOSTING_API_KEY": core.ready_line["live_key"], "HOSTING_BASE_URL": BASE_URL}
+    reachable = {
+        "HOSTING_API_KEY": core.ready_line["live_key"],
+        "HOSTING_BASE_URL": f"http://127.0.0.1:{port}/v1",
+    }
     with tempfile.TemporaryDirectory() as home:
         folders = {name: str(Path(home)) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")}
         with patch.dict(os.environ, {**reachable, **folders}), patch.object(Client, "__init__", reaching):
-            yield
+            yield core

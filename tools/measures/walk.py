@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from types import CellType, CodeType, FrameType, FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
+import httpx
 from pydantic import BaseModel
 
 from pulumi_hosting.api.models import Response
@@ -53,6 +54,17 @@ class Form(NamedTuple):
         return f"dict of {self.leaf}" if self.holder == "dict" else self.holder
 
 
+def is_ours(code: CodeType) -> bool:
+    """Whether it is a function of ours; a comprehension belongs to the function around it."""
+    return code.co_name not in COMPREHENSIONS and OURS.search(code.co_filename) is not None
+
+
+def name_of(code: CodeType) -> str:
+    """The function, as ``folder/file.py Class.function``."""
+    path = re.sub(r"^.*/(pulumi_hosting|ansible_collections/hosting/cloud/plugins)/", "", code.co_filename)
+    return f"{path} {code.co_qualname}"
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One call of a function of ours. ``known``: the forms of the value that it was given, or made;
@@ -70,11 +82,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The function, as ``folder/file.py Class.function``."""
-        path = re.sub(
-            r"^.*/(pulumi_hosting|ansible_collections/hosting/cloud/plugins)/", "", self.code.co_filename
-        )
-        return f"{path} {self.code.co_qualname}"
+        return name_of(self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +112,14 @@ class Walk:
 
 
 class Tracer:
-    """Records the calls that hold ``number``, which should occur nowhere else."""
+    """Records the calls that hold ``number``, which should occur nowhere else.
 
-    def __init__(self, number: int) -> None:
+    ``answered``: it comes from the API, so what the API answered is looked into.
+    """
+
+    def __init__(self, number: int, *, answered: bool = False) -> None:
         self._number = number
+        self._answered = answered
         self._text, self._bytes = str(number), str(number).encode()
         self._nodes: list[Node] = []
         self._stacks = threading.local()
@@ -157,13 +169,7 @@ class Tracer:
         return stack
 
     def _profile(self, frame: FrameType, event: str, result: Any) -> None:
-        code = frame.f_code
-        if (
-            self._over
-            or event not in ("call", "return")
-            or code.co_name in COMPREHENSIONS
-            or not OURS.search(code.co_filename)
-        ):
+        if self._over or event not in ("call", "return") or not is_ours(frame.f_code):
             return
         stack = self._stack()
         if event == "call":
@@ -220,7 +226,7 @@ class Tracer:
             found.add(Form("" if leaf == JSON else holder, leaf))  # JSON is JSON wherever it is
         elif depth and id(value) not in seen:
             seen.add(id(value))
-            inner, items = _inside(value, holder)
+            inner, items = _inside(value, holder, self._answered)
             for item in items:
                 self._search(item, inner, depth - 1, found, seen)
 
@@ -232,11 +238,13 @@ class Tracer:
         return JSON if isinstance(value, bytes) and self._bytes in value else None
 
 
-def _inside(value: Any, holder: str) -> tuple[str, Iterable[Any]]:
+def _inside(value: Any, holder: str, answered: bool) -> tuple[str, Iterable[Any]]:
     """What a value holds, and the name of the holder: lists and closures hold for whatever holds them. What
-    the API answered is not the value of the user, though it may be equal."""
-    if isinstance(value, Response | type):
+    the API ``answered`` is not the value of the user, though it may be equal."""
+    if isinstance(value, type) or (isinstance(value, Response) and not answered):
         return holder, ()
+    if isinstance(value, httpx.Response):
+        return holder, [value.content] if answered and value.is_stream_consumed else ()
     if isinstance(value, BaseModel):
         return type(value).__name__, [*vars(value).values(), *(value.model_extra or {}).values()]
     if dataclasses.is_dataclass(value):

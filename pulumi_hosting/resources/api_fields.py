@@ -61,24 +61,20 @@ def describe(model: type[BaseModel], at: Mapping[str, str], api: type[BaseModel]
 
 
 @cache
-def _getters(state: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any], str], ...]:
-    """Of each field: its name, what reads the object it stands in, and its name there."""
+def _getters(state: type[BaseModel]) -> tuple[tuple[str, Callable[[Any], Any] | None, str], ...]:
+    """Of each field: its name, what reads the object within that it stands in, and its name there."""
     return tuple(
-        (name, attrgetter(head) if head else _itself, last)
+        (name, attrgetter(head) if head else None, last)
         for name, path in paths(state).items()
         for head, _, last in [path.rpartition(".")]
     )
-
-
-def _itself(found: Any) -> Any:
-    return found
 
 
 def shown(state: type[BaseModel], found: m.Response) -> dict[str, Any]:
     """The fields of a state that the API shows, as a state holds them: money and time as text."""
     values: dict[str, Any] = {}
     for name, within, last in _getters(state):
-        holder = within(found)
+        holder = within(found) if within else found
         value = None if holder is None else getattr(holder, last)
         values[name] = as_text(value) if isinstance(value, Decimal | datetime) else value
     return values

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -104,7 +105,7 @@ def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.S
         pages=lambda: request.client.servers.list().pages(),
         read_list=lambda: orders_and_servers(request, max_age),
         read=lambda: server_by_id(request, id),
-        is_gone=lambda found: found.is_gone,
+        is_gone=attrgetter("is_gone"),
     )
     return server
 

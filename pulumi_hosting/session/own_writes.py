@@ -17,6 +17,8 @@ from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, Change
 
 SERVERS, ORDERS = "list_servers", "list_orders"
 
+SHOWING = ("get_server", "get_order")
+"""The reads that show what a write in doubt has done."""
 _ADDRESSES = {"add_server_ip", "delete_server_ip", "set_server_ip_ptr"}
 _DOMAINS = {"update_domain", "set_domain_nameservers"}
 

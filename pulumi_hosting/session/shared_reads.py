@@ -13,7 +13,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.transport import HttpResponse
 from pulumi_hosting.session.account_snapshot import AccountSnapshot, Storage
-from pulumi_hosting.session.own_writes import changes_of, shown_again
+from pulumi_hosting.session.own_writes import SHOWING, changes_of, shown_again
 from pulumi_hosting.session.page_walk import PageWalk, SingleReads
 
 T = TypeVar("T")
@@ -85,6 +85,8 @@ class Reads:
     def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
         """Bring the snapshot up to date with a request of ours that was answered, or may have been carried
         out (``response`` is None). Raises nothing: the answer must reach whoever waits for it."""
+        if not request.operation.is_write and request.operation.id not in SHOWING:
+            return
         try:
             self._observe(request, response)
         except Exception:  # noqa: BLE001  # then this process knows nothing any more, and asks again

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 __all__ = ["NotStarted", "Running", "running"]
 
@@ -54,32 +55,27 @@ def running(
 
     The options are those of ``pulumi-hosting emulator``. Raises :class:`NotStarted`.
     """
-    command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port)]
-    command += [
-        "--seed",
-        str(seed),
-        "--clock",
-        clock,
-        "--provisioning-delay",
-        str(provisioning_delay),
-        "--ip-delay",
-        str(ip_delay),
-    ]
-    for name in allow_host:
-        command += ["--allow-host", name]
-    if dialect is not None:
-        command += ["--dialect", dialect]
-    if state is not None:
-        command += ["--state", str(state)]
-    if tls is not None:
-        command += ["--tls", str(tls[0]), str(tls[1])]
-    for origin, target in (webhook_route or {}).items():
-        command += ["--webhook-route", f"{origin}={target}"]
+    arguments = _arguments(dict(locals()))
+    command = [sys.executable, "-m", "pulumi_hosting.emulator", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield _wait_until_ready(process)
         finally:
             _end(process)
+
+
+def _arguments(options: dict[str, Any]) -> Iterator[str]:
+    """The options of the command line for those of :func:`running`."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if name == "allow_host":
+            yield from (text for host in value for text in (option, host))
+        elif name == "webhook_route":
+            yield from (text for route in (value or {}).items() for text in (option, "=".join(route)))
+        elif name == "tls" and value:
+            yield from (option, *map(str, value))
+        elif value is not None:
+            yield from (option, str(value))
 
 
 def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:

@@ -16,7 +16,7 @@ from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core, Pending
-from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
+from pulumi_hosting.emulator.messages import Answer, ApiRequest, outside_the_api
 
 # The name of the ASGI extension that holds the connection.
 CONNECTION = "pulumi_hosting.connection"
@@ -65,7 +65,7 @@ class Api:
         self.core = core
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(
+        request = ApiRequest(
             method=scope["method"],
             path=_path(scope),
             query=scope["query_string"].decode("latin-1"),
@@ -85,7 +85,7 @@ class Api:
             self.core.finish(step)
         await self._send(step, scope, receive, send)
 
-    async def _send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send(self, response: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         if response.drop:
             _transport(scope).abort()
             await _gone(receive)
@@ -131,7 +131,7 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
             await asyncio.wait_for(woken.wait(), wait)
 
 
-class Control:
+class ControlInterface:
     """The control interface, loaded with its first request."""
 
     def __init__(self, core: Core, names: Names) -> None:
@@ -148,7 +148,7 @@ class Control:
         await self._application(scope, receive, send)
 
 
-class NotFound:
+class OtherPaths:
     """Other paths: the console, the control interface without its slash, or a wrong base URL."""
 
     def __init__(self, core: Core, control: ASGIApp, names: Names) -> None:
@@ -171,7 +171,7 @@ class NotFound:
         await send({"type": "http.response.body", "body": response.content})
 
 
-async def _start(send: Send, response: Response, core: Core) -> None:
+async def _start(send: Send, response: Answer, core: Core) -> None:
     """Status and headers; ``Date`` is the time of the emulator's clock at the moment of sending."""
     sent = response.headers_to_send(core.clock.now())
     headers = [(_header_name(name), value.encode("latin-1")) for name, value in sent.items()]
@@ -218,8 +218,8 @@ def _starlette(core: Core, api: ASGIApp, names: Names) -> Starlette:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    steering = Control(core, names)
+    steering = ControlInterface(core, names)
     app = Starlette(routes=[Mount("/v1", app=api), Mount("/_control", app=steering)], lifespan=lifespan)
-    app.router.default = NotFound(core, steering, names)
+    app.router.default = OtherPaths(core, steering, names)
     app.router.redirect_slashes = False  # the API never redirects
     return app

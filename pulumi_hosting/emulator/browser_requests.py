@@ -41,7 +41,7 @@ def allowed_name(value: str) -> str:
 def host_refusal(host: str, names: Names) -> str | None:
     """Why a request with this ``Host`` header is refused; None: it is not."""
     name = host_name(host)
-    if names is None or not host or name in names or _is_loopback(name):
+    if names is None or not host or name in names or is_loopback(name):
         return None
     return (
         f"requests to this host name are refused, given {host}. Next: use http://127.0.0.1:PORT, or start "
@@ -49,7 +49,8 @@ def host_refusal(host: str, names: Names) -> str | None:
     )
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
+    """Whether a host name or address is this machine's."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:

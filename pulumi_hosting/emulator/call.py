@@ -11,13 +11,26 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import cursors, faults, ledger
+from pulumi_hosting.emulator import cursors, faults, idempotency_store, ledger, pricing, serializers
+from pulumi_hosting.emulator.formats import View, shown_as
 from pulumi_hosting.emulator.ledger import Cause
-from pulumi_hosting.emulator.messages import ApiError, Request, Response
-from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Key, RequestLog, Row, Server
+from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
+from pulumi_hosting.emulator.rows import (
+    AccountRow,
+    AddressRow,
+    DomainRow,
+    InvoiceRow,
+    KeyRow,
+    RequestLog,
+    Row,
+    ServerRow,
+)
 from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
+from pulumi_hosting.emulator.validation import clears
 
 T = TypeVar("T", bound=Row)
 
@@ -30,14 +43,14 @@ class Call:
 
     store: Store
     scheduler: Scheduler
-    request: Request
+    request: ApiRequest
     now: float
     request_id: str = ""
     request_log: RequestLog | None = None
     operation: Operation = field(init=False)
-    key: Key = field(init=False)
-    account: Account = field(init=False)
-    known_key: Key | None = None
+    key: KeyRow = field(init=False)
+    account: AccountRow = field(init=False)
+    known_key: KeyRow | None = None
     raw_ids: Mapping[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
@@ -45,7 +58,7 @@ class Call:
     data: Any = None
     body: Any = None
     idempotency_key: str | None = None
-    fingerprint: str = ""
+    asked: idempotency_store.Asked | None = None
     fault: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -72,51 +85,65 @@ class Call:
         """A row of this account; 404 for every other id."""
         row: T | None = self.store.tables[kind.kind].get(id)
         if row is None or getattr(row, "account_id", None) != self.account.id:
-            raise ApiError("not_found")
+            raise Refusal("not_found")
         return row
 
-    def can_see(self, server: Server) -> bool:
+    def can_see(self, server: ServerRow) -> bool:
         """A sandbox server is visible only to the key that created it."""
         return server.account_id == self.account.id and (
             server.owner_key_id is None or server.owner_key_id == self.key.id
         )
 
-    def server(self, *, gone: bool = False) -> Server:
+    def server(self, *, gone: bool = False) -> ServerRow:
         """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is
         ``listed``.
         """
         server = self.store.servers.get(self.ids["server_id"])
         if server is None or not self.can_see(server):
-            raise ApiError("not_found")
-        if server.is_gone and not gone and self.store.service.variants["deleted_servers"] == "gone":
-            raise ApiError("not_found")
+            raise Refusal("not_found")
+        if server.is_gone and not gone and self.store.service.readings["deleted_servers"] == "gone":
+            raise Refusal("not_found")
         return server
 
-    def changeable(self, *statuses: str, gone: bool = False) -> Server:
+    def changeable(self, *statuses: str, gone: bool = False) -> ServerRow:
         """The server named in the path, if it may be changed: not blocked, in one of ``statuses``, with no
         change in progress.
         """
         server = self.server(gone=gone)
         if server.blocked:
-            raise ApiError("server_blocked")
+            raise Refusal("server_blocked")
         if server.status not in statuses:
-            raise ApiError("service_state", details={"status": server.status})
+            raise Refusal("service_state", details={"status": server.status})
         if server.id in self.store.changing:
-            raise ApiError("operation_in_progress")
+            raise Refusal("operation_in_progress")
         if server.busy:
-            raise ApiError("operation_in_progress", f"{server.busy} is running")
+            raise Refusal("operation_in_progress", f"{server.busy} is running")
         return server
 
-    def domain(self, *, change: bool = False) -> Domain:
-        domain = self.own(Domain, self.ids["domain_id"])
+    def domain(self, *, change: bool = False) -> DomainRow:
+        domain = self.own(DomainRow, self.ids["domain_id"])
         if change and domain.blocked:
-            raise ApiError("domain_blocked")
+            raise Refusal("domain_blocked")
         return domain
 
-    def addresses(self, server: Server) -> list[Address]:
-        return list(self.store.of(Address, server.id).values())
+    def addresses(self, server: ServerRow) -> list[AddressRow]:
+        return list(self.store.of(AddressRow, server.id).values())
 
-    def page(self, rows: Iterable[T], view: Callable[[T], dict[str, Any]]) -> Response:
+    def view(self, row: Row) -> View:
+        """A row as the API shows it."""
+        return serializers.view_of(row, self.store)
+
+    def answer(self, code: int, model: type[BaseModel], row: object = None, /, **own: object) -> Answer:
+        """An answer with the fields of ``model``, its money in the currency of the account."""
+        if "currency" in model.model_fields:
+            own["currency"] = self.account.currency
+        return Answer(code, shown_as(model, row, **own))
+
+    def listing(self, rows: Iterable[Row], **more: object) -> Answer:
+        """All of ``rows``."""
+        return Answer(200, {"data": [self.view(row) for row in rows], **more})
+
+    def page(self, rows: Iterable[T], view: Callable[[T], View] | None = None) -> Answer:
         """One page of ``rows``, which are filtered and sorted newest first."""
         signed = cursors.Cursors(
             self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query
@@ -124,7 +151,7 @@ class Call:
         after = None if self.query.cursor is None else signed.read(self.query.cursor)
         found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
         next_cursor = signed.write(found[-1].seq) if more else None
-        return Response(200, {"data": [view(row) for row in found], "next_cursor": next_cursor})
+        return Answer(200, {"data": [(view or self.view)(row) for row in found], "next_cursor": next_cursor})
 
     # --- writing
 
@@ -134,19 +161,39 @@ class Call:
         With the behaviour variant ``sandbox_echo: server`` a sandbox server itself is changed, so that later
         reads show it.
         """
-        if not self.simulated or (isinstance(row, Server) and self.changes(row)):
+        if not self.simulated or (isinstance(row, ServerRow) and self.changes(row)):
             return row
         return copy.copy(row)
 
-    def changes(self, server: Server) -> bool:
+    def changes(self, server: ServerRow) -> bool:
         """Whether a change of this server, its addresses or its reverse DNS is kept."""
         return not self.simulated or (
-            server.is_sandbox and self.store.service.variants["sandbox_echo"] == "server"
+            server.is_sandbox and self.store.service.readings["sandbox_echo"] == "server"
         )
 
     def add(self, row: T) -> T:
         """Add a new row, unless this is a simulation."""
         return row if self.simulated else self.store.add(row)
+
+    def assign(self, row: Row) -> None:
+        """Set the columns that the body of a change has. Null clears the fields that it can clear and leaves
+        the others as they are.
+        """
+        for name in self.body.model_fields_set:
+            value = getattr(self.body, name)
+            if value is not None:
+                setattr(row, name, value)
+            elif clears(type(self.body), name):
+                setattr(row, name, "")
+
+    def check_promo(self, code: str | None) -> None:
+        if code is not None and pricing.promo_problem(self.account, code) is not None:
+            raise invalid(promo_code="invalid")
+
+    def use_promo(self, code: str | None) -> None:
+        """Note that the account has used this promo code."""
+        if code is not None and not self.simulated:
+            self.account.promo_used = [*self.account.promo_used, code.upper()]
 
     def purchase(
         self,
@@ -154,34 +201,24 @@ class Call:
         amount: Decimal,
         description: str,
         *,
-        server_id: int | None = None,
-        domain_id: int | None = None,
         period: tuple[float, float] | None = None,
-    ) -> Invoice | None:
+        **bought: Any,
+    ) -> InvoiceRow | None:
         """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover
-        it.
+        it. ``bought``: ``server_id`` or ``domain_id``.
 
         The fault ``refunded`` applies here: charged, failed at the panel or registrar, credited back.
         """
         ledger.require(self.account, amount)
-        if self.simulated:
-            if "refunded" in self.fault:
-                raise faults.refusal(self.fault, "refunded")
-            return None
-        invoice = ledger.new_invoice(
-            self.store,
-            self.account,
-            type,
-            amount,
-            description,
-            self.now,
-            server_id=server_id,
-            domain_id=domain_id,
-            period=period,
-        )
-        ledger.pay(self.store, self.account, invoice, self.now, self.cause)
+        invoice = None
+        if not self.simulated:
+            invoice = ledger.new_invoice(
+                self.store, self.account, type, amount, description, self.now, period=period, **bought
+            )
+            ledger.pay(self.store, invoice, self.now, self.cause)
         if "refunded" in self.fault:
-            ledger.credit_back(self.store, self.account, invoice, amount, self.now, self.cause)
+            if invoice is not None:
+                ledger.credit_back(self.store, invoice, amount, self.now, self.cause)
             raise faults.refusal(self.fault, "refunded")
         return invoice
 

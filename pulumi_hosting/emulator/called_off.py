@@ -1,49 +1,36 @@
 """A purchase is called off: its money returns, and what it paid for and has not come yet does not come."""
 
-from collections.abc import Iterator
-
 from pulumi_hosting.emulator import ledger, server_lifecycle
 from pulumi_hosting.emulator.ledger import Cause
-from pulumi_hosting.emulator.rows import Invoice, Movement, Task
+from pulumi_hosting.emulator.rows import InvoiceRow, MovementRow
 from pulumi_hosting.emulator.store import Store
 
 PENDING = ("pending", "transfer_pending")
 """Statuses of a domain that the registrar has not confirmed."""
 
 
-def call_off(store: Store, invoice: Invoice, now: float, cause: Cause | None = None) -> None:
+def call_off(store: Store, invoice: InvoiceRow, now: float, cause: Cause | None = None) -> None:
     """Return what is left of a paid invoice, and take back what has not come. Without ``cause`` the credit
     has that of the charge.
     """
-    account = store.accounts[invoice.account_id]
     left = invoice.amount - invoice.refunded
     if invoice.type == "topup":  # its money had come to the balance, and leaves it again
         invoice.refunded, invoice.status = invoice.amount, "refunded"
-        ledger.move(
-            store,
-            account,
-            -left,
-            "refund",
-            f"Refund: {invoice.description}",
-            now,
-            cause or ledger.BILLING,
-            gateway=invoice.gateway,
-            object_id=invoice.id,
-            invoice_id=invoice.id,
-        )
+        by, gateway = cause or ledger.BILLING, invoice.gateway
+        ledger.move_for(store, invoice, -left, "refund", now, by, gateway=gateway, object_id=invoice.id)
         return
     _take_back(store, invoice, now)
-    ledger.credit_back(store, account, invoice, left, now, cause or _charged_by(store, invoice))
+    ledger.credit_back(store, invoice, left, now, cause or _charged_by(store, invoice))
 
 
-def _charged_by(store: Store, invoice: Invoice) -> Cause:
-    for row in store.of(Movement, invoice.account_id).values():
+def _charged_by(store: Store, invoice: InvoiceRow) -> Cause:
+    for row in store.of(MovementRow, invoice.account_id).values():
         if row.invoice_id == invoice.id and row.direction == "debit":
             return Cause(row.operation or "", row.idempotency_key, row.request_seq)
     return ledger.BILLING
 
 
-def _take_back(store: Store, invoice: Invoice, now: float) -> None:
+def _take_back(store: Store, invoice: InvoiceRow, now: float) -> None:
     order = store.orders.get(invoice.id)
     server = store.servers.get(invoice.server_id or 0)
     domain = store.domains.get(invoice.domain_id or 0)
@@ -68,10 +55,6 @@ def _take_back(store: Store, invoice: Invoice, now: float) -> None:
 
 def _drop(store: Store, what: str, object_id: int, invoice: str = "") -> None:
     """Drop the tasks of this kind for this object that the invoice, if one is named, started."""
-    for task in list(_waiting(store, what, object_id)):
-        if not invoice or invoice in task.note.split():
+    for task in list(store.tasks.values()):
+        if (task.what, task.object_id) == (what, object_id) and (not invoice or invoice in task.note.split()):
             store.remove(task)
-
-
-def _waiting(store: Store, what: str, object_id: int) -> Iterator[Task]:
-    return (task for task in store.tasks.values() if (task.what, task.object_id) == (what, object_id))

@@ -39,8 +39,15 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
         raise click.BadParameter(str(error)) from error
 
 
+def _option(name: str, default: object, kind: Any, help: str) -> Callable[[Any], Any]:
+    return click.option(name, default=default, show_default=True, type=kind, help=help)
+
+
+_SECONDS = click.FloatRange(min=0)
+
+
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@_option("--host", "127.0.0.1", str, "Address to listen on.")
 @click.option(
     "--allow-host",
     multiple=True,
@@ -49,13 +56,7 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
     help="Answer calls of the control interface and of the console that are sent to this host name too; may "
     "be repeated. Without it: names of this machine, and that of --host.",
 )
-@click.option(
-    "--port",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 picks a free one.",
-)
+@_option("--port", 0, click.IntRange(0, 65535), "Port to listen on; 0 picks a free one.")
 @click.option(
     "--dialect",
     show_default="spec, or that of the state file",
@@ -63,34 +64,15 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
     help="Answer as the API document says, or as a live deployment does.",
 )
 @click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep all data in this file.")
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=int,
-    help="Makes keys, ids, passwords and secrets reproducible.",
-)
-@click.option(
+@_option("--seed", 0, int, "Makes keys, ids, passwords and secrets reproducible.")
+@_option(
     "--clock",
-    default="real",
-    show_default=True,
-    type=click.Choice(["real", "manual"]),
-    help="manual: time moves only through the control interface.",
+    "real",
+    click.Choice(["real", "manual"]),
+    "manual: time moves only through the control interface.",
 )
-@click.option(
-    "--provisioning-delay",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    help="Seconds until a 202 order is finished.",
-)
-@click.option(
-    "--ip-delay",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    help="Seconds until a bought address appears.",
-)
+@_option("--provisioning-delay", 0.0, _SECONDS, "Seconds until a 202 order is finished.")
+@_option("--ip-delay", 0.0, _SECONDS, "Seconds until a bought address appears.")
 @click.option(
     "--tls",
     nargs=2,
@@ -100,6 +82,7 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
 )
 @click.option(
     "--webhook-route",
+    "routes",
     multiple=True,
     callback=_routes,
     metavar="ORIGIN=URL",
@@ -120,16 +103,12 @@ def emulator(
     host: str,
     allow_host: tuple[str, ...],
     port: int,
-    dialect: str | None,
     state: Path | None,
-    seed: int,
     clock: str,
-    provisioning_delay: float,
-    ip_delay: float,
     tls: tuple[str, str] | None,
-    webhook_route: dict[str, str],
     log: bool,
     export: bool,
+    **options: Any,
 ) -> None:
     """Serve the whole API and a control interface until it is stopped.
 
@@ -148,16 +127,7 @@ def emulator(
             state_file, store = open_state(state, time) if state is not None else (None, None)
         except UnreadableStateFile as error:
             _fail(str(error))
-        core = Core(
-            clock=time,
-            seed=seed,
-            dialect=dialect,
-            provisioning_delay=provisioning_delay,
-            ip_delay=ip_delay,
-            routes=webhook_route,
-            loaded=store,
-            persistence=state_file,
-        )
+        core = Core(clock=time, loaded=store, persistence=state_file, **options)
         if log:
             core.show_request = _log
         serve(core, listener, host, allow_host, tls, on_ready)

@@ -21,11 +21,11 @@ from pulumi_hosting.emulator import (
 )
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.messages import ApiError, Request, Response
+from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
 from pulumi_hosting.emulator.rows import RequestLog
 from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
-from pulumi_hosting.emulator.webhook_delivery import Attempt, Outbound, Outcome
+from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
@@ -42,7 +42,7 @@ class Pending:
 
     call: Call
     attempt: Attempt
-    then: Callable[[Outcome], Response]
+    then: Callable[[AttemptOutcome], Answer]
 
 
 class Core:
@@ -69,7 +69,7 @@ class Core:
         self.lock = threading.RLock()
         self.delivering = threading.Lock()
         self.persistence = persistence
-        self.send: Callable[[Attempt], Outcome] = webhook_delivery.send
+        self.send: Callable[[Attempt], AttemptOutcome] = webhook_delivery.send
         # Called when a delivery is queued; the HTTP server wakes its delivery loop with it.
         self.wake: Callable[[], None] = lambda: None
         self.ready_line: dict[str, Any] = {}
@@ -107,7 +107,7 @@ class Core:
 
     # --- requests
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: ApiRequest) -> Answer:
         """Answer a request in one thread. The caller waits for the response's ``delay`` and then calls
         :meth:`finish`.
         """
@@ -116,7 +116,7 @@ class Core:
             step = self.resume(step, self.try_send(step.attempt))
         return step
 
-    def begin(self, request: Request) -> Response | Pending:
+    def begin(self, request: ApiRequest) -> Answer | Pending:
         """Run the pipeline. The result is the response, or what has to be sent before there is one."""
         with self.lock:
             now = self.clock.now()
@@ -130,20 +130,20 @@ class Core:
                 else self._conclude(call, lambda: result)
             )
 
-    def _run_pipeline(self, call: Call) -> Response | Outbound:
+    def _run_pipeline(self, call: Call) -> Answer | Outbound:
         try:
             for step in middleware.PIPELINE:
                 result = step(call)
                 if result is not None:
                     return result
             raise RuntimeError("the last step of the pipeline returned no response")
-        except ApiError as error:
+        except Refusal as error:
             return middleware.error_response(error, call.request_id)
         except Exception:  # a bug is answered with 500 and stored under the Idempotency-Key like every 5xx
             log.exception("request %s failed", call.request_id)
-            return middleware.error_response(ApiError("server_error"), call.request_id)
+            return middleware.error_response(Refusal("server_error"), call.request_id)
 
-    def try_send(self, attempt: Attempt) -> Outcome:
+    def try_send(self, attempt: Attempt) -> AttemptOutcome:
         """Send a webhook; an exception makes it a failed attempt."""
         try:
             return self.send(attempt)
@@ -151,12 +151,12 @@ class Core:
             log.exception("a webhook could not be sent")
             return webhook_delivery.failed(error)
 
-    def resume(self, pending: Pending, outcome: Outcome) -> Response:
+    def resume(self, pending: Pending, outcome: AttemptOutcome) -> Answer:
         """Finish a request that had to wait for the network."""
         with self.lock:
             return self._conclude(pending.call, lambda: pending.then(outcome))
 
-    def finish(self, response: Response) -> None:
+    def finish(self, response: Answer) -> None:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
@@ -168,7 +168,7 @@ class Core:
             if response.server_id is not None:
                 self.store.changing.discard(response.server_id)
 
-    def _record(self, request: Request, now: float) -> RequestLog:
+    def _record(self, request: ApiRequest, now: float) -> RequestLog:
         number = self.store.count("id:requests")
         request_log = RequestLog(
             id=number,
@@ -183,38 +183,30 @@ class Core:
         self.store.requests.append(request_log)
         return request_log
 
-    def _conclude(self, call: Call, result: Callable[[], Response]) -> Response:
+    def _conclude(self, call: Call, result: Callable[[], Answer]) -> Answer:
         response = self._answer(call, result)
         if self.show_request is not None and call.request_log is not None:
             self.show_request(log_redaction.request_line(call.request_log))
         return response
 
-    def _answer(self, call: Call, result: Callable[[], Response]) -> Response:
+    def _answer(self, call: Call, result: Callable[[], Answer]) -> Answer:
         try:
             return self._complete(call, result())
         except Exception:  # a response that cannot be built or saved is answered with 500 too
             log.exception("the response to request %s failed", call.request_id)
-            response = middleware.error_response(ApiError("server_error"), call.request_id)
+            response = middleware.error_response(Refusal("server_error"), call.request_id)
             middleware.add_common_headers(call, response)
             self._encode(call, response)
             return response
 
-    def _complete(self, call: Call, response: Response) -> Response:
+    def _complete(self, call: Call, response: Answer) -> Answer:
         if response.drop:
             self.save()
             return response
-        # Without a fingerprint the key was not looked up: the call was refused before, or answered from it.
-        if call.idempotency_key and call.fingerprint and idempotency_store.is_kept(self.store, response):
+        # Nothing was asked where the call was refused before its key was looked up, or answered from it.
+        if call.asked is not None and idempotency_store.is_kept(self.store, response):
             stored = idempotency_store.remember(
-                self.store,
-                call.key,
-                call.idempotency_key,
-                call.operation,
-                call.request.path,
-                call.fingerprint,
-                response,
-                call.request_id,
-                call.now,
+                self.store, call.asked, response, call.operation.once, call.request_id, call.now
             )
             if call.fault.get("delay"):
                 stored.running, response.stored = True, stored
@@ -238,7 +230,7 @@ class Core:
         return response
 
     @staticmethod
-    def _encode(call: Call, response: Response) -> None:
+    def _encode(call: Call, response: Answer) -> None:
         response.encode()
         if call.request_log is not None:
             call.request_log.status = response.status

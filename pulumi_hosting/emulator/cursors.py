@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from itsdangerous import BadData, URLSafeSerializer
 
-from pulumi_hosting.emulator.messages import ApiError
+from pulumi_hosting.emulator.messages import Refusal
 from pulumi_hosting.emulator.rows import Row
 
 DEFAULT_LIMIT = 50
@@ -39,10 +39,10 @@ class Cursors:
         try:
             position: int = self._serializer.loads(cursor)
         except BadData as error:
-            raise ApiError("invalid_cursor") from error
+            raise Refusal("invalid_cursor") from error
         # base64 has several spellings of the same bytes; only ours is accepted
         if self.write(position) != cursor:
-            raise ApiError("invalid_cursor")
+            raise Refusal("invalid_cursor")
         return position
 
 

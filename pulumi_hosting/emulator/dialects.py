@@ -17,7 +17,7 @@ NAMES = ("spec", "live")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Generic[T]):
+class Deviation(Generic[T]):
     number: int
     topic: str
     spec: T
@@ -27,9 +27,9 @@ class Difference(Generic[T]):
         return self.live if dialect == "live" else self.spec
 
 
-REFUND = Difference(6, "`refund` of a deletion: an object with `amount`, or the amount", "object", "money")
-WITHDRAWN_FLAG = Difference(6, "`cancel_request_withdrawn` in a deletion", True, False)
-EXCLUDED_REASONS = Difference(
+REFUND = Deviation(6, "`refund` of a deletion: an object with `amount`, or the amount", "object", "money")
+WITHDRAWN_FLAG = Deviation(6, "`cancel_request_withdrawn` in a deletion", True, False)
+EXCLUDED_REASONS = Deviation(
     7,
     "reasons why nothing is refunded",
     {
@@ -40,21 +40,21 @@ EXCLUDED_REASONS = Difference(
     },
     {},
 )
-ORDER_HOURS = Difference(8, "hours of an hourly order", range(1, 721), range(1, 2))
-RENEW_HOURS = Difference(9, "hours of a renewal", range(1, 721), range(1, 2161))
-ADDRESS_ORDER_STATUS = Difference(15, "status of buying an address", 200, 201)
-ADDRESS_READS_EXPENSIVE = Difference(17, "address list and quote in the expensive bucket", False, True)
-NAMESERVER_COUNT = Difference(21, "number of name servers", range(2, 5), range(2, 3))
-PRIVACY_DEFAULT = Difference(22, "`privacy` when a registration does not say", True, False)
-AUTO_RENEW_AT_REGISTRATION = Difference(23, "`auto_renew` accepted at registration", True, False)
-REGISTERED_DOMAIN = Difference(24, "`domain` of a registration: an object, or the name", "object", "name")
-RENEWED_DOMAIN = Difference(25, "`domain` of a renewal: an object, or the name", "object", "name")
-PENDING_RENEWAL = Difference(
+ORDER_HOURS = Deviation(8, "hours of an hourly order", range(1, 721), range(1, 2))
+RENEW_HOURS = Deviation(9, "hours of a renewal", range(1, 721), range(1, 2161))
+ADDRESS_ORDER_STATUS = Deviation(15, "status of buying an address", 200, 201)
+ADDRESS_READS_EXPENSIVE = Deviation(17, "address list and quote in the expensive bucket", False, True)
+NAMESERVER_COUNT = Deviation(21, "number of name servers", range(2, 5), range(2, 3))
+PRIVACY_DEFAULT = Deviation(22, "`privacy` when a registration does not say", True, False)
+AUTO_RENEW_AT_REGISTRATION = Deviation(23, "`auto_renew` accepted at registration", True, False)
+REGISTERED_DOMAIN = Deviation(24, "`domain` of a registration: an object, or the name", "object", "name")
+RENEWED_DOMAIN = Deviation(25, "`domain` of a renewal: an object, or the name", "object", "name")
+PENDING_RENEWAL = Deviation(
     25, "a renewal whose new date is not visible yet", (200, "pending_sync"), (202, "pending")
 )
-TRANSFER_STATUS = Difference(27, "`status` of a transfer", "transfer_pending", "pending_transfer")
-BLOCKED_DOMAIN_STATUS = Difference(28, "`status` of a blocked domain (none: its own)", None, "cancelled")
-INVOICE_TYPES = Difference(
+TRANSFER_STATUS = Deviation(27, "`status` of a transfer", "transfer_pending", "pending_transfer")
+BLOCKED_DOMAIN_STATUS = Deviation(28, "`status` of a blocked domain (none: its own)", None, "cancelled")
+INVOICE_TYPES = Deviation(
     30,
     "invoice types",
     {},
@@ -64,18 +64,18 @@ INVOICE_TYPES = Difference(
         "domain_transfer": "domain_purchase",
     },
 )
-HOURLY_BREAKDOWN = Difference(
+HOURLY_BREAKDOWN = Deviation(
     49, "`breakdown` of an hourly server's refund: per paid invoice, or empty", True, False
 )
-DELIVERY_PAYLOAD = Difference(
+DELIVERY_PAYLOAD = Deviation(
     38, "`payload` of a delivery wherever one is shown, or only in the read of one", True, False
 )
-PREVIOUS = Difference(
+PREVIOUS = Deviation(
     42, "`data.previous` of an event without a previous state: null, or absent", "null", "absent"
 )
 
-DIFFERENCES: tuple[Difference[Any], ...] = tuple(
-    value for value in list(globals().values()) if isinstance(value, Difference)
+DIFFERENCES: tuple[Deviation[Any], ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Deviation)
 )
 
 

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from pulumi_hosting.emulator import dialects, pricing, serializers
-from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.rows import Delivery, Domain, Invoice, Key, Server, Subscription
+from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
+from pulumi_hosting.emulator.formats import View, format_timestamp
+from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow, KeyRow, ServerRow, SubscriptionRow
 from pulumi_hosting.emulator.store import Store
 
 
@@ -16,7 +16,7 @@ def envelope(
     store: Store,
     account_id: int,
     type: str,
-    object: dict[str, Any],
+    object: View,
     previous: dict[str, Any] | None,
     resource: str | None,
     now: float,
@@ -39,10 +39,10 @@ def envelope(
     return event_id, json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
-def subscribers(store: Store, account_id: int, type: str) -> list[Subscription]:
+def subscribers(store: Store, account_id: int, type: str) -> list[SubscriptionRow]:
     return [
         subscription
-        for subscription in store.of(Subscription, account_id).values()
+        for subscription in store.of(SubscriptionRow, account_id).values()
         if subscription.active and (type in subscription.events or "*" in subscription.events)
     ]
 
@@ -51,79 +51,33 @@ def emit(
     store: Store,
     account_id: int,
     type: str,
-    view: Callable[[], dict[str, Any]],
+    view: Callable[[], View],
     now: float,
     *,
     previous: dict[str, Any] | None = None,
     resource: str,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
-    if not store.subscriptions:
-        return
     receivers = subscribers(store, account_id, type)
     if not receivers:
         return
-    event_id, payload = envelope(store, account_id, type, view(), previous, serializers.API + resource, now)
+    event = envelope(store, account_id, type, view(), previous, serializers.API + resource, now)
     for subscription in receivers:
-        store.add(
-            Delivery(
-                account_id=account_id,
-                subscription_id=subscription.id,
-                event_id=event_id,
-                event_type=type,
-                payload=payload,
-                created_at=now,
-                next_attempt_at=now,
-            )
-        )
+        webhook_delivery.new_delivery(store, subscription, event, type, now)
 
 
-def of_server(
-    store: Store, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None
+def of(
+    store: Store,
+    type: str,
+    row: KeyRow | ServerRow | InvoiceRow | DomainRow,
+    now: float,
+    *,
+    previous: dict[str, Any] | None = None,
 ) -> None:
-    """Events of a server; sandbox servers have none."""
-    if not server.is_sandbox:
-        emit(
-            store,
-            server.account_id,
-            type,
-            lambda: serializers.server(server, store),
-            now,
-            previous=previous,
-            resource=f"/servers/{server.id}",
-        )
-
-
-def of_invoice(
-    store: Store, type: str, invoice: Invoice, now: float, *, previous: dict[str, Any] | None = None
-) -> None:
-    emit(
-        store,
-        invoice.account_id,
-        type,
-        lambda: serializers.invoice(invoice, store),
-        now,
-        previous=previous,
-        resource=f"/invoices/{invoice.id}",
-    )
-
-
-def of_domain(
-    store: Store, type: str, domain: Domain, now: float, *, previous: dict[str, Any] | None = None
-) -> None:
-    emit(
-        store,
-        domain.account_id,
-        type,
-        lambda: serializers.domain(domain, store),
-        now,
-        previous=previous,
-        resource=f"/domains/{domain.id}",
-    )
-
-
-def of_key(store: Store, type: str, key: Key, now: float) -> None:
-    emit(store, key.account_id, type, lambda: serializers.key(key), now, resource=f"/keys/{key.id}")
+    """An event of a row; sandbox servers have none."""
+    if store.subscriptions and not (isinstance(row, ServerRow) and row.is_sandbox):
+        view, resource = partial(serializers.view_of, row, store), f"/{row.kind}/{row.id}"
+        emit(store, row.account_id, type, view, now, previous=previous, resource=resource)
 
 
 def low_balance_events(store: Store, before: float, now: float) -> AbstractContextManager[None]:

@@ -4,27 +4,11 @@ import re
 from typing import Any
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.emulator.messages import ApiError, Response
-from pulumi_hosting.emulator.rows import Fault
+from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.store import Store
 
 # The code of a fault that gives only a status, where it is not the first code of that status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
-
-
-def arm(
-    store: Store, action: dict[str, Any], method: str | None, path: str | None, after: int, times: int
-) -> Fault:
-    """Add a fault; ``control.switches.FaultAction`` lists what an action may hold."""
-    return store.add(
-        Fault(
-            method=method.upper() if method else None,
-            path=path,
-            after=after,
-            times=times,
-            action=action,
-        )
-    )
 
 
 def take(store: Store, method: str, path: str) -> dict[str, Any]:
@@ -45,7 +29,7 @@ def take(store: Store, method: str, path: str) -> dict[str, Any]:
     return actions
 
 
-def refusal(action: dict[str, Any], kind: str) -> ApiError:
+def refusal(action: dict[str, Any], kind: str) -> Refusal:
     """The error of a ``status`` or ``refunded`` action."""
     status = action[kind]
     code = (
@@ -53,7 +37,7 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
         or USUAL_CODE.get(status)
         or next((row.code for row in CODES.values() if row.status == status), "server_error")
     )
-    return ApiError(
+    return Refusal(
         code,
         action.get("message", ""),
         status=status,
@@ -62,7 +46,7 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
     )
 
 
-def change_response(response: Response, fault: dict[str, Any]) -> None:
+def change_response(response: Answer, fault: dict[str, Any]) -> None:
     """What a fault does to the response of a request that was processed."""
     if "patch" in fault and isinstance(response.body, dict):
         response.body = merge(response.body, fault["patch"])
@@ -72,7 +56,7 @@ def change_response(response: Response, fault: dict[str, Any]) -> None:
     response.truncate = fault.get("truncate")
 
 
-def change_headers(response: Response, headers: dict[str, str | None]) -> None:
+def change_headers(response: Answer, headers: dict[str, str | None]) -> None:
     """Set headers of a response; ``None`` removes one."""
     lower = {name.lower() for name in headers}
     response.headers = {name: text for name, text in response.headers.items() if name.lower() not in lower}

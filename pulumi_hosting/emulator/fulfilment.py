@@ -1,11 +1,11 @@
 """What a payment starts: the order, the renewal or the top-up that the invoice is for."""
 
 from pulumi_hosting.emulator import ledger, periods, server_lifecycle
-from pulumi_hosting.emulator.rows import Invoice
+from pulumi_hosting.emulator.rows import InvoiceRow
 from pulumi_hosting.emulator.scheduler import Scheduler
 
 
-def deliver(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
+def deliver(scheduler: Scheduler, invoice: InvoiceRow, now: float) -> None:
     """Deliver what a paid invoice is for. An order is provisioned in the background."""
     store = scheduler.store
     order = store.orders.get(invoice.id)
@@ -21,25 +21,16 @@ def deliver(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
             server_lifecycle.extend(store, server, invoice.period_end, now)
 
 
-def confirm(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
+def confirm(scheduler: Scheduler, invoice: InvoiceRow, now: float) -> None:
     """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without using the
     balance.
     """
     store = scheduler.store
-    account = store.accounts[invoice.account_id]
     if invoice.type == "topup":
-        ledger.move(
-            store,
-            account,
-            invoice.amount,
-            "topup",
-            invoice.description,
-            now,
-            ledger.Cause("create_topup"),
-            gateway=invoice.gateway,
-            object_id=invoice.id,
-            invoice_id=invoice.id,
+        cause, gateway = ledger.Cause("create_topup"), invoice.gateway
+        ledger.move_for(
+            store, invoice, invoice.amount, "topup", now, cause, gateway=gateway, object_id=invoice.id
         )
-        account.topped_up = True
+        store.accounts[invoice.account_id].topped_up = True
     ledger.mark_paid(store, invoice, now)
     deliver(scheduler, invoice, now)

@@ -17,7 +17,7 @@ from starlette.types import Message
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
+from pulumi_hosting.emulator.messages import Answer, ApiRequest, outside_the_api
 
 
 class _TruncatedBody(httpx.SyncByteStream):
@@ -49,7 +49,7 @@ class Transport(httpx.BaseTransport):
         if not f"{path}/".startswith("/v1/"):
             return self._answer(request, outside_the_api())
         response = self._core.handle(
-            Request(
+            ApiRequest(
                 method=request.method,
                 path=path.removeprefix("/v1"),
                 query=query,
@@ -69,7 +69,7 @@ class Transport(httpx.BaseTransport):
             )
         return self._answer(request, response)
 
-    def _answer(self, request: httpx.Request, response: Response) -> httpx.Response:
+    def _answer(self, request: httpx.Request, response: Answer) -> httpx.Response:
         headers = response.headers_to_send(self._core.clock.now())
         if response.truncate is not None and response.truncate < len(response.content):
             stream = _TruncatedBody(response.content[: response.truncate])

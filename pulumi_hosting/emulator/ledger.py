@@ -3,12 +3,12 @@ movements.
 """
 
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pulumi_hosting.emulator import events
 from pulumi_hosting.emulator.formats import format_money
-from pulumi_hosting.emulator.messages import ApiError
-from pulumi_hosting.emulator.rows import Account, Invoice, Movement
+from pulumi_hosting.emulator.messages import Refusal
+from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow, MovementRow
 from pulumi_hosting.emulator.store import Store
 
 
@@ -22,14 +22,17 @@ class Cause(NamedTuple):
     request_seq: int | None = None
 
 
+# How long an unpaid invoice may stay so before it is overdue.
+UNPAID_SECONDS = 3 * 86400
+
 BILLING = Cause("billing")
 CONTROL = Cause("control")
 
 
-def require(account: Account, amount: Decimal) -> None:
+def require(account: AccountRow, amount: Decimal) -> None:
     """402 when the balance does not cover ``amount``."""
     if account.balance < amount:
-        raise ApiError(
+        raise Refusal(
             "insufficient_funds",
             details={
                 "required": format_money(amount),
@@ -42,41 +45,48 @@ def require(account: Account, amount: Decimal) -> None:
 
 def move(
     store: Store,
-    account: Account,
+    account: AccountRow,
     signed: Decimal,
     type: str,
     description: str,
     now: float,
     cause: Cause,
-    *,
-    gateway: str | None = None,
-    object_id: int | None = None,
-    invoice_id: int | None = None,
-) -> Movement:
-    """Change the balance by ``signed`` and record the movement."""
+    **columns: Any,
+) -> None:
+    """Change the balance by ``signed`` and record the movement. ``columns``: others of its row."""
     account.balance += signed
-    return store.add(
-        Movement(
+    # A payment of 0.00 (a discount of 100 %) is a debit too.
+    direction = "debit" if signed < 0 or type == "payment" else "credit"
+    store.add(
+        MovementRow(
             account_id=account.id,
             at=now,
             amount=abs(signed),
-            # A payment of 0.00 (a discount of 100 %) is a debit too.
-            direction="debit" if signed < 0 or type == "payment" else "credit",
+            direction=direction,
             type=type,
             description=description,
-            gateway=gateway,
             operation=cause.operation,
-            object_id=object_id,
-            invoice_id=invoice_id,
             idempotency_key=cause.idempotency_key,
             request_seq=cause.request_seq,
+            **columns,
         )
     )
 
 
+def move_for(
+    store: Store, invoice: InvoiceRow, signed: Decimal, type: str, now: float, cause: Cause, **columns: Any
+) -> None:
+    """A movement for an invoice, from or to the balance, unless ``columns`` say otherwise."""
+    account = store.accounts[invoice.account_id]
+    words = f"Refund: {invoice.description}" if type == "refund" else invoice.description
+    bought = invoice.server_id or invoice.domain_id
+    usual = {"gateway": "balance", "object_id": bought, "invoice_id": invoice.id}
+    move(store, account, signed, type, words, now, cause, **usual | columns)
+
+
 def new_invoice(
     store: Store,
-    account: Account,
+    account: AccountRow,
     type: str,
     amount: Decimal,
     description: str,
@@ -84,14 +94,13 @@ def new_invoice(
     *,
     gateway: str | None = "balance",
     due_at: float | None = None,
-    server_id: int | None = None,
-    domain_id: int | None = None,
     period: tuple[float, float] | None = None,
-) -> Invoice:
-    """Add an unpaid invoice and send its event."""
+    **bought: Any,
+) -> InvoiceRow:
+    """Add an unpaid invoice and send its event. ``bought``: ``server_id`` or ``domain_id``."""
     start, end = period or (None, None)
     invoice = store.add(
-        Invoice(
+        InvoiceRow(
             account_id=account.id,
             type=type,
             status="not_paid",
@@ -100,72 +109,33 @@ def new_invoice(
             created_at=now,
             due_at=now if due_at is None else due_at,
             gateway=gateway,
-            server_id=server_id,
-            domain_id=domain_id,
             period_start=start,
             period_end=end,
+            **bought,
         )
     )
     if due_at is not None:
         store.schedule(due_at, "invoice_overdue", invoice.id)
-    events.of_invoice(store, "invoice.created", invoice, now)
+    events.of(store, "invoice.created", invoice, now)
     return invoice
 
 
-def pay(
-    store: Store,
-    account: Account,
-    invoice: Invoice,
-    now: float,
-    cause: Cause,
-    *,
-    object_id: int | None = None,
-) -> None:
+def pay(store: Store, invoice: InvoiceRow, now: float, cause: Cause) -> None:
     """Debit an invoice from the balance and mark it paid."""
-    move(
-        store,
-        account,
-        -invoice.amount,
-        "payment",
-        invoice.description,
-        now,
-        cause,
-        gateway="balance",
-        object_id=object_id if object_id is not None else invoice.server_id or invoice.domain_id,
-        invoice_id=invoice.id,
-    )
+    move_for(store, invoice, -invoice.amount, "payment", now, cause)
     mark_paid(store, invoice, now)
 
 
-def mark_paid(store: Store, invoice: Invoice, now: float) -> None:
+def mark_paid(store: Store, invoice: InvoiceRow, now: float) -> None:
     invoice.status, invoice.paid_at = "paid", now
-    events.of_invoice(store, "invoice.paid", invoice, now, previous={"status": "not_paid"})
+    events.of(store, "invoice.paid", invoice, now, previous={"status": "not_paid"})
 
 
 def credit_back(
-    store: Store,
-    account: Account,
-    invoice: Invoice,
-    amount: Decimal,
-    now: float,
-    cause: Cause,
-    *,
-    object_id: int | None = None,
+    store: Store, invoice: InvoiceRow, amount: Decimal, now: float, cause: Cause, **columns: Any
 ) -> None:
-    """Refund ``amount`` of an invoice to the balance."""
-    if amount <= 0:
-        return
-    invoice.refunded += amount
-    invoice.status = "refunded"
-    move(
-        store,
-        account,
-        amount,
-        "refund",
-        f"Refund: {invoice.description}",
-        now,
-        cause,
-        gateway="balance",
-        object_id=object_id if object_id is not None else invoice.server_id or invoice.domain_id,
-        invoice_id=invoice.id,
-    )
+    """Refund ``amount`` of an invoice to the balance. ``columns``: others of the movement."""
+    if amount > 0:
+        invoice.refunded += amount
+        invoice.status = "refunded"
+        move_for(store, invoice, amount, "refund", now, cause, **columns)

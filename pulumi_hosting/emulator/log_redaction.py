@@ -6,26 +6,23 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pulumi_hosting.api.secrets import SECRET_FIELDS, clean_text
+from pulumi_hosting.api.secrets import MASK, SECRET_FIELDS, clean_text, is_secret_name, without_tokens
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import RequestLog
 
-MASK = "**********"
-_SECRET_PAIR = re.compile(rf'("(?:{"|".join(sorted(SECRET_FIELDS))})"\s*:\s*")[^"]*')
-_SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{'|'.join(sorted(SECRET_FIELDS))})=)[^&]*")
+_NAMES = "|".join(sorted(SECRET_FIELDS))
+_SECRET_PAIR = re.compile(rf'("(?:{_NAMES})"\s*:\s*")[^"]*')
+_SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{_NAMES})=)[^&]*")
 _CODE = re.compile(r'"code"\s*:\s*"([a-z_]+)"')
-_SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 
 
 def masked(value: Any) -> Any:
     """``value`` without keys and passwords."""
     if isinstance(value, dict):
-        return {
-            name: MASK if name in SECRET_FIELDS and item else masked(item) for name, item in value.items()
-        }
+        return {name: MASK if is_secret_name(name) and item else masked(item) for name, item in value.items()}
     if isinstance(value, list):
         return [masked(item) for item in value]
-    return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
+    return without_tokens(value) if isinstance(value, str) else value
 
 
 def _shown(text: str) -> Any:
@@ -35,7 +32,7 @@ def _shown(text: str) -> Any:
         to_json(value)
     except (ValueError, RecursionError):
         # Not JSON, perhaps truncated: whatever looks like a secret field is masked.
-        return masked(_SECRET_PAIR.sub(rf"\1{MASK}", text))
+        return without_tokens(_SECRET_PAIR.sub(rf"\1{MASK}", text))
     return value
 
 
@@ -52,38 +49,26 @@ def request_line(row: RequestLog) -> str:
     if known := ", ".join(filter(None, facts)):
         parts.append(f"({known})")
     at = format_timestamp(float(int(row.at)))
-    return clean_text(f"{at} {masked(' '.join(parts))}", 500)
+    return clean_text(f"{at} {without_tokens(' '.join(parts))}", 500)
 
 
 def logged_request(row: RequestLog) -> dict[str, Any]:
-    return {
-        "seq": row.id,
-        "method": row.method,
-        "path": row.path,
-        "query": row.query,
-        "headers": _headers(row.headers),
-        "body": _shown(row.body),
-        "key_id": row.key_id,
-        "status": row.status,
-        "response": _shown(row.response),
-        "bucket": row.bucket,
-        "at": format_timestamp(row.at),
-        "replayed": row.replayed,
-    }
+    """A request and its answer as the control interface shows them; ``seq`` is the id."""
+    shown = {"body": _shown(row.body), "response": _shown(row.response), "at": format_timestamp(row.at)}
+    view = row.columns() | {"headers": masked_headers(row.headers)} | shown
+    del view["id"]
+    return view
 
 
-def columns(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a request log entry, masked, for a state file."""
-    kept = {**row, "headers": _headers(row["headers"])}
+def columns(row: RequestLog) -> dict[str, Any]:
+    """The columns of a request, masked, for a state file."""
+    kept = row.columns() | {"headers": masked_headers(row.headers)}
     for name in ("body", "response"):
-        if row[name]:
-            value = _shown(row[name])
-            kept[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        value = _shown(kept[name]) if kept[name] else ""
+        kept[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return kept
 
 
-def _headers(headers: dict[str, str]) -> dict[str, str]:
-    return {
-        name: "Bearer " + MASK if name == "authorization" else masked(value)
-        for name, value in headers.items()
-    }
+def masked_headers(headers: dict[str, str]) -> dict[str, str]:
+    key = {"authorization": f"Bearer {MASK}"} if "authorization" in headers else {}
+    return {name: without_tokens(value) for name, value in headers.items()} | key

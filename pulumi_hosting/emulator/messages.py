@@ -11,7 +11,7 @@ from pulumi_hosting.emulator.formats import format_http_date
 
 
 @dataclass(slots=True)
-class Request:
+class ApiRequest:
     """A request under ``/v1``: ``path`` without ``/v1``, ``headers`` in lower case, ``client`` the caller's
     address.
     """
@@ -25,7 +25,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Response:
+class Answer:
     """A response. ``body`` is JSON, ``bytes`` (a file) or ``None`` (no body); the rest is what a server
     does besides sending.
 
@@ -65,15 +65,15 @@ class Response:
             self.headers["Content-Length"] = str(len(self.content))
 
 
-def outside_the_api() -> Response:
+def outside_the_api() -> Answer:
     """The answer to a path that is not under ``/v1``."""
     error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
-    response = Response(404, {"error": error})
+    response = Answer(404, {"error": error})
     response.encode()
     return response
 
 
-class ApiError(Exception):
+class Refusal(Exception):
     """A request refused with an error code; ``status`` is the code's own unless a fault sets another."""
 
     def __init__(
@@ -102,9 +102,9 @@ class ApiError(Exception):
         return {"error": error}
 
 
-def invalid(**fields: str) -> ApiError:
+def invalid(**fields: str) -> Refusal:
     """A ``validation_error`` with the reason for each field."""
-    return ApiError(
+    return Refusal(
         "validation_error",
         "; ".join(f"{name}: {why}" for name, why in fields.items()),
         details={"fields": fields},

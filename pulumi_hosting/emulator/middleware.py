@@ -1,5 +1,5 @@
 """The pipeline of a request: :data:`PIPELINE`, in this order. A step passes the call on, answers it, or
-raises an ApiError.
+raises an Refusal.
 
 The order matters. What is refused before :func:`replay_stored_response` never uses up an Idempotency-Key:
 faults with a status, the staff switch, 401, 429, sandbox, account, scopes, content type, size, JSON, a
@@ -26,12 +26,12 @@ from pulumi_hosting.emulator import dialects, faults, idempotency_store, validat
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_seconds, uuid4_from_bytes
 from pulumi_hosting.emulator.handlers import HANDLERS
-from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rate_limits import hit, too_many
-from pulumi_hosting.emulator.rows import Key
+from pulumi_hosting.emulator.rows import KeyRow
 from pulumi_hosting.emulator.webhook_delivery import Outbound
 
-Step = Callable[[Call], Response | Outbound | None]
+Step = Callable[[Call], Answer | Outbound | None]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
@@ -70,14 +70,14 @@ class Router:
                     break
                 operation = methods.get(method)
                 if operation is None:
-                    raise ApiError("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
+                    raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
                 return operation, ids
-        raise ApiError("not_found", "there is no such path")
+        raise Refusal("not_found", "there is no such path")
 
 
 @lru_cache(1024)
 def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
-    """The operation and the path parameters, as text. Raises ``ApiError``: 404 or 405."""
+    """The operation and the path parameters, as text. Raises ``Refusal``: 404 or 405."""
     return _router(path[1:].partition("/")[0])(method, path)
 
 
@@ -87,13 +87,13 @@ def _router(first: str) -> Router:
     return Router(area_at(f"/{first}"))
 
 
-def apply_faults(call: Call) -> Response | None:
+def apply_faults(call: Call) -> Answer | None:
     """Take the faults armed for this request; ``drop: before`` and ``status`` answer it."""
     if not call.store.faults:
         return None
     call.fault = faults.take(call.store, call.request.method, call.request.path)
     if call.fault.get("drop") == "before":
-        return Response(0, drop=True)
+        return Answer(0, drop=True)
     if "status" in call.fault:
         raise faults.refusal(call.fault, "status")
     return None
@@ -106,13 +106,13 @@ def find_operation(call: Call) -> None:
 def check_service_enabled(call: Call) -> None:
     """503 while staff has switched the API off, except for ``GET /health``."""
     if not call.store.service.api_enabled and call.operation.id != "get_health":
-        raise ApiError("api_disabled", retry_after=30)
+        raise Refusal("api_disabled", retry_after=30)
 
 
 # --- the caller -------------------------------------------------------------------------------------------
 
 
-def presented_key(call: Call) -> Key | None:
+def presented_key(call: Call) -> KeyRow | None:
     """The key in the request, valid or not."""
     scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
     return call.store.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
@@ -128,24 +128,19 @@ def authenticate(call: Call) -> None:
             call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now
         )
         if over:
-            raise too_many(
-                "normal",
-                INVALID_KEYS_PER_WINDOW,
-                reset,
-                call.now,
-                "too many requests with invalid keys from this address",
-            )
-        raise ApiError("invalid_token", headers={"WWW-Authenticate": "Bearer"})
+            words = "too many requests with invalid keys from this address"
+            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, words)
+        raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call.key = call.known_key = key
     call.account = call.store.accounts[key.account_id]
     if call.request_log is not None:
         call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
-        raise ApiError("key_not_yet_valid")
+        raise Refusal("key_not_yet_valid")
     if key.expires_at is not None and call.now >= key.expires_at:
-        raise ApiError("key_expired")
+        raise Refusal("key_expired")
     if key.ip_allowlist and not allowed(call.request.client, key.ip_allowlist):
-        raise ApiError("ip_not_allowed")
+        raise Refusal("ip_not_allowed")
     key.last_used_at, key.last_used_ip = call.now, call.request.client
 
 
@@ -166,7 +161,7 @@ def count_against_rate_limit(call: Call) -> None:
         return
     if call.request.query:
         # A query that cannot be parsed is refused by check_query; the call counts all the same.
-        with suppress(ApiError):
+        with suppress(Refusal):
             call.raw_query = validation.read_query(call.operation, call.request.query)
     expensive = call.operation.is_expensive(call.raw_query)
     if call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect):
@@ -189,9 +184,9 @@ def check_sandbox(call: Call) -> None:
     if call.known_key is None or not call.key.is_test:
         return
     if not call.store.service.sandbox_enabled:
-        raise ApiError("sandbox_disabled")
+        raise Refusal("sandbox_disabled")
     if call.operation.sandbox == "forbidden":
-        raise ApiError("sandbox_not_supported")
+        raise Refusal("sandbox_not_supported")
 
 
 def check_account(call: Call) -> None:
@@ -199,9 +194,9 @@ def check_account(call: Call) -> None:
     if call.known_key is None:
         return
     if call.account.suspended:
-        raise ApiError("account_suspended")
+        raise Refusal("account_suspended")
     if not call.account.api_enabled:
-        raise ApiError("api_disabled_for_account")
+        raise Refusal("api_disabled_for_account")
 
 
 def check_scopes(call: Call) -> None:
@@ -210,7 +205,7 @@ def check_scopes(call: Call) -> None:
         return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
     if missing:
-        raise ApiError("insufficient_scope", details={"required": missing})
+        raise Refusal("insufficient_scope", details={"required": missing})
 
 
 # --- the content ------------------------------------------------------------------------------------------
@@ -219,7 +214,7 @@ def check_scopes(call: Call) -> None:
 def read_body(call: Call) -> None:
     """Size, content type, JSON."""
     if len(call.request.body) > MAX_BODY_BYTES:
-        raise ApiError("payload_too_large")
+        raise Refusal("payload_too_large")
     call.data = validation.read_body(call.operation, call.request.headers, call.request.body)
 
 
@@ -236,19 +231,20 @@ def check_query(call: Call) -> None:
         call.query = validation.check_query(call.operation, call.raw_query)
 
 
-def replay_stored_response(call: Call) -> Response | None:
+def replay_stored_response(call: Call) -> Answer | None:
     """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
     if call.idempotency_key is None:
         return None
-    print = idempotency_store.fingerprint(call.store, call.data, call.request.body)
-    stored = idempotency_store.recall(
-        call.store, call.key, call.idempotency_key, call.operation, call.request.path, print, call.now
+    request = call.request
+    asked = idempotency_store.asked(
+        call.store, call.key, call.idempotency_key, call.operation, request.path, call.data, request.body
     )
+    stored = idempotency_store.recall(call.store, asked, call.now)
     if stored is not None:
         if call.request_log is not None:
             call.request_log.replayed = True
         return idempotency_store.replay(call.store, stored, call.request_id)
-    call.fingerprint = print
+    call.asked = asked
     return None
 
 
@@ -264,11 +260,11 @@ def fail_upstream(call: Call) -> None:
         raise faults.refusal(call.fault, "refunded")
 
 
-def run_handler(call: Call) -> Response | Outbound:
+def run_handler(call: Call) -> Answer | Outbound:
     """The handler of the operation; 501 when there is none."""
     handler = HANDLERS.get(call.operation.id)
     if handler is None:
-        raise ApiError("not_implemented", f"the emulator has no handler for {call.operation.id}", status=501)
+        raise Refusal("not_implemented", f"the emulator has no handler for {call.operation.id}", status=501)
     return handler(call)
 
 
@@ -295,7 +291,7 @@ PIPELINE: tuple[Step, ...] = (
 # --- responses --------------------------------------------------------------------------------------------
 
 
-def add_common_headers(call: Call, response: Response) -> None:
+def add_common_headers(call: Call, response: Answer) -> None:
     """The headers every response has."""
     headers = response.headers
     headers["X-Request-ID"] = call.request_id
@@ -306,9 +302,9 @@ def add_common_headers(call: Call, response: Response) -> None:
         headers["X-Sandbox"] = "true"
 
 
-def error_response(error: ApiError, request_id: str) -> Response:
+def error_response(error: Refusal, request_id: str) -> Answer:
     """The error envelope, with ``Retry-After`` for 429 and 503."""
-    response = Response(error.status, error.body(request_id), dict(error.headers))
+    response = Answer(error.status, error.body(request_id), dict(error.headers))
     retry_after = error.retry_after
     if retry_after is None and error.status in (429, 503):
         retry_after = 1

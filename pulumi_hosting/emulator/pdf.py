@@ -1,8 +1,7 @@
 """An invoice as a PDF of one page, from a fixed template: only its text varies."""
 
-from typing import Any
-
-from pulumi_hosting.emulator.rows import Account
+from pulumi_hosting.emulator.formats import View
+from pulumi_hosting.emulator.rows import AccountRow
 
 # The text comes after all other objects, so the offsets in the cross-reference table do not change.
 TEMPLATE = rb"""%%PDF-1.4
@@ -31,7 +30,7 @@ startxref
 """
 
 
-def invoice(view: dict[str, Any], account: Account) -> bytes:
+def invoice(view: View, account: AccountRow) -> bytes:
     """``view`` is the invoice as the API shows it. Characters outside Latin-1 become question marks."""
     lines = [
         f"Invoice {view['id']}",

@@ -16,7 +16,7 @@ from typing import Any
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.rows import RequestLog, row_types
-from pulumi_hosting.emulator.store import Service, Store
+from pulumi_hosting.emulator.store import ServiceSettings, Store
 
 FORMAT = 1
 # How many later requests may be answered before one that waits for the network.
@@ -39,20 +39,12 @@ def _dump(value: Any) -> str:
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-def _settings(service: Service) -> dict[str, Any]:
-    settings = asdict(service)
-    settings["readings"] = settings.pop("variants")
-    return settings
-
-
-def _service(settings: dict[str, Any]) -> Service:
-    service = Service(**{name: value for name, value in settings.items() if name != "readings"})
+def _service(settings: dict[str, Any]) -> ServiceSettings:
     # A file of an earlier version lacks the behaviour variants added since; they keep their defaults.
-    service.variants |= settings["readings"]
-    return service
+    return ServiceSettings(**{**settings, "readings": ServiceSettings().readings | settings["readings"]})
 
 
-class StateFile:
+class EmulatorStateFile:
     """The rows of a store in a file; a save writes only what changed since the last one."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -78,7 +70,7 @@ class StateFile:
                 "counters": store.counters,
                 "windows": store.windows,
                 "recent": store.recent,
-                "service": _settings(store.service),
+                "service": asdict(store.service),
                 "manual": clock.manual,
                 "frozen": clock.frozen,
                 "offset": clock.offset,
@@ -96,7 +88,7 @@ class StateFile:
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
             self._connection.executemany(
                 "INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)",
-                [(row.id, _dump(log_redaction.columns(row.columns()))) for row in requests],
+                [(row.id, _dump(log_redaction.columns(row))) for row in requests],
             )
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
@@ -151,7 +143,7 @@ class StateFile:
         return store
 
 
-def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
+def open_state(path: Path, clock: Clock) -> tuple[EmulatorStateFile, Store | None]:
     """Open or create the file; :class:`UnreadableStateFile` if it is not one of ours or cannot be read."""
     connection: sqlite3.Connection | None = None
     try:
@@ -166,7 +158,7 @@ def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
         # Takes the lock now, so that a second emulator on the same file fails at its start.
         connection.execute("DELETE FROM rows WHERE kind = ''")
         connection.commit()
-        file = StateFile(connection)
+        file = EmulatorStateFile(connection)
         return file, file.load(clock)
     except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, UnreadableStateFile) as error:
         if connection is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class LocationEntry:
     id: int
     code: str
     name: str
@@ -16,7 +16,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class OsImage:
+class ImageEntry:
     slug: str
     name: str
     family: str
@@ -26,7 +26,7 @@ class OsImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Zone:
+class ZoneEntry:
     """A domain zone; ``tld`` without its dot, prices per year."""
 
     tld: str
@@ -51,91 +51,49 @@ class PromoRule:
     expired: bool = False
 
 
-LOCATIONS: Mapping[int, Location] = {
-    1: Location(1, "nl-ams", "Amsterdam", "NL", "Amsterdam"),
-    2: Location(2, "de-fra", "Frankfurt", "DE", "Frankfurt am Main"),
+LOCATIONS: Mapping[int, LocationEntry] = {
+    1: LocationEntry(1, "nl-ams", "Amsterdam", "NL", "Amsterdam"),
+    2: LocationEntry(2, "de-fra", "Frankfurt", "DE", "Frankfurt am Main"),
 }
 
+
+def _tariff(
+    name: str, description: str, location_id: int, size: tuple[int, int, int], price: str, **columns: Any
+) -> dict[str, Any]:
+    """The columns of a tariff. ``size``: cores, memory in MB, disk in GB. ``price``: of a month."""
+    resources = dict(zip(("cpu_cores", "ram_mb", "disk_gb"), size, strict=True))
+    sold = {"location_id": location_id, "price_monthly": Decimal(price)}
+    return {"name": name, "description": description, **resources, **sold, **columns}
+
+
 TARIFFS: tuple[dict[str, Any], ...] = (
-    {
-        "name": "VDS-1",
-        "description": "A small machine",
-        "location_id": 1,
-        "cpu_cores": 1,
-        "ram_mb": 1024,
-        "disk_gb": 20,
-        "price_monthly": Decimal("5.00"),
-    },
-    {
-        "name": "VDS-2",
-        "description": "A middling machine",
-        "location_id": 1,
-        "cpu_cores": 2,
-        "ram_mb": 4096,
-        "disk_gb": 40,
-        "price_monthly": Decimal("10.00"),
-    },
-    {
-        "name": "VDS-H",
-        "description": "By the month or by the hour",
-        "location_id": 2,
-        "cpu_cores": 2,
-        "ram_mb": 2048,
-        "disk_gb": 40,
-        "price_monthly": Decimal("9.00"),
-        "price_hourly": Decimal("0.0150"),
-    },
-    {
-        "name": "VDS-4",
-        "description": "A large machine, sold out",
-        "location_id": 2,
-        "cpu_cores": 4,
-        "ram_mb": 8192,
-        "disk_gb": 80,
-        "price_monthly": Decimal("20.00"),
-        "in_stock": False,
-    },
-    {
-        "name": "VDS-Linux",
-        "description": "Too small for Windows",
-        "location_id": 2,
-        "cpu_cores": 1,
-        "ram_mb": 512,
-        "disk_gb": 10,
-        "price_monthly": Decimal("3.00"),
-        "excluded_os": ["windows-2022"],
-    },
-    {
-        "name": "VDS-Promo",
-        "description": "Cheap and not refundable",
-        "location_id": 1,
-        "cpu_cores": 1,
-        "ram_mb": 1024,
-        "disk_gb": 20,
-        "price_monthly": Decimal("1.99"),
-        "non_refundable": True,
-    },
+    _tariff("VDS-1", "A small machine", 1, (1, 1024, 20), "5.00"),
+    _tariff("VDS-2", "A middling machine", 1, (2, 4096, 40), "10.00"),
+    _tariff("VDS-H", "By the month or by the hour", 2, (2, 2048, 40), "9.00", price_hourly=Decimal("0.0150")),
+    _tariff("VDS-4", "A large machine, sold out", 2, (4, 8192, 80), "20.00", in_stock=False),
+    _tariff("VDS-Linux", "Too small for Windows", 2, (1, 512, 10), "3.00", excluded_os=["windows-2022"]),
+    _tariff("VDS-Promo", "Cheap and not refundable", 1, (1, 1024, 20), "1.99", non_refundable=True),
 )
 
-IMAGES: Mapping[str, OsImage] = {
+IMAGES: Mapping[str, ImageEntry] = {
     image.slug: image
     for image in (
-        OsImage("ubuntu-24.04", "Ubuntu 24.04 LTS", "linux", "24.04", True, 5),
-        OsImage("ubuntu-22.04", "Ubuntu 22.04 LTS", "linux", "22.04", True, 5),
-        OsImage("debian-12", "Debian 12", "linux", "12", True, 5),
-        OsImage("almalinux-9", "AlmaLinux 9", "linux", "9", True, 10),
-        OsImage("windows-2022", "Windows Server 2022", "windows", "2022", False, 20),
-        OsImage("freebsd-14", "FreeBSD 14", "other", "14", True, 5),
+        ImageEntry("ubuntu-24.04", "Ubuntu 24.04 LTS", "linux", "24.04", True, 5),
+        ImageEntry("ubuntu-22.04", "Ubuntu 22.04 LTS", "linux", "22.04", True, 5),
+        ImageEntry("debian-12", "Debian 12", "linux", "12", True, 5),
+        ImageEntry("almalinux-9", "AlmaLinux 9", "linux", "9", True, 10),
+        ImageEntry("windows-2022", "Windows Server 2022", "windows", "2022", False, 20),
+        ImageEntry("freebsd-14", "FreeBSD 14", "other", "14", True, 5),
     )
 }
 
-ZONES: Mapping[str, Zone] = {
+ZONES: Mapping[str, ZoneEntry] = {
     zone.tld: zone
     for zone in (
-        Zone("com", Decimal("12.00"), Decimal("13.00"), Decimal("12.50")),
-        Zone("net", Decimal("14.00"), Decimal("15.00"), Decimal("14.50")),
-        Zone("de", Decimal("8.00"), Decimal("8.00"), Decimal("8.00"), privacy=False),
-        Zone("dev", Decimal("16.00"), Decimal("16.00"), None, max_years=5),
+        ZoneEntry("com", Decimal("12.00"), Decimal("13.00"), Decimal("12.50")),
+        ZoneEntry("net", Decimal("14.00"), Decimal("15.00"), Decimal("14.50")),
+        ZoneEntry("de", Decimal("8.00"), Decimal("8.00"), Decimal("8.00"), privacy=False),
+        ZoneEntry("dev", Decimal("16.00"), Decimal("16.00"), None, max_years=5),
     )
 }
 

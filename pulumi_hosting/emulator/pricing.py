@@ -8,11 +8,21 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list
-from pulumi_hosting.emulator.formats import CENT, format_money, format_timestamp
-from pulumi_hosting.emulator.rows import GONE, Account, Address, Domain, Invoice, Server, Tariff
+from pulumi_hosting.emulator.formats import CENT, View, format_money, format_timestamp, shown_as
+from pulumi_hosting.emulator.rows import (
+    GONE,
+    AccountRow,
+    AddressRow,
+    DomainRow,
+    InvoiceRow,
+    ServerRow,
+    TariffRow,
+)
 from pulumi_hosting.emulator.store import Store
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
@@ -30,15 +40,15 @@ class Price(NamedTuple):
 
     def discounts_view(self) -> list[dict[str, Any]]:
         return [
-            {"type": type, "percent": float(percent), "amount": format_money(amount)}
+            shown_as(m.Discount, type=type, percent=percent, amount=amount)
             for type, percent, amount in self.discounts
         ]
 
 
-def volume_percent(store: Store, account: Account) -> Decimal:
+def volume_percent(store: Store, account: AccountRow) -> Decimal:
     """The volume discount for one more server of the account."""
     living, most = 1, VOLUME_PERCENT[0][0]
-    for server in store.of(Server, account.id).values():
+    for server in store.of(ServerRow, account.id).values():
         # Run for up to ten servers twice in every order, so without calls of is_gone and is_sandbox.
         if server.owner_key_id is None and server.status not in GONE:
             living += 1
@@ -50,7 +60,7 @@ def volume_percent(store: Store, account: Account) -> Decimal:
     return Decimal(0)
 
 
-def promo_problem(account: Account, code: str) -> str | None:
+def promo_problem(account: AccountRow, code: str) -> str | None:
     """Why a promo code is not accepted, or ``None``."""
     rule = price_list.PROMO_CODES.get(code.upper())
     if rule is None:
@@ -62,7 +72,8 @@ def promo_problem(account: Account, code: str) -> str | None:
     return None
 
 
-def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
+@lru_cache(1024)
+def discounted(base: Decimal, percents: tuple[tuple[str, Decimal], ...]) -> Price:
     base = total = cents(base)
     taken = []
     for type, percent in percents:
@@ -77,8 +88,8 @@ def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
 
 def price(
     store: Store,
-    account: Account,
-    tariff: Tariff,
+    account: AccountRow,
+    tariff: TariffRow,
     *,
     months: int | None = None,
     hours: int | None = None,
@@ -97,19 +108,19 @@ def price(
         percents.append(("period", PERIOD_PERCENT[months or 1]))
     if promo is not None and promo_problem(account, promo) is None:
         percents.append(("promo", price_list.PROMO_CODES[promo.upper()].percent))
-    return discounted(base, percents)
+    return discounted(base, tuple(percents))
 
 
-def group_price(account: Account, listed: Decimal) -> Decimal:
+def group_price(account: AccountRow, listed: Decimal) -> Decimal:
     """The monthly price of a tariff as the catalog shows it: with the group discount only."""
-    return discounted(listed, [("group", account.group_discount_percent)]).total
+    return discounted(listed, (("group", account.group_discount_percent),)).total
 
 
-def bought_addresses(store: Store, server: Server) -> list[Address]:
-    return [address for address in store.of(Address, server.id).values() if address.bought]
+def bought_addresses(store: Store, server: ServerRow) -> list[AddressRow]:
+    return [address for address in store.of(AddressRow, server.id).values() if address.bought]
 
 
-def recurring(store: Store, server: Server) -> Decimal:
+def recurring(store: Store, server: ServerRow) -> Decimal:
     """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
     addresses.
     """
@@ -135,19 +146,19 @@ def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
 class Refund:
     amount: Decimal
     reason: str | None
-    parts: tuple[tuple[Invoice, Decimal], ...] = ()
+    parts: tuple[tuple[InvoiceRow, Decimal], ...] = ()
 
     @property
     def refundable(self) -> bool:
         return self.reason is None and self.amount > 0
 
 
-def refund(store: Store, server: Server, now: float) -> Refund:
+def refund(store: Store, server: ServerRow, now: float) -> Refund:
     """What a deletion credits now: of every paid invoice of the server the part for the remaining period."""
     nothing = Decimal("0.00")
     paid = [
         invoice
-        for invoice in store.of(Invoice, server.account_id).values()
+        for invoice in store.of(InvoiceRow, server.account_id).values()
         if invoice.server_id == server.id and invoice.status == "paid" and invoice.period_end is not None
     ]
     if server.is_gone:
@@ -189,19 +200,17 @@ NOTES = {
 
 
 def refund_view(
-    store: Store, server: Server, now: float, dialect: str, quote: Refund | None = None
-) -> dict[str, Any]:
+    store: Store, server: ServerRow, now: float, dialect: str, quote: Refund | None = None
+) -> View:
     quote = quote or refund(store, server, now)
     breakdown = [
-        {
-            "invoice_id": invoice.id,
-            "amount": format_money(invoice.amount),
-            "refund": format_money(part),
-            "period_start": format_timestamp(invoice.period_start),
-            "period_end": format_timestamp(invoice.period_end),
-            "paid_at": format_timestamp(invoice.paid_at),
-            "days_left": periods.started_days(now, invoice.period_end or now),
-        }
+        shown_as(
+            m.RefundItem,
+            invoice,
+            invoice_id=invoice.id,
+            refund=part,
+            days_left=periods.started_days(now, invoice.period_end or now),
+        )
         for invoice, part in quote.parts
     ]
     return {
@@ -219,7 +228,7 @@ def refund_view(
     }
 
 
-def renews_automatically(server: Server) -> bool:
+def renews_automatically(server: ServerRow) -> bool:
     """Whether billing charges the next period when this one ends, if the balance covers it."""
     return (
         server.auto_renew
@@ -229,7 +238,7 @@ def renews_automatically(server: Server) -> bool:
     )
 
 
-def renewals_until(server: Server, now: float, horizon: float) -> int:
+def renewals_until(server: ServerRow, now: float, horizon: float) -> int:
     """How often the server falls due from now to ``horizon``, both included."""
     due, times = server.next_due_at, 0
     if not renews_automatically(server) or due < now:
@@ -241,31 +250,31 @@ def renewals_until(server: Server, now: float, horizon: float) -> int:
     return times
 
 
-def upcoming(store: Store, account: Account, now: float, days: int) -> Decimal:
+def upcoming(store: Store, account: AccountRow, now: float, days: int) -> Decimal:
     """All automatic renewals within ``days`` days; an hourly server renews every hour."""
     total, horizon = Decimal("0.00"), now + days * periods.DAY_SECONDS
-    for server in store.of(Server, account.id).values():
+    for server in store.of(ServerRow, account.id).values():
         if times := renewals_until(server, now, horizon):
             total += times * recurring(store, server)
-    for domain in store.of(Domain, account.id).values():
+    for domain in store.of(DomainRow, account.id).values():
         if domain_renews_automatically(domain) and now <= (domain.expires_at or 0.0) <= horizon:
             total += price_list.ZONES[domain.tld].price_renew
     return total
 
 
-def domain_renews_automatically(domain: Domain) -> bool:
+def domain_renews_automatically(domain: DomainRow) -> bool:
     return domain.auto_renew and domain.status == "active" and not domain.blocked
 
 
-def is_low(store: Store, account: Account, now: float) -> bool:
+def is_low(store: Store, account: AccountRow, now: float) -> bool:
     """The balance does not cover the next 7 days."""
     return account.balance < upcoming(store, account, now, 7)
 
 
-def monthly_renewals(store: Store, account: Account) -> Decimal:
+def monthly_renewals(store: Store, account: AccountRow) -> Decimal:
     """What the renewals of servers cost per month."""
     total = Decimal("0.00")
-    for server in store.of(Server, account.id).values():
+    for server in store.of(ServerRow, account.id).values():
         if renews_automatically(server):
             amount = recurring(store, server)
             total += (
@@ -276,13 +285,13 @@ def monthly_renewals(store: Store, account: Account) -> Decimal:
     return total
 
 
-def balance_view(store: Store, account: Account, now: float) -> dict[str, Any]:
+def balance_view(store: Store, account: AccountRow, now: float) -> View:
     week = upcoming(store, account, now, 7)
-    return {
-        "balance": format_money(account.balance),
-        "currency": account.currency,
-        "upcoming_7d": format_money(week),
-        "upcoming_30d": format_money(upcoming(store, account, now, 30)),
-        "low_balance": account.balance < week,
-        "auto_renew_total_monthly": format_money(monthly_renewals(store, account)),
-    }
+    return shown_as(
+        m.Balance,
+        account,
+        upcoming_7d=week,
+        upcoming_30d=upcoming(store, account, now, 30),
+        low_balance=account.balance < week,
+        auto_renew_total_monthly=monthly_renewals(store, account),
+    )

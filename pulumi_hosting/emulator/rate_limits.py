@@ -1,6 +1,6 @@
 """Rate limits: fixed windows for the buckets, sliding windows for limits such as 5 in any 5 minutes."""
 
-from pulumi_hosting.emulator.messages import ApiError
+from pulumi_hosting.emulator.messages import Refusal
 from pulumi_hosting.emulator.store import Store
 
 
@@ -27,8 +27,8 @@ def hit_within(store: Store, name: str, limit: int, seconds: int, now: float) ->
     return recent[-limit] + seconds if len(recent) >= limit else now, over
 
 
-def too_many(bucket: str, limit: int, reset: float, now: float, message: str = "") -> ApiError:
-    return ApiError(
+def too_many(bucket: str, limit: int, reset: float, now: float, message: str = "") -> Refusal:
+    return Refusal(
         "rate_limited",
         message,
         details={"bucket": bucket, "limit": limit},

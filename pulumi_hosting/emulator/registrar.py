@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import idna
 
 from pulumi_hosting.emulator import events, periods, price_list
-from pulumi_hosting.emulator.messages import ApiError, invalid
-from pulumi_hosting.emulator.rows import Domain
+from pulumi_hosting.emulator.messages import Refusal, invalid
+from pulumi_hosting.emulator.rows import DomainRow
 from pulumi_hosting.emulator.store import Store
 
 SYNC_SECONDS = 86400
@@ -22,7 +22,7 @@ class Name:
     """A domain name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
 
     text: str
-    zone: price_list.Zone | None
+    zone: price_list.ZoneEntry | None
     problem: str | None
 
 
@@ -43,7 +43,7 @@ def look_up(given: str) -> Name:
     )
 
 
-def find_active(store: Store, text: str) -> Domain | None:
+def find_active(store: Store, text: str) -> DomainRow | None:
     """The active or pending domain of that name, on any account."""
     for domain in store.domains.values():
         if domain.name == text and domain.status not in ("cancelled", "expired"):
@@ -51,7 +51,7 @@ def find_active(store: Store, text: str) -> Domain | None:
     return None
 
 
-def renewable(store: Store, text: str, account_id: int) -> Domain | None:
+def renewable(store: Store, text: str, account_id: int) -> DomainRow | None:
     """The account's expired domain of that name, which it can renew."""
     for domain in store.domains.values():
         if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
@@ -59,14 +59,14 @@ def renewable(store: Store, text: str, account_id: int) -> Domain | None:
     return None
 
 
-def cancel_other_owners(store: Store, domain: Domain) -> None:
+def cancel_other_owners(store: Store, domain: DomainRow) -> None:
     """A name has one owner: cancel every other active or expired domain of this name."""
     for other in store.domains.values():
         if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
             other.status = "cancelled"
 
 
-def registrable(given: str) -> tuple[str, price_list.Zone]:
+def registrable(given: str) -> tuple[str, price_list.ZoneEntry]:
     """The name and zone to order; ``validation_error`` if the name cannot be registered."""
     name = look_up(given)
     if name.zone is None:
@@ -74,22 +74,22 @@ def registrable(given: str) -> tuple[str, price_list.Zone]:
     return name.text, name.zone
 
 
-def activate(store: Store, domain: Domain, now: float) -> None:
+def activate(store: Store, domain: DomainRow, now: float) -> None:
     """The registrar confirmed: the domain is active, and other accounts lose the name."""
     cancel_other_owners(store, domain)
     domain.status, domain.locked = "active", True
     domain.registered_at = domain.registered_at or now
     domain.expires_at = periods.months_after(now, 12 * domain.years)
     schedule_expiry(store, domain, now)
-    events.of_domain(store, "domain.registered", domain, now)
+    events.of(store, "domain.registered", domain, now)
 
 
-def renewed_until(domain: Domain, years: int, now: float) -> float:
+def renewed_until(domain: DomainRow, years: int, now: float) -> float:
     """The end of a renewal, counted from the end of the present period, or from now if that is over."""
     return periods.months_after(max(domain.expires_at or now, now), 12 * years)
 
 
-def extend(store: Store, domain: Domain, years: int, now: float) -> None:
+def extend(store: Store, domain: DomainRow, years: int, now: float) -> None:
     """A paid renewal; its event follows with the next sync."""
     domain.expires_at = renewed_until(domain, years, now)
     domain.years += years
@@ -99,7 +99,7 @@ def extend(store: Store, domain: Domain, years: int, now: float) -> None:
     store.schedule(now + SYNC_SECONDS, "domain_renewed", domain.id)
 
 
-def schedule_expiry(store: Store, domain: Domain, now: float) -> None:
+def schedule_expiry(store: Store, domain: DomainRow, now: float) -> None:
     """Schedule the warnings 30, 7 and 1 day before expiry, and the expiry. A later renewal invalidates them
     by their note.
     """
@@ -110,6 +110,6 @@ def schedule_expiry(store: Store, domain: Domain, now: float) -> None:
     store.schedule(expires, "domain_due", domain.id, str(domain.expires_at))
 
 
-def check_privacy(zone: price_list.Zone, privacy: bool) -> None:
+def check_privacy(zone: price_list.ZoneEntry, privacy: bool) -> None:
     if privacy and not zone.privacy:
-        raise ApiError("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")
+        raise Refusal("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")

@@ -7,10 +7,21 @@ place.
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any, ClassVar, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_args
 
-# The statuses of a server that has ended.
+# The statuses of a server that has ended, and of one that has not.
 GONE = frozenset(("cancelled", "terminated"))
+LIVING = ("active", "stopped", "suspended", "pending_cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Editable:
+    """A mark on a column: the control interface can set it, there under ``name`` if that is another."""
+
+    name: str | None = None
+
+
+EDITABLE = Editable()
 
 
 @dataclass
@@ -52,8 +63,8 @@ def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
     return cast(type[T], type(kind.__name__, (kind,), {"__setattr__": note}))
 
 
-@dataclass
-class Account(Row):
+@dataclass(kw_only=True)
+class AccountRow(Row):
     kind = "accounts"
     first_id = 1001
 
@@ -63,18 +74,18 @@ class Account(Row):
     opening: Decimal
     balance: Decimal
     created_at: float
-    group_discount_percent: Decimal = Decimal(0)
-    loyalty_discount_percent: Decimal = Decimal(0)
-    email_verified: bool = True
+    email_verified: Annotated[bool, EDITABLE] = True
+    suspended: Annotated[bool, EDITABLE] = False
+    api_enabled: Annotated[bool, Editable("api_enabled_for_account")] = True
+    group_discount_percent: Annotated[Decimal, EDITABLE] = Decimal(0)
+    loyalty_discount_percent: Annotated[Decimal, EDITABLE] = Decimal(0)
     two_factor_enabled: bool = False
-    suspended: bool = False
-    api_enabled: bool = True
     topped_up: bool = False
     promo_used: list[str] = field(default_factory=list)
 
 
 @dataclass
-class Key(Row):
+class KeyRow(Row):
     kind = "keys"
     first_id = 501
 
@@ -103,8 +114,8 @@ class Key(Row):
         return f"{self.token[:11]}…{self.token[-4:]}"
 
 
-@dataclass
-class Tariff(Row):
+@dataclass(kw_only=True)
+class TariffRow(Row):
     kind = "tariffs"
 
     name: str
@@ -113,39 +124,39 @@ class Tariff(Row):
     cpu_cores: int
     ram_mb: int
     disk_gb: int
-    price_monthly: Decimal
+    in_stock: Annotated[bool, EDITABLE] = True
+    price_monthly: Annotated[Decimal, EDITABLE]
+    disabled: Annotated[bool, EDITABLE] = False
     price_hourly: Decimal | None = None
-    in_stock: bool = True
-    disabled: bool = False
     non_refundable: bool = False
     excluded_os: list[str] = field(default_factory=list)
     extra_ip_price: Decimal = Decimal("2.00")
     max_extra_ips: int = 3
 
 
-@dataclass
-class Server(Row):
+@dataclass(kw_only=True)
+class ServerRow(Row):
     kind = "servers"
     first_id = 20001
 
     account_id: int
-    name: str
     hostname: str
     tariff_id: int
-    os: str
     cycle: str
     months: int
     created_at: float
     next_due_at: float
-    status: str = "active"
-    power: str = "running"
-    blocked: bool = False
-    expired: bool = False
+    status: Annotated[str, EDITABLE] = "active"
+    name: Annotated[str, EDITABLE]
+    notes: Annotated[str, EDITABLE] = ""
+    auto_renew: Annotated[bool, EDITABLE] = True
+    blocked: Annotated[bool, EDITABLE] = False
+    expired: Annotated[bool, EDITABLE] = False
+    power: Annotated[str, EDITABLE] = "running"
+    os: Annotated[str, EDITABLE]
     is_test: bool = False
     synthetic: bool = False
     pending_cancel: bool = False
-    auto_renew: bool = True
-    notes: str = ""
     promo_code: str | None = None
     busy: str | None = None
     addresses_coming: int = 0
@@ -165,7 +176,7 @@ class Server(Row):
 
 
 @dataclass
-class Address(Row):
+class AddressRow(Row):
     kind = "addresses"
     first_id = 30001
     owner = "server_id"
@@ -177,12 +188,12 @@ class Address(Row):
     bought: bool
     price_monthly: Decimal
     added_at: float
-    ptr: str | None = None
+    ptr: Annotated[str | None, EDITABLE] = None
     invoice_id: int | None = None
 
 
 @dataclass
-class Invoice(Row):
+class InvoiceRow(Row):
     kind = "invoices"
     first_id = 40001
 
@@ -205,7 +216,7 @@ class Invoice(Row):
 
 
 @dataclass
-class Order(Row):
+class OrderRow(Row):
     """A server order that did not finish at once; its id is the invoice's. ``plan``: the columns of the new
     server.
     """
@@ -226,7 +237,7 @@ class Order(Row):
 
 
 @dataclass
-class Movement(Row):
+class MovementRow(Row):
     """One movement of money. ``amount`` is absolute; ``direction`` is credit or debit."""
 
     kind = "movements"
@@ -247,50 +258,50 @@ class Movement(Row):
 
 
 @dataclass
-class SshKey(Row):
+class SshKeyRow(Row):
     kind = "ssh_keys"
     first_id = 60001
 
     account_id: int
-    name: str
+    name: Annotated[str, EDITABLE]
     type: str
     public_key: str
     fingerprint: str
     created_at: float
 
 
-@dataclass
-class Domain(Row):
+@dataclass(kw_only=True)
+class DomainRow(Row):
     kind = "domains"
     first_id = 70001
 
     account_id: int
     name: str
     tld: str
-    status: str
+    status: Annotated[str, EDITABLE]
     created_at: float
     years: int
-    auto_renew: bool
-    privacy: bool
-    nameservers: list[str]
+    blocked: Annotated[bool, EDITABLE] = False
+    auto_renew: Annotated[bool, EDITABLE]
+    privacy: Annotated[bool, EDITABLE]
+    nameservers: Annotated[list[str], EDITABLE]
     registered_at: float | None = None
     expires_at: float | None = None
     locked: bool = False
-    blocked: bool = False
 
 
 @dataclass
-class Subscription(Row):
+class SubscriptionRow(Row):
     kind = "subscriptions"
     first_id = 80001
 
     account_id: int
-    url: str
-    events: list[str]
-    description: str
+    url: Annotated[str, EDITABLE]
+    events: Annotated[list[str], EDITABLE]
+    description: Annotated[str, EDITABLE]
     secret: str
     created_at: float
-    active: bool = True
+    active: Annotated[bool, EDITABLE] = True
     failures_in_row: int = 0
     disabled_at: float | None = None
     disabled_reason: str | None = None
@@ -299,7 +310,7 @@ class Subscription(Row):
 
 
 @dataclass
-class Delivery(Row):
+class DeliveryRow(Row):
     """``payload`` is the body that is sent, the same at every attempt."""
 
     kind = "deliveries"

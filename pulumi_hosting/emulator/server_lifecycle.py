@@ -9,9 +9,8 @@ from typing import Any
 
 from pulumi_hosting.api.models.field_types import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.emulator import events, ledger, periods
-from pulumi_hosting.emulator.ledger import Cause
-from pulumi_hosting.emulator.rows import Account, Address, Invoice, Server, Tariff
+from pulumi_hosting.emulator import events, periods
+from pulumi_hosting.emulator.rows import AddressRow, InvoiceRow, OrderRow, ServerRow, TariffRow
 from pulumi_hosting.emulator.store import Store
 
 # Of 198.18.0.0/15 (RFC 2544, benchmarking) and 2001:db8::/32 (RFC 3849, documentation): no real machine has
@@ -25,7 +24,7 @@ TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
 def next_period(
-    server: Server, now: float, *, months: int | None = None, hours: int | None = None
+    server: ServerRow, now: float, *, months: int | None = None, hours: int | None = None
 ) -> tuple[float, float]:
     """The period that a renewal pays, from the end of the present one, or from now if that is over.
 
@@ -42,26 +41,26 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
         return SANDBOX_SERVER_IDS + store.count("id:sandbox")
     if synthetic:
         return SYNTHETIC_SERVER_IDS.start + store.count("id:synthetic")
-    return store.new_id(Server)
+    return store.new_id(ServerRow)
 
 
 def add_address(
     store: Store,
-    server: Server,
+    server: ServerRow,
     now: float,
     *,
     version: int = 4,
     primary: bool = False,
     price: Decimal | None = None,
     invoice_id: int | None = None,
-) -> Address:
+) -> AddressRow:
     number = store.count(f"ipv{version}")
     if version == 4:
         text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
     else:
         text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
     return store.add(
-        Address(
+        AddressRow(
             server_id=server.id,
             address=text,
             version=version,
@@ -74,8 +73,8 @@ def add_address(
     )
 
 
-def monthly_plan(account_id: int, name: str, tariff: Tariff, os: str, now: float) -> dict[str, Any]:
-    """The columns of a server that is paid for a month from ``now``."""
+def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> dict[str, Any]:
+    """The columns of a monthly server that is paid until ``until``."""
     return {
         "account_id": account_id,
         "name": name,
@@ -84,31 +83,49 @@ def monthly_plan(account_id: int, name: str, tariff: Tariff, os: str, now: float
         "os": os,
         "cycle": "monthly",
         "months": 1,
-        "next_due_at": periods.months_after(now, 1),
+        "next_due_at": until,
     }
 
 
-def add_server(store: Store, id: int, plan: dict[str, Any], now: float) -> Server:
+def order_of(
+    invoice: InvoiceRow, plan: dict[str, Any], status: str, updated_at: float, *, outcome: str = "active"
+) -> OrderRow:
+    """The order of a server; its id is the invoice's."""
+    return OrderRow(
+        id=invoice.id,
+        account_id=invoice.account_id,
+        status=status,
+        outcome=outcome,
+        tariff_id=plan["tariff_id"],
+        server_name=plan["name"],
+        amount=invoice.amount,
+        created_at=invoice.created_at,
+        updated_at=updated_at,
+        plan=plan,
+    )
+
+
+def add_server(store: Store, id: int, plan: dict[str, Any], now: float) -> ServerRow:
     """Add a server from the columns in ``plan``, with its IPv4 and IPv6 address, and schedule its next due
     date, or in the sandbox its end after 24 hours.
     """
-    server = store.add(Server(id=id, created_at=now, power_since=now, **plan))
+    server = store.add(ServerRow(id=id, created_at=now, power_since=now, **plan))
     add_address(store, server, now, primary=True)
     add_address(store, server, now, version=6)
     if server.is_sandbox:
         store.schedule(now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
     else:
         schedule_due_date(store, server)
-        events.of_server(store, "server.created", server, now)
+        events.of(store, "server.created", server, now)
     return server
 
 
-def schedule_due_date(store: Store, server: Server) -> None:
+def schedule_due_date(store: Store, server: ServerRow) -> None:
     # The note is the due date: a task whose note is no longer the server's due date has no effect.
     store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
 
 
-def extend(store: Store, server: Server, until: float, now: float) -> None:
+def extend(store: Store, server: ServerRow, until: float, now: float) -> None:
     """The server is paid until ``until``; a server suspended for non-payment is resumed."""
     server.next_due_at = until
     server.expired = False
@@ -118,70 +135,45 @@ def extend(store: Store, server: Server, until: float, now: float) -> None:
         resume(store, server, now)
 
 
-def suspend(store: Store, server: Server, now: float) -> None:
+def suspend(store: Store, server: ServerRow, now: float) -> None:
     previous = server.status
     server.suspended_from, server.status, server.power = previous, "suspended", "stopped"
-    events.of_server(store, "server.suspended", server, now, previous={"status": previous})
+    events.of(store, "server.suspended", server, now, previous={"status": previous})
 
 
-def resume(store: Store, server: Server, now: float) -> None:
+def resume(store: Store, server: ServerRow, now: float) -> None:
     server.status = server.suspended_from or "active"
     server.suspended_from = None
     if server.status != "stopped":
         server.power, server.power_since = "running", now
-    events.of_server(store, "server.unsuspended", server, now, previous={"status": "suspended"})
+    events.of(store, "server.unsuspended", server, now, previous={"status": "suspended"})
 
 
-def cancel_unpaid_invoices(store: Store, server: Server, now: float) -> None:
+def cancel_unpaid_invoices(store: Store, server: ServerRow, now: float) -> None:
     """Cancel the unpaid invoices of a server that was renewed otherwise, or ended."""
-    for invoice in store.of(Invoice, server.account_id).values():
+    for invoice in store.of(InvoiceRow, server.account_id).values():
         if invoice.server_id == server.id and invoice.status == "not_paid":
             invoice.status, invoice.cancelled_at = "cancelled", now
 
 
-def end(store: Store, server: Server, now: float, *, status: str = "cancelled") -> None:
+def end(store: Store, server: ServerRow, now: float, *, status: str = "cancelled") -> None:
     """End the server; its row stays, with the status ``cancelled`` or ``terminated``."""
     previous = server.status
     server.status, server.power, server.busy = status, "stopped", None
     server.addresses_coming = 0
     cancel_unpaid_invoices(store, server, now)
-    events.of_server(store, "server.terminated", server, now, previous={"status": previous})
+    events.of(store, "server.terminated", server, now, previous={"status": previous})
     clear(store, server)
 
 
-def clear(store: Store, server: Server) -> None:
+def clear(store: Store, server: ServerRow) -> None:
     """Remove the addresses of an ended server and its pending tasks."""
-    for address in list(store.of(Address, server.id).values()):
+    for address in list(store.of(AddressRow, server.id).values()):
         store.remove(address)
-    for task in [
-        task for task in store.tasks.values() if task.object_id == server.id and task.what in PENDING_TASKS
-    ]:
-        store.remove(task)
+    for task in list(store.tasks.values()):
+        if task.object_id == server.id and task.what in PENDING_TASKS:
+            store.remove(task)
 
 
-def renew_from_balance(
-    store: Store,
-    server: Server,
-    account: Account,
-    amount: Decimal,
-    period: tuple[float, float],
-    now: float,
-    cause: Cause,
-) -> Invoice:
-    invoice = ledger.new_invoice(
-        store,
-        account,
-        "vds_renewal",
-        amount,
-        f"Renewal of {server.name}",
-        now,
-        server_id=server.id,
-        period=period,
-    )
-    ledger.pay(store, account, invoice, now, cause)
-    extend(store, server, period[1], now)
-    return invoice
-
-
-def generated_name(store: Store, tariff: Tariff) -> str:
+def generated_name(store: Store, tariff: TariffRow) -> str:
     return f"{tariff.name.lower()}-{store.token('name', 6)}"

@@ -12,22 +12,22 @@ from typing import Any, TypeVar
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import price_list
 from pulumi_hosting.emulator.rows import (
-    Account,
-    Address,
-    Delivery,
-    Domain,
+    AccountRow,
+    AddressRow,
+    DeliveryRow,
+    DomainRow,
     Fault,
-    Invoice,
-    Key,
-    Movement,
-    Order,
+    InvoiceRow,
+    KeyRow,
+    MovementRow,
+    OrderRow,
     RequestLog,
     Row,
-    Server,
-    SshKey,
+    ServerRow,
+    SshKeyRow,
     StoredResponse,
-    Subscription,
-    Tariff,
+    SubscriptionRow,
+    TariffRow,
     Task,
     row_types,
     watched,
@@ -52,15 +52,16 @@ T = TypeVar("T", bound=Row)
 
 
 @dataclass
-class Service:
+class ServiceSettings:
     """What staff can switch."""
 
     dialect: str = "spec"
     api_enabled: bool = True
     sandbox_enabled: bool = True
-    variants: dict[str, Any] = field(
+    readings: dict[str, Any] = field(
         default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()}
     )
+    """The value of each behaviour variant."""
     routes: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,23 +75,23 @@ class Store:
     def __init__(self, seed: int = 0, *, kept: bool = False) -> None:
         self.seed = seed
         self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in row_types()}
-        self.accounts: dict[int, Account] = self.tables["accounts"]
-        self.keys: dict[int, Key] = self.tables["keys"]
-        self.tariffs: dict[int, Tariff] = self.tables["tariffs"]
-        self.servers: dict[int, Server] = self.tables["servers"]
-        self.addresses: dict[int, Address] = self.tables["addresses"]
-        self.invoices: dict[int, Invoice] = self.tables["invoices"]
-        self.orders: dict[int, Order] = self.tables["orders"]
-        self.movements: dict[int, Movement] = self.tables["movements"]
-        self.ssh_keys: dict[int, SshKey] = self.tables["ssh_keys"]
-        self.domains: dict[int, Domain] = self.tables["domains"]
-        self.subscriptions: dict[int, Subscription] = self.tables["subscriptions"]
-        self.deliveries: dict[int, Delivery] = self.tables["deliveries"]
+        self.accounts: dict[int, AccountRow] = self.tables["accounts"]
+        self.keys: dict[int, KeyRow] = self.tables["keys"]
+        self.tariffs: dict[int, TariffRow] = self.tables["tariffs"]
+        self.servers: dict[int, ServerRow] = self.tables["servers"]
+        self.addresses: dict[int, AddressRow] = self.tables["addresses"]
+        self.invoices: dict[int, InvoiceRow] = self.tables["invoices"]
+        self.orders: dict[int, OrderRow] = self.tables["orders"]
+        self.movements: dict[int, MovementRow] = self.tables["movements"]
+        self.ssh_keys: dict[int, SshKeyRow] = self.tables["ssh_keys"]
+        self.domains: dict[int, DomainRow] = self.tables["domains"]
+        self.subscriptions: dict[int, SubscriptionRow] = self.tables["subscriptions"]
+        self.deliveries: dict[int, DeliveryRow] = self.tables["deliveries"]
         self.tasks: dict[int, Task] = self.tables["tasks"]
         self.stored: dict[int, StoredResponse] = self.tables["stored"]
         self.faults: dict[int, Fault] = self.tables["faults"]
         self.requests: deque[RequestLog] = deque(maxlen=REQUESTS_KEPT)
-        self.service = Service()
+        self.service = ServiceSettings()
         self.counters: dict[str, int] = {}
         # Fixed rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
@@ -101,7 +102,7 @@ class Store:
         self._watched = {row.kind: watched(row, self.changed) for row in row_types()} if kept else {}
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
-        self.by_token: dict[str, Key] = {}
+        self.by_token: dict[str, KeyRow] = {}
         self.by_idempotency_key: dict[str, StoredResponse] = {}
         self._of: dict[tuple[str, int], dict[int, Any]] = {}
         self._due: list[tuple[float, int]] = []
@@ -135,7 +136,7 @@ class Store:
 
     def number(self, row: T) -> T:
         """Give a row its place among all rows, and an id where it has none."""
-        row.id = row.id or self.new_id(type(row))
+        row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
         row.seq = self.count("seq")
         return row
 
@@ -192,7 +193,7 @@ class Store:
             self.changed.add((row.kind, row.id))
         if (owner := getattr(row, row.owner, None)) is not None:
             self._of.setdefault((row.kind, owner), {})[row.id] = row
-            if isinstance(row, Key):
+            if isinstance(row, KeyRow):
                 self.by_token[row.token] = row
         elif isinstance(row, StoredResponse):
             self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
@@ -203,12 +204,12 @@ class Store:
 
     def new_account(
         self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR"
-    ) -> Account:
+    ) -> AccountRow:
         """An account with one live and one test key with all scopes."""
         number = self.count("account")
         name = "demo" if number == 1 else f"demo{number}"
         account = self.add(
-            Account(
+            AccountRow(
                 login=name,
                 email=f"{name}@example.com",
                 currency=currency,
@@ -223,18 +224,18 @@ class Store:
 
     def new_key(
         self,
-        account: Account,
+        account: AccountRow,
         mode: str,
         now: float,
         *,
         name: str,
         scopes: list[str] | None = None,
         **columns: Any,
-    ) -> Key:
+    ) -> KeyRow:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes
         return self.add(
-            Key(
+            KeyRow(
                 account_id=account.id,
                 name=name,
                 mode=mode,
@@ -250,6 +251,6 @@ def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
     """A store with the price list and one fresh account."""
     store = Store(seed, kept=kept)
     for columns in price_list.TARIFFS:
-        store.add(Tariff(**columns))
+        store.add(TariffRow(**columns))
     store.new_account(now)
     return store

@@ -3,6 +3,7 @@ present moment.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pulumi_hosting.emulator import (
     called_off,
@@ -14,168 +15,167 @@ from pulumi_hosting.emulator import (
     server_lifecycle,
 )
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.rows import Task
+from pulumi_hosting.emulator.rows import DeliveryRow, DomainRow, InvoiceRow, OrderRow, Row, ServerRow, Task
 from pulumi_hosting.emulator.store import Store
+
+T = TypeVar("T", bound=Row)
+Action = Callable[[Store, T, Task], None]
+
+TASKS: dict[str, Callable[[Store, Task], None]] = {}
+
+
+def task_of(kind: type[T], *, gone: bool = False) -> Callable[[Action[T]], Action[T]]:
+    """The function is the task for a row of this kind. Nothing happens if the row was removed, or, without
+    ``gone``, if it is a server that has ended.
+    """
+
+    def register(action: Action[T]) -> Action[T]:
+        def run(store: Store, task: Task) -> None:
+            row: Any = store.tables[kind.kind].get(task.object_id)
+            if row is not None and (gone or not isinstance(row, ServerRow) or not row.is_gone):
+                action(store, row, task)
+
+        TASKS[action.__name__] = run
+        return action
+
+    return register
+
 
 # --- orders, addresses, reinstalls -------------------------------------------------------------------------
 
 
-def finish_order(store: Store, task: Task) -> None:
+@task_of(OrderRow)
+def finish_order(store: Store, order: OrderRow, task: Task) -> None:
     """The provisioning of an order ends: with a server, or with a refund."""
-    order, now = store.orders.get(task.object_id), task.due
-    if order is None:
-        return
-    invoice, account = store.invoices[order.id], store.accounts[order.account_id]
+    invoice, now = store.invoices[order.id], task.due
     order.updated_at = now
     if order.outcome != "active":
         order.status = order.outcome
         invoice.cancelled_at = now
-        ledger.credit_back(
-            store,
-            account,
-            invoice,
-            order.amount,
-            now,
-            ledger.Cause("create_server", task.note or None),
-            object_id=order.id,
-        )
+        cause = ledger.Cause("create_server", task.note or None)
+        ledger.credit_back(store, invoice, order.amount, now, cause, object_id=order.id)
         return
     id = server_lifecycle.new_server_id(store)
     order.status, order.server_id, invoice.server_id = "active", id, id
     server_lifecycle.add_server(store, id, order.plan, now)
 
 
-def assign_address(store: Store, task: Task) -> None:
-    server = store.servers.get(task.object_id)
-    if server is None or server.is_gone:
-        return
+@task_of(ServerRow)
+def assign_address(store: Store, server: ServerRow, task: Task) -> None:
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
-    server_lifecycle.add_address(
-        store,
-        server,
-        task.due,
-        price=store.tariffs[server.tariff_id].extra_ip_price,
-        invoice_id=int(task.note) if task.note else None,
-    )
+    price = store.tariffs[server.tariff_id].extra_ip_price
+    invoice_id = int(task.note) if task.note else None
+    server_lifecycle.add_address(store, server, task.due, price=price, invoice_id=invoice_id)
 
 
-def finish_reinstall(store: Store, task: Task) -> None:
+@task_of(ServerRow)
+def finish_reinstall(store: Store, server: ServerRow, task: Task) -> None:
     """The reinstallation ends: the server has its new image and runs."""
-    server = store.servers.get(task.object_id)
-    if server is None or server.is_gone:
-        return
     server.busy, server.os = None, task.note
     server.power, server.power_since = "running", task.due
     if server.status == "stopped":
         server.status = "active"
-    events.of_server(store, "server.reinstalled", server, task.due)
+    events.of(store, "server.reinstalled", server, task.due)
 
 
-def drop_sandbox_server(store: Store, task: Task) -> None:
+@task_of(ServerRow, gone=True)
+def drop_sandbox_server(store: Store, server: ServerRow, task: Task) -> None:
     """A sandbox server ends after 24 hours."""
-    server = store.servers.get(task.object_id)
-    if server is not None:
-        server_lifecycle.clear(store, server)
-        store.remove(server)
+    server_lifecycle.clear(store, server)
+    store.remove(server)
 
 
 # --- billing ----------------------------------------------------------------------------------------------
 
 
-def server_due(store: Store, task: Task) -> None:
+@task_of(ServerRow)
+def server_due(store: Store, server: ServerRow, task: Task) -> None:
     """The paid period is over: end, renewal, or suspension with an unpaid invoice."""
-    server, now = store.servers.get(task.object_id), task.due
-    if server is None or server.is_gone or str(server.next_due_at) != task.note:
+    now, account = task.due, store.accounts[server.account_id]
+    if str(server.next_due_at) != task.note:
         return
-    account = store.accounts[server.account_id]
     if server.status == "pending_cancel":
         server_lifecycle.end(store, server, now)
         return
     amount = pricing.recurring(store, server)
+    is_paid = pricing.renews_automatically(server) and account.balance >= amount
+    if not is_paid:
+        server.expired = True
+        if server.status != "suspended":
+            server_lifecycle.suspend(store, server, now)
     period = server_lifecycle.next_period(server, now)
-    if pricing.renews_automatically(server) and account.balance >= amount:
-        server_lifecycle.renew_from_balance(store, server, account, amount, period, now, ledger.BILLING)
-        return
-    server.expired = True
-    if server.status != "suspended":
-        server_lifecycle.suspend(store, server, now)
-    ledger.new_invoice(
-        store,
-        account,
-        "vds_renewal",
-        amount,
-        f"Renewal of {server.name}",
-        now,
-        due_at=now,
-        server_id=server.id,
-        period=period,
+    words, due_at = f"Renewal of {server.name}", None if is_paid else now
+    invoice = ledger.new_invoice(
+        store, account, "vds_renewal", amount, words, now, due_at=due_at, server_id=server.id, period=period
     )
-    store.schedule(
-        now + server_lifecycle.TERMINATE_AFTER_SECONDS, "terminate_server", server.id, str(server.next_due_at)
-    )
+    if is_paid:
+        ledger.pay(store, invoice, now, ledger.BILLING)
+        server_lifecycle.extend(store, server, period[1], now)
+    else:
+        ends = now + server_lifecycle.TERMINATE_AFTER_SECONDS
+        store.schedule(ends, "terminate_server", server.id, str(server.next_due_at))
 
 
-def terminate_server(store: Store, task: Task) -> None:
+@task_of(ServerRow)
+def terminate_server(store: Store, server: ServerRow, task: Task) -> None:
     """End a server that stayed unpaid for too long."""
-    server = store.servers.get(task.object_id)
-    if server is not None and not server.is_gone and str(server.next_due_at) == task.note:
+    if str(server.next_due_at) == task.note:
         server_lifecycle.end(store, server, task.due, status="terminated")
 
 
-def invoice_overdue(store: Store, task: Task) -> None:
-    invoice = store.invoices.get(task.object_id)
-    if invoice is not None and invoice.status == "not_paid":
-        events.of_invoice(store, "invoice.overdue", invoice, task.due)
+@task_of(InvoiceRow)
+def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
+    if invoice.status == "not_paid":
+        events.of(store, "invoice.overdue", invoice, task.due)
 
 
 # --- domains ----------------------------------------------------------------------------------------------
 
 
-def sync_domain(store: Store, task: Task) -> None:
+@task_of(DomainRow)
+def sync_domain(store: Store, domain: DomainRow, task: Task) -> None:
     """The registrar confirms a pending registration or transfer."""
-    domain = store.domains.get(task.object_id)
-    if domain is not None and domain.status in ("pending", "transfer_pending"):
+    if domain.status in called_off.PENDING:
         registrar.activate(store, domain, task.due)
 
 
-def domain_expiring(store: Store, task: Task) -> None:
-    domain = store.domains.get(task.object_id)
-    if domain is not None and domain.status == "active" and str(domain.expires_at) == task.note:
-        events.of_domain(store, "domain.expiring", domain, task.due)
+@task_of(DomainRow)
+def domain_expiring(store: Store, domain: DomainRow, task: Task) -> None:
+    if domain.status == "active" and str(domain.expires_at) == task.note:
+        events.of(store, "domain.expiring", domain, task.due)
 
 
-def extend_domain(store: Store, task: Task) -> None:
+@task_of(DomainRow)
+def extend_domain(store: Store, domain: DomainRow, task: Task) -> None:
     """The registrar completes a renewal that it had accepted."""
-    domain = store.domains.get(task.object_id)
-    if domain is not None and domain.status != "cancelled":
+    if domain.status != "cancelled":
         registrar.extend(store, domain, int(task.note.split()[0]), task.due)
 
 
-def refuse_domain(store: Store, task: Task) -> None:
+@task_of(InvoiceRow)
+def refuse_domain(store: Store, invoice: InvoiceRow, task: Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
-    invoice = store.invoices.get(task.object_id)
-    if invoice is not None and invoice.status == "paid":
+    if invoice.status == "paid":
         called_off.call_off(store, invoice, task.due)
 
 
-def domain_renewed(store: Store, task: Task) -> None:
+@task_of(DomainRow)
+def domain_renewed(store: Store, domain: DomainRow, task: Task) -> None:
     """Send ``domain.renewed`` with the daily sync after a renewal."""
-    domain = store.domains.get(task.object_id)
-    if domain is not None:
-        events.of_domain(store, "domain.renewed", domain, task.due)
+    events.of(store, "domain.renewed", domain, task.due)
 
 
-def domain_due(store: Store, task: Task) -> None:
+@task_of(DomainRow)
+def domain_due(store: Store, domain: DomainRow, task: Task) -> None:
     """The domain expires, or is renewed from the balance."""
-    domain, now = store.domains.get(task.object_id), task.due
-    if domain is None or str(domain.expires_at) != task.note or domain.status != "active":
+    now = task.due
+    if str(domain.expires_at) != task.note or domain.status != "active":
         return
     account, price = store.accounts[domain.account_id], price_list.ZONES[domain.tld].price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
-        invoice = ledger.new_invoice(
-            store, account, "domain_renewal", price, f"Renewal of {domain.name}", now, domain_id=domain.id
-        )
-        ledger.pay(store, account, invoice, now, ledger.BILLING)
+        words = f"Renewal of {domain.name}"
+        invoice = ledger.new_invoice(store, account, "domain_renewal", price, words, now, domain_id=domain.id)
+        ledger.pay(store, invoice, now, ledger.BILLING)
         registrar.extend(store, domain, 1, now)
     else:
         domain.status = "expired"
@@ -184,29 +184,8 @@ def domain_due(store: Store, task: Task) -> None:
 # --- webhooks ---------------------------------------------------------------------------------------------
 
 
-def forget_delivery(store: Store, task: Task) -> None:
+@task_of(DeliveryRow)
+def forget_delivery(store: Store, delivery: DeliveryRow, task: Task) -> None:
     """Remove a delivery from the log, unless it was queued again since."""
-    delivery = store.deliveries.get(task.object_id)
-    if delivery is not None and format_timestamp(delivery.delivered_at or delivery.dead_at) == task.note:
+    if format_timestamp(delivery.delivered_at or delivery.dead_at) == task.note:
         store.remove(delivery)
-
-
-TASKS: dict[str, Callable[[Store, Task], None]] = {
-    action.__name__: action
-    for action in (
-        finish_order,
-        assign_address,
-        finish_reinstall,
-        drop_sandbox_server,
-        server_due,
-        terminate_server,
-        invoice_overdue,
-        sync_domain,
-        extend_domain,
-        refuse_domain,
-        domain_expiring,
-        domain_renewed,
-        domain_due,
-        forget_delivery,
-    )
-}

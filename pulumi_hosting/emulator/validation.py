@@ -6,13 +6,13 @@ from functools import cache
 from typing import Any, get_args
 from urllib.parse import parse_qsl
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import Clears, Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.values import id_number
-from pulumi_hosting.emulator.messages import ApiError, invalid
+from pulumi_hosting.emulator.messages import Refusal, invalid
 
 # Pydantic's error types as the reasons in `details.fields`.
 WORDS: Mapping[str, str] = {
@@ -28,13 +28,8 @@ WORDS: Mapping[str, str] = {
     "value_error": "invalid",
 }
 
-# Fields in which null is allowed: it clears the field or leaves it unchanged.
-NULLABLE: Mapping[str, tuple[str, ...]] = {
-    "update_server": ("notes",),
-    "set_server_ip_ptr": ("domain",),
-    "update_webhook": ("url", "events", "description", "active"),
-}
-
+# Operations whose bodies may have null in any field: it leaves the field unchanged.
+NULL_CHANGES_NOTHING = frozenset(("update_webhook",))
 PERIOD_FIELDS = frozenset(("months", "hours", "years"))
 _PERIOD_FINDINGS = frozenset(("literal_error", "greater_than_equal", "less_than_equal"))
 
@@ -43,7 +38,7 @@ def word(kind: str) -> str:
     return WORDS.get(kind) or ("wrong_type" if kind.endswith("_type") else "invalid")
 
 
-def refusal(error: ValidationError, operation: Operation) -> ApiError:
+def refusal(error: ValidationError, operation: Operation) -> Refusal:
     """The error for an invalid body or query: ``validation_error``, or another code of the operation."""
     findings = error.errors(include_url=False, include_context=False, include_input=False)
     fields: dict[str, str] = {}
@@ -58,12 +53,12 @@ def refusal(error: ValidationError, operation: Operation) -> ApiError:
         # In operations with a period, the only rules across fields are those of the period.
         return invalid_period("months", "hours")
     if "invalid_action" in operation.codes and names == {"action"} and kinds == {"literal_error"}:
-        return ApiError("invalid_action", details={"fields": {"action": "invalid_action"}})
+        return Refusal("invalid_action", details={"fields": {"action": "invalid_action"}})
     return invalid(**fields)
 
 
-def invalid_period(*names: str) -> ApiError:
-    return ApiError("invalid_period", details={"fields": dict.fromkeys(sorted(names), "invalid_period")})
+def invalid_period(*names: str) -> Refusal:
+    return Refusal("invalid_period", details={"fields": dict.fromkeys(sorted(names), "invalid_period")})
 
 
 def read_query(operation: Operation, raw: str) -> dict[str, str]:
@@ -72,7 +67,7 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
-        raise ApiError("invalid_request", "the query cannot be parsed") from error
+        raise Refusal("invalid_request", "the query cannot be parsed") from error
     for name, value in pairs:
         if name in query:
             raise invalid(**{name: "repeated"})
@@ -117,17 +112,28 @@ def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> 
         if operation.request is None or operation.body_optional:
             return None
         if media_type and media_type != "application/json":
-            raise ApiError("unsupported_media_type")
-        raise ApiError("invalid_request", "a JSON object is needed")
+            raise Refusal("unsupported_media_type")
+        raise Refusal("invalid_request", "a JSON object is needed")
     if media_type != "application/json":
-        raise ApiError("unsupported_media_type")
+        raise Refusal("unsupported_media_type")
     try:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise ApiError("invalid_request", "the body is not JSON") from error
+        raise Refusal("invalid_request", "the body is not JSON") from error
     if not isinstance(data, dict):
-        raise ApiError("invalid_request", "the body is not a JSON object")
+        raise Refusal("invalid_request", "the body is not a JSON object")
     return data
+
+
+def clears(model: type[BaseModel], name: str) -> bool:
+    """Whether null clears the field."""
+    return any(isinstance(mark, Clears) for mark in model.model_fields[name].metadata)
+
+
+def may_be_null(operation: Operation, name: str) -> bool:
+    """Whether null is allowed in a field of the body."""
+    model = operation.request
+    return operation.id in NULL_CHANGES_NOTHING or (model is not None and clears(model, name))
 
 
 def check_body(operation: Operation, data: Any) -> Any:
@@ -147,11 +153,7 @@ def check_body(operation: Operation, data: Any) -> Any:
         raise refusal(error, operation) from error
     # The models use None for a field that is left out; in JSON only few fields may be null.
     if None in data.values():
-        nulls = [
-            name
-            for name, value in data.items()
-            if value is None and name not in NULLABLE.get(operation.id, ())
-        ]
+        nulls = [name for name, value in data.items() if value is None and not may_be_null(operation, name)]
         if nulls:
             raise invalid(**dict.fromkeys(nulls, "wrong_type"))
     return body
@@ -163,6 +165,6 @@ def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
     for name, text in raw.items():
         number = id_number(text)
         if number is None:
-            raise ApiError("not_found")
+            raise Refusal("not_found")
         ids[name] = number
     return ids

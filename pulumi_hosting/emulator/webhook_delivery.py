@@ -12,9 +12,10 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
+from pulumi_hosting.emulator.browser_requests import is_loopback
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.messages import Response
-from pulumi_hosting.emulator.rows import Delivery, Subscription
+from pulumi_hosting.emulator.messages import Answer
+from pulumi_hosting.emulator.rows import DeliveryRow, SubscriptionRow
 from pulumi_hosting.emulator.store import Store
 
 RETRY_AFTER = (60, 300, 900, 3600, 6 * 3600)
@@ -39,7 +40,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     status: int | None
     error: str | None
     response: str | None
@@ -55,19 +56,17 @@ class Outbound:
     """The result of a handler that needs the network: what to send, and how to answer with its outcome."""
 
     attempt: Attempt
-    then: Callable[[Outcome], Response]
+    then: Callable[[AttemptOutcome], Answer]
 
 
-def is_loopback(url: str) -> bool:
+def is_http_loopback(url: str) -> bool:
     """Whether a URL is an http address of this machine."""
     try:
         parts = urlsplit(url)
-        if parts.scheme != "http" or parts.hostname is None:
-            return False
         _ = parts.port
-        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname).is_loopback
     except ValueError:
         return False
+    return parts.scheme == "http" and parts.hostname is not None and is_loopback(parts.hostname)
 
 
 def url_problem(url: str) -> str | None:
@@ -152,7 +151,7 @@ def check_routes(routes: dict[str, Any]) -> dict[str, str]:
             raise ValueError(f"{source!r} is not an https origin") from error
         if parts.scheme != "https" or not parts.hostname:
             raise ValueError(f"{source!r} is not an https origin")
-        if not isinstance(target, str) or not is_loopback(target):
+        if not isinstance(target, str) or not is_http_loopback(target):
             raise ValueError(f"{target!r} is not an http:// address on loopback")
         checked[checked_origin] = target.rstrip("/")
     return checked
@@ -162,33 +161,51 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + payload, sha256).hexdigest()
 
 
-def prepare(
-    store: Store, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float
-) -> Attempt:
+def new_delivery(
+    store: Store,
+    subscription: SubscriptionRow,
+    event: tuple[str, str],
+    type: str,
+    now: float,
+    *,
+    queued: bool = True,
+) -> DeliveryRow:
+    """Add a delivery of an event, whose id and payload are ``event``, to the log. ``queued``: send it now."""
+    event_id, payload = event
+    return store.add(
+        DeliveryRow(
+            account_id=subscription.account_id,
+            subscription_id=subscription.id,
+            event_id=event_id,
+            event_type=type,
+            payload=payload,
+            created_at=now,
+            next_attempt_at=now if queued else None,
+        )
+    )
+
+
+def attempt(store: Store, delivery: DeliveryRow, now: float) -> Attempt:
     """An attempt, signed now with the present secret."""
-    raw, timestamp = payload.encode(), int(now)
+    subscription = store.subscriptions[delivery.subscription_id]
+    raw, timestamp = delivery.payload.encode(), int(now)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
-        "X-Webhook-Id": event_id,
-        "X-Webhook-Event": event_type,
+        "X-Webhook-Id": delivery.event_id,
+        "X-Webhook-Event": delivery.event_type,
         "X-Webhook-Timestamp": str(timestamp),
         "X-Webhook-Signature": signature(subscription.secret, timestamp, raw),
     }
     return Attempt(route(store, subscription.url), headers, raw)
 
 
-def attempt(store: Store, delivery: Delivery, now: float) -> Attempt:
-    subscription = store.subscriptions[delivery.subscription_id]
-    return prepare(store, subscription, delivery.event_id, delivery.event_type, delivery.payload, now)
-
-
-def send(attempt: Attempt) -> Outcome:
+def send(attempt: Attempt) -> AttemptOutcome:
     """Send an attempt. Redirects are not followed; the time-out is 10 seconds."""
     import http.client  # at the first delivery: it would take a twentieth of the start
 
     if attempt.target is None:
-        return Outcome(None, "the address is not reachable", None)
+        return AttemptOutcome(None, "the address is not reachable", None)
     parts = urlsplit(attempt.target)
     started = time.monotonic()
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_SECONDS)
@@ -205,15 +222,15 @@ def send(attempt: Attempt) -> Outcome:
         status, text, error = None, None, f"the connection failed: {type(failure).__name__}"
     finally:
         connection.close()
-    return Outcome(status, error, text, int((time.monotonic() - started) * 1000))
+    return AttemptOutcome(status, error, text, int((time.monotonic() - started) * 1000))
 
 
-def failed(error: Exception) -> Outcome:
+def failed(error: Exception) -> AttemptOutcome:
     """The outcome of an attempt that raised ``error``."""
-    return Outcome(None, f"the attempt failed: {type(error).__name__}", None)
+    return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
 
 
-def pending(store: Store) -> list[Delivery]:
+def pending(store: Store) -> list[DeliveryRow]:
     """Deliveries that wait for an attempt; those of disabled subscriptions wait until they are enabled."""
     return [
         delivery
@@ -228,12 +245,12 @@ def next_due(store: Store) -> float | None:
     return min((delivery.next_attempt_at or 0.0 for delivery in pending(store)), default=None)
 
 
-def first_due(store: Store, now: float) -> Delivery | None:
+def first_due(store: Store, now: float) -> DeliveryRow | None:
     due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= now]
     return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
-def record(store: Store, delivery: Delivery, outcome: Outcome, now: float) -> None:
+def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome, now: float) -> None:
     """Record an attempt: delivered, to be retried, or dead; 20 failures in a row disable the subscription."""
     subscription = store.subscriptions.get(delivery.subscription_id)
     if subscription is None or store.deliveries.get(delivery.id) is not delivery:
@@ -257,7 +274,7 @@ def record(store: Store, delivery: Delivery, outcome: Outcome, now: float) -> No
         subscription.disabled_reason = f"{DISABLE_AFTER_FAILURES} deliveries failed in a row"
 
 
-def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: float) -> None:
+def note(delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome, now: float) -> None:
     delivery.last_status, delivery.last_error, delivery.last_response = (
         outcome.status,
         outcome.error,
@@ -266,7 +283,7 @@ def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: 
     subscription.last_delivery_at, subscription.last_status = now, outcome.status
 
 
-def settle(store: Store, delivery: Delivery, now: float, *, delivered: bool) -> None:
+def settle(store: Store, delivery: DeliveryRow, now: float, *, delivered: bool) -> None:
     """Make no further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
     delivery.next_attempt_at = None
     delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)

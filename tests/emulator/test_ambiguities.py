@@ -164,7 +164,7 @@ def test_variants_and_limits_survive_a_restart_and_an_older_file(tmp_path: objec
     server = account.server()
     for _ in range(5):
         account.api("POST", f"/servers/{server}/actions/reset-password")
-    del account.core.store.service.variants["transient_refusals_stored"]
+    del account.core.store.service.readings["transient_refusals_stored"]
     account.api("GET", "/me")
     state_file.close()
     state_file, store = open_state(path, clock)

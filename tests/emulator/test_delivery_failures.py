@@ -22,7 +22,7 @@ from tests.support.waiting import HANG_SECONDS
 def test_an_attempt_that_raises_counts_as_failed(error: Exception, any_dialect: Account) -> None:
     good, bad = subscribe(any_dialect, GOOD), subscribe(any_dialect, "https://hooks.example.org/bad")
 
-    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
+    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.AttemptOutcome:
         if attempt.target and attempt.target.endswith("/bad"):
             raise error
         return any_dialect.receive(attempt)
@@ -70,11 +70,11 @@ def test_a_reset_during_an_attempt(account: Account) -> None:
     subscribe(account, GOOD)
     hooks = []
 
-    def reset_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
+    def reset_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.AttemptOutcome:
         account.core.send = account.receive
         account.control("POST", "/reset", {})
         hooks.append(subscribe(account, GOOD))  # the same id in the new store
-        return webhook_delivery.Outcome(None, "late", None)
+        return webhook_delivery.AttemptOutcome(None, "late", None)
 
     account.core.send = reset_meanwhile
     account.server()
@@ -95,11 +95,11 @@ def delivery_loop() -> Iterator[tuple[Core, threading.Event]]:
     core, arrived = Core(clock=Clock()), threading.Event()
     core.announce("http://emulator/v1", "http://emulator/_control", 1)
 
-    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
+    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.AttemptOutcome:
         if attempt.target is None or not attempt.target.endswith("/good"):
             raise UnicodeEncodeError("ascii", "é", 0, 1, "no")
         arrived.set()
-        return webhook_delivery.Outcome(200, None, "")
+        return webhook_delivery.AttemptOutcome(200, None, "")
 
     core.send = send
     loop = asyncio.new_event_loop()

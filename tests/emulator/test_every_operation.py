@@ -106,7 +106,7 @@ def test_every_difference_of_the_dialects_is_used() -> None:
 
     root = Path(pulumi_hosting.emulator.__file__).parent
     source = "".join(path.read_text() for path in root.rglob("*.py"))
-    names = {name for name, value in vars(dialects).items() if isinstance(value, dialects.Difference)}
+    names = {name for name, value in vars(dialects).items() if isinstance(value, dialects.Deviation)}
     assert len(names) == len(dialects.DIFFERENCES)
     for name in names:
         assert f"{name}(" in source, name

@@ -220,9 +220,9 @@ def test_early_refusals_do_not_use_up_an_idempotency_key(account: Account) -> No
 
 def test_a_call_knows_its_key_and_operation_only_after_their_steps(account: Account) -> None:
     from pulumi_hosting.emulator.call import Call
-    from pulumi_hosting.emulator.messages import Request
+    from pulumi_hosting.emulator.messages import ApiRequest
 
-    call = Call(account.core.store, account.core.scheduler, Request("GET", "/me"), 0.0)
+    call = Call(account.core.store, account.core.scheduler, ApiRequest("GET", "/me"), 0.0)
     for name in ("key", "account", "operation"):
         with pytest.raises(AttributeError, match=name):
             getattr(call, name)

@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.persistence import StateFile, UnreadableStateFile, open_state
+from pulumi_hosting.emulator.persistence import EmulatorStateFile, UnreadableStateFile, open_state
 from pulumi_hosting.emulator.store import Store
 from tests.emulator.calls import CALLS
 from tests.support.account import Account
@@ -66,7 +66,7 @@ def _columns(store: Store) -> dict[str, dict[int, dict[str, Any]]]:
 class Written:
     """Saves to a state file, and keeps the kinds of the rows of the last save that changed any."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: EmulatorStateFile) -> None:
         self._file = file
         self.kinds: list[str] = []
 

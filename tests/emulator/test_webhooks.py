@@ -254,7 +254,7 @@ def test_a_subscription_deleted_during_an_attempt(account: Account) -> None:
     hook = account.subscribe("server.created")["id"]
     receive = account.core.send
 
-    def delete_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
+    def delete_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.AttemptOutcome:
         account.control("DELETE", f"/webhooks/{hook}")
         return receive(attempt)
 
@@ -384,7 +384,7 @@ def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
 
 
 def test_failures_of_a_real_receiver() -> None:
-    def outcome(target: str) -> webhook_delivery.Outcome:
+    def outcome(target: str) -> webhook_delivery.AttemptOutcome:
         return webhook_delivery.send(webhook_delivery.Attempt(target, {}, b"{}"))
 
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:

@@ -11,7 +11,7 @@ import httpx
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
-from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
+from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome
 
 START = 1_870_934_400.0  # 2029-04-15T08:00:00Z
 BASE_URL = "http://127.0.0.1:1/v1"
@@ -43,8 +43,8 @@ class Killed(BaseException):
 class Delivered:
     """The receiver of webhooks takes everything."""
 
-    def __call__(self, attempt: Attempt) -> Outcome:
-        return Outcome(200, None, "", 1)
+    def __call__(self, attempt: Attempt) -> AttemptOutcome:
+        return AttemptOutcome(200, None, "", 1)
 
 
 @dataclass

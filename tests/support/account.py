@@ -10,9 +10,9 @@ import httpx
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
-from pulumi_hosting.emulator.messages import ApiError
+from pulumi_hosting.emulator.messages import Refusal
 from pulumi_hosting.emulator.middleware import route
-from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
+from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome
 
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
@@ -101,12 +101,12 @@ class Account(AccountView):
         self.slept.append(seconds)
         self.while_waiting()
 
-    def receive(self, attempt: Attempt) -> Outcome:
+    def receive(self, attempt: Attempt) -> AttemptOutcome:
         self.sent.append(attempt)
         if attempt.target is None or self.receiver_status is None:
-            return Outcome(None, "the connection failed", None, 1)
+            return AttemptOutcome(None, "the connection failed", None, 1)
         ok = 200 <= self.receiver_status < 300
-        return Outcome(
+        return AttemptOutcome(
             self.receiver_status, None if ok else f"the receiver answered {self.receiver_status}", "text", 1
         )
 
@@ -196,5 +196,5 @@ class Account(AccountView):
 def _is_keyed(method: str, path: str) -> bool:
     try:
         return route(method, path)[0].is_keyed
-    except ApiError:
+    except Refusal:
         return False

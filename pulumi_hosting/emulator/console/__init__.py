@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from pulumi_hosting.emulator.browser_requests import Names, host_refusal
-from pulumi_hosting.emulator.messages import Response
+from pulumi_hosting.emulator.messages import Answer
 
 PATH = "/_console"
 
@@ -22,7 +22,7 @@ def is_console(path: str) -> bool:
     return path in (PATH, f"{PATH}/")
 
 
-def console_response(method: str, host: str, names: Names) -> Response:
+def console_response(method: str, host: str, names: Names) -> Answer:
     """The page, unless the ``Host`` header has a name that is not one of ``names`` and not this machine's."""
     if method not in ("GET", "HEAD"):
         return _text(405, f"{method} is not supported here. Next: GET {PATH}", {"Allow": "GET, HEAD"})
@@ -36,7 +36,7 @@ def console_response(method: str, host: str, names: Names) -> Response:
         "Referrer-Policy": "same-origin",  # without a referrer, a browser may send `Origin: null`
         "X-Content-Type-Options": "nosniff",
     }
-    return Response(200, headers=headers, content=b"" if method == "HEAD" else page)
+    return Answer(200, headers=headers, content=b"" if method == "HEAD" else page)
 
 
 @cache
@@ -58,6 +58,6 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def _text(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+def _text(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
     kind = {"Content-Type": "text/plain; charset=utf-8"}
-    return Response(status, headers=kind | (headers or {}), content=f"{message}\n".encode())
+    return Answer(status, headers=kind | (headers or {}), content=f"{message}\n".encode())

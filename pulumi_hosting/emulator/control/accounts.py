@@ -2,7 +2,7 @@
 
 import ipaddress
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from starlette.routing import Route
@@ -13,19 +13,26 @@ from pulumi_hosting.emulator import (
     events,
     fulfilment,
     ledger,
+    periods,
     price_list,
     pricing,
     serializers,
     server_lifecycle,
 )
-from pulumi_hosting.emulator.control.body_fields import Amount, Balance, Percent, Timestamp, account_of, find
+from pulumi_hosting.emulator.control.body_fields import (
+    Amount,
+    Balance,
+    Percent,
+    Timestamp,
+    account_of,
+    assign,
+    columns_of,
+    find,
+)
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.rows import Invoice, Order
+from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE
-
-# How long an invoice made by staff may stay unpaid before it is overdue.
-UNPAID_SECONDS = 3 * 86400
 
 # --- keys --------------------------------------------------------------------------------------------------
 
@@ -49,17 +56,15 @@ def _networks(networks: list[str]) -> list[str]:
     return networks
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
 class KeyBody(Body):
     mode: Literal["live", "test"]
     name: str | None = None
-    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = Field(
-        default_factory=lambda: list(SCOPES)
-    )
-    ip_allowlist: Annotated[list[str], AfterValidator(_networks)] = Field(default_factory=list)
+    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = LEFT_OUT
+    ip_allowlist: Annotated[list[str], AfterValidator(_networks)] = LEFT_OUT
     not_before: Timestamp = None
     expires_at: Timestamp = None
     rate_per_minute: int | None = Field(None, ge=0, le=1_000_000)
@@ -67,28 +72,19 @@ class KeyBody(Body):
     account_id: int = LEFT_OUT
 
 
-def create_key(core: Core, body: KeyBody) -> Any:
-    key = core.store.new_key(
-        account_of(core, body.account_id),
-        body.mode,
-        core.clock.now(),
-        name=body.name if body.name is not None else f"{body.mode} key",
-        scopes=body.scopes,
-        ip_allowlist=body.ip_allowlist,
-        not_before=body.not_before,
-        expires_at=body.expires_at,
-        rate_per_minute=body.rate_per_minute,
-        rate_expensive_per_minute=body.rate_expensive_per_minute,
-    )
-    events.of_key(core.store, "key.created", key, core.clock.now())
+def create_key(core: Core, body: KeyBody) -> object:
+    columns = body.given() | {"name": body.name if body.name is not None else f"{body.mode} key"}
+    account = account_of(core, columns.pop("account_id", None))
+    key = core.store.new_key(account, columns.pop("mode"), core.clock.now(), **columns)
+    events.of(core.store, "key.created", key, core.clock.now())
     return {"id": key.id, "key": key.token}
 
 
-def revoke_key(core: Core, id: int) -> Any:
+def revoke_key(core: Core, id: int) -> object:
     key = find(core.store.keys, id, "key")
     if key.revoked_at is None:
         key.revoked_at, key.revoked_reason = core.clock.now(), "revoked by staff"
-        events.of_key(core.store, "key.revoked", key, core.clock.now())
+        events.of(core.store, "key.revoked", key, core.clock.now())
     return {"id": key.id}
 
 
@@ -100,35 +96,31 @@ class NewAccountBody(Body):
     currency: str = "EUR"
 
 
-def create_account(core: Core, body: NewAccountBody) -> Any:
+def create_account(core: Core, body: NewAccountBody) -> object:
     """A second account, with a live and a test key."""
     account = core.store.new_account(core.clock.now(), balance=body.balance, currency=body.currency)
     keys = {key.mode: key.token for key in core.store.keys.values() if key.account_id == account.id}
     return {"account_id": account.id, "live_key": keys["live"], "test_key": keys["test"]}
 
 
-class AccountBody(Body):
-    account_id: int = LEFT_OUT
-    balance: Balance = LEFT_OUT
-    email_verified: bool = LEFT_OUT
-    suspended: bool = LEFT_OUT
-    api_enabled_for_account: bool = LEFT_OUT
-    group_discount_percent: Percent = LEFT_OUT
-    loyalty_discount_percent: Percent = LEFT_OUT
+AccountBody = columns_of(
+    AccountRow,
+    account_id=int,
+    balance=Balance,
+    group_discount_percent=Percent,
+    loyalty_discount_percent=Percent,
+)
 
 
-def edit_account(core: Core, body: AccountBody) -> Any:
+def edit_account(core: Core, body: Body) -> object:
     """A new balance is an adjustment in the ledger, so that the ledger always adds up."""
-    account = account_of(core, body.account_id)
-    for name, value in body.given().items():
-        if name not in ("account_id", "balance"):
-            setattr(account, "api_enabled" if name == "api_enabled_for_account" else name, value)
-    if "balance" in body.given() and body.balance != account.balance:
-        change = body.balance - account.balance
-        ledger.move(
-            core.store, account, change, "adjustment", "Adjusted by staff", core.clock.now(), ledger.CONTROL
-        )
-    return {**serializers.account(account), "balance": str(account.balance)}
+    given, now = body.given(), core.clock.now()
+    account = account_of(core, given.get("account_id"))
+    assign(account, body, "account_id", "balance")
+    change = given.get("balance", account.balance) - account.balance
+    if change:
+        ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
+    return {**serializers.account(account, core.store), "balance": str(account.balance)}
 
 
 # --- invoices ---------------------------------------------------------------------------------------------
@@ -144,70 +136,44 @@ class InvoiceBody(Body):
     account_id: int = LEFT_OUT
 
 
-def create_invoice(core: Core, body: InvoiceBody) -> Any:
+def create_invoice(core: Core, body: InvoiceBody) -> object:
     """An unpaid invoice from the control panel: ``other`` with an amount, or ``vds_purchase``, which orders a
     server once paid.
     """
-    invoice = _server_order(core, body) if body.type == "vds_purchase" else _other_invoice(core, body)
-    return serializers.invoice(invoice, core.store)
-
-
-def _other_invoice(core: Core, body: InvoiceBody) -> Invoice:
-    now = core.clock.now()
-    account = account_of(core, body.account_id)
-    due_at = now + UNPAID_SECONDS
-    return ledger.new_invoice(
-        core.store, account, "other", body.amount, body.description, now, gateway=None, due_at=due_at
-    )
-
-
-def _server_order(core: Core, body: InvoiceBody) -> Invoice:
     store, now, account = core.store, core.clock.now(), account_of(core, body.account_id)
-    tariff = find(store.tariffs, body.tariff_id, "tariff")
-    if body.os not in price_list.IMAGES:
-        raise ControlError("os: must be an image of the catalog")
-    amount = pricing.price(store, account, tariff, months=1).total
-    invoice = ledger.new_invoice(
-        store,
-        account,
-        "vds_purchase",
-        amount,
-        f"Server {body.name}",
-        now,
-        gateway=None,
-        due_at=now + UNPAID_SECONDS,
-    )
-    store.add(
-        Order(
-            id=invoice.id,
-            account_id=account.id,
-            status="invoice_created",
-            outcome="active",
-            tariff_id=tariff.id,
-            server_name=body.name,
-            amount=amount,
-            created_at=now,
-            updated_at=now,
-            plan=server_lifecycle.monthly_plan(account.id, body.name, tariff, body.os, now),
-        )
-    )
+    amount, words, plan = body.amount, body.description, None
+    if body.type == "vds_purchase":
+        tariff = find(store.tariffs, body.tariff_id, "tariff")
+        if body.os not in price_list.IMAGES:
+            raise ControlError("os: must be an image of the catalog")
+        amount, words = pricing.price(store, account, tariff, months=1).total, f"Server {body.name}"
+        until = periods.months_after(now, 1)
+        plan = server_lifecycle.plan(account.id, body.name, tariff, body.os, until)
+    due_at = now + ledger.UNPAID_SECONDS
+    invoice = ledger.new_invoice(store, account, body.type, amount, words, now, gateway=None, due_at=due_at)
+    if plan is not None:
+        store.add(server_lifecycle.order_of(invoice, plan, "invoice_created", now))
+    return serializers.invoice(invoice, store)
+
+
+def _with_status(core: Core, id: int, status: str) -> InvoiceRow:
+    """The invoice of that id; 409 if it has another status."""
+    invoice: InvoiceRow = find(core.store.invoices, id, "invoice")
+    if invoice.status != status:
+        raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
     return invoice
 
 
-def confirm_invoice(core: Core, id: int) -> Any:
+def confirm_invoice(core: Core, id: int) -> object:
     """The payment gateway confirms a top-up or a payment link."""
-    invoice: Invoice = find(core.store.invoices, id, "invoice")
-    if invoice.status != "not_paid":
-        raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
+    invoice = _with_status(core, id, "not_paid")
     fulfilment.confirm(core.scheduler, invoice, core.clock.now())
     return serializers.invoice(invoice, core.store)
 
 
-def refund_invoice(core: Core, id: int) -> Any:
+def refund_invoice(core: Core, id: int) -> object:
     """Staff returns the money of a paid invoice; what it paid for and has not come yet does not come."""
-    invoice: Invoice = find(core.store.invoices, id, "invoice")
-    if invoice.status != "paid":
-        raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
+    invoice = _with_status(core, id, "paid")
     called_off.call_off(core.store, invoice, core.clock.now(), ledger.CONTROL)
     return serializers.invoice(invoice, core.store)
 
@@ -216,7 +182,7 @@ ROUTES = (
     Route("/keys", endpoint(create_key), methods=["POST"]),
     Route("/keys/{id:int}", endpoint(revoke_key), methods=["DELETE"]),
     Route("/accounts", endpoint(create_account), methods=["POST"]),
-    Route("/account", endpoint(edit_account), methods=["PATCH"]),
+    Route("/account", endpoint(edit_account, AccountBody), methods=["PATCH"]),
     Route("/invoices", endpoint(create_invoice), methods=["POST"]),
     Route("/invoices/{id:int}/confirm", endpoint(confirm_invoice), methods=["POST"]),
     Route("/invoices/{id:int}/refund", endpoint(refund_invoice), methods=["POST"]),

@@ -1,21 +1,22 @@
-"""Types of the fields that several control calls have."""
+"""Bodies made of columns, and types of the fields that several control calls have."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, PlainValidator
+from pydantic import AfterValidator, Field, PlainValidator, create_model
 
-from pulumi_hosting.emulator.control.endpoint import ControlError
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
-from pulumi_hosting.emulator.rows import Account
+from pulumi_hosting.emulator.rows import AccountRow, Editable, Row
 
 MAX_AMOUNT = Decimal(10) ** 12
 
 
-def _amount(least: Decimal, most: Decimal = MAX_AMOUNT) -> Callable[[Any], Decimal]:
-    def check(value: Any) -> Decimal:
+def _amount(least: Decimal, most: Decimal = MAX_AMOUNT) -> Callable[[object], Decimal]:
+    def check(value: object) -> Decimal:
         try:
             amount = Decimal(str(value))
         except InvalidOperation as error:
@@ -61,6 +62,31 @@ Percent = Annotated[Decimal, PlainValidator(_amount(Decimal(0), Decimal(100)))]
 Timestamp = Annotated[float | None, PlainValidator(_timestamp)]
 
 
+def columns_of(row: type[Row], **kinds: Any) -> type[Body]:
+    """A body with the editable columns of ``row``, each of which may be left out.
+
+    ``kinds``: the types of columns that are checked otherwise than their own type says, and of fields that
+    are no columns.
+    """
+    marks = {
+        column.name: (column.type, mark)
+        for column in fields(row)
+        for mark in get_args(column.type)
+        if isinstance(mark, Editable)
+    }
+    known: dict[str, Any] = {name: (kind, LEFT_OUT) for name, kind in kinds.items() if name not in marks}
+    for name, (kind, mark) in marks.items():
+        known[name] = (kinds.get(name, kind), Field(LEFT_OUT, alias=mark.name))
+    return create_model(f"{row.__name__}Body", __base__=Body, **known)
+
+
+def assign(row: Row, body: Body, *apart: str) -> None:
+    """Set the columns that were sent, those in ``apart`` left out."""
+    for name, value in body.given().items():
+        if name not in apart:
+            setattr(row, name, value)
+
+
 def find(table: Mapping[int, Any], id: int, what: str) -> Any:
     """A row by its id; 404 if there is none."""
     row = table.get(id)
@@ -69,9 +95,9 @@ def find(table: Mapping[int, Any], id: int, what: str) -> Any:
     return row
 
 
-def account_of(core: Core, account_id: int | None) -> Account:
+def account_of(core: Core, account_id: int | None) -> AccountRow:
     """The account of that id; without one the first account."""
     if account_id is None:
         return next(iter(core.store.accounts.values()))
-    account: Account = find(core.store.accounts, account_id, "account")
+    account: AccountRow = find(core.store.accounts, account_id, "account")
     return account

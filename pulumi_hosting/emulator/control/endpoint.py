@@ -45,21 +45,21 @@ class Query(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
-def answer(core: Core, view: Any, status: int = 200) -> Response:
+def answer(core: Core, view: object, status: int = 200) -> Response:
     """A JSON response with the emulator's own ``Date``."""
     headers = {"Content-Type": "application/json", "Date": format_http_date(core.clock.now())}
     return Response(to_json(view), status, headers)
 
 
 def endpoint(
-    function: Callable[..., Any], *, locked: bool = True
+    function: Callable[..., Any], body: type[Body] | None = None, *, locked: bool = True
 ) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that calls ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such
-    a parameter.
+    a parameter. The model of the body is ``body``, or what the parameter says.
 
     ``locked``: hold the core's lock during the call, run what is due before it and save after it.
     """
-    body_model = function.__annotations__.get("body")
+    body_model = body or function.__annotations__.get("body")
     query_model = function.__annotations__.get("query")
 
     def respond(core: Core, arguments: dict[str, Any], raw: bytes, query: Mapping[str, str]) -> Response:
@@ -94,7 +94,7 @@ def endpoint(
     return serve
 
 
-def _locked(core: Core, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _locked(core: Core, function: Callable[..., Any], arguments: dict[str, Any]) -> object:
     with core.lock:
         core.run_due()
         now = core.clock.now()
@@ -118,7 +118,8 @@ def _explained(error: ValidationError, model: type[BaseModel]) -> str:
     unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
     if unknown:
         names = ", ".join(sorted(".".join(map(str, loc)) for loc in unknown))
-        known = _model_at(model, unknown[0][:-1]).model_fields
+        fields = _model_at(model, unknown[0][:-1]).model_fields
+        known = (field.alias or name for name, field in fields.items())
         return f"unknown field: {names}; known: {', '.join(known)}"
     first = details[0]
     name = ".".join(str(part) for part in first["loc"])

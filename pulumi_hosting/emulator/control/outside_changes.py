@@ -2,27 +2,30 @@
 an account.
 """
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 from starlette.routing import Route
 
 from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
-from pulumi_hosting.emulator import registrar, serializers, server_lifecycle, webhook_delivery
-from pulumi_hosting.emulator.control.body_fields import Amount, account_of, find, one_of
+from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.rows import Address, Delivery, Domain, Row, Server, Subscription
+from pulumi_hosting.emulator.rows import (
+    AddressRow,
+    DeliveryRow,
+    DomainRow,
+    Row,
+    ServerRow,
+    SshKeyRow,
+    SubscriptionRow,
+    TariffRow,
+)
 
-
-def _assign(row: Row, body: Body, *apart: str) -> None:
-    """Set the columns that were sent, those in ``apart`` left out."""
-    for name, value in body.given().items():
-        if name not in apart:
-            setattr(row, name, value)
-
-
-# --- servers and addresses --------------------------------------------------------------------------------
+# --- servers ----------------------------------------------------------------------------------------------
 
 
 class NewServerBody(Body):
@@ -34,46 +37,31 @@ class NewServerBody(Body):
     account_id: int = LEFT_OUT
 
 
-def create_server(core: Core, body: NewServerBody) -> Any:
+def create_server(core: Core, body: NewServerBody) -> object:
     """A server that no client ordered: imported (``synthetic``) or a free trial (``is_test``)."""
     store, now = core.store, core.clock.now()
     tariff = find(store.tariffs, body.tariff_id, "tariff")
     owner = account_of(core, body.account_id)
-    plan = server_lifecycle.monthly_plan(owner.id, body.name, tariff, body.os, now)
+    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(now, 1))
     plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
     id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
     return serializers.server(server_lifecycle.add_server(store, id, plan, now), store)
 
 
-class ServerBody(Body):
-    status: Annotated[str, one_of(*SERVER_STATUSES)] = LEFT_OUT
-    name: str = LEFT_OUT
-    notes: str | None = LEFT_OUT
-    auto_renew: bool = LEFT_OUT
-    blocked: bool = LEFT_OUT
-    expired: bool = LEFT_OUT
-    power: Literal["running", "stopped", "unknown"] = LEFT_OUT
-    os: str = LEFT_OUT
-
-
-def edit_server(core: Core, body: ServerBody, id: int) -> Any:
+def _edit_server(core: Core, server: ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
-    now = core.clock.now()
-    server: Server = find(core.store.servers, id, "server")
-    given = body.given()
-    _assign(server, body, "status", "notes", "power")
-    if "name" in given:
-        server.hostname = body.name
+    now, given = core.clock.now(), body.given()
+    assign(server, body, "status", "notes")
+    server.hostname = server.name
     if "notes" in given:
-        server.notes = body.notes or ""  # null clears, as in the API
+        server.notes = given["notes"] or ""  # null clears, as in the API
     if "power" in given:
-        server.power, server.power_since = body.power, now
-    if "status" in given and body.status != server.status:
-        _change_status(core, server, body.status, now)
-    return serializers.server(server, core.store)
+        server.power_since = now
+    if given.get("status", server.status) != server.status:
+        _change_status(core, server, given["status"], now)
 
 
-def _change_status(core: Core, server: Server, status: str, now: float) -> None:
+def _change_status(core: Core, server: ServerRow, status: str, now: float) -> None:
     if status == "suspended":
         server_lifecycle.suspend(core.store, server, now)
     elif status in ("cancelled", "terminated"):
@@ -87,77 +75,30 @@ def _change_status(core: Core, server: Server, status: str, now: float) -> None:
             server.power = "running" if status == "active" else "stopped"
 
 
-def delete_server(core: Core, id: int) -> Any:
-    server: Server = find(core.store.servers, id, "server")
+def _delete_server(core: Core, server: ServerRow) -> None:
     if not server.is_gone:
         server_lifecycle.end(core.store, server, core.clock.now())
-    return {"deleted": id}
 
 
-def _address(core: Core, id: int, ip_id: int) -> Address:
-    address: Address = find(core.store.addresses, ip_id, "address")
-    if address.server_id != id:
-        raise ControlError(f"server {id} has no address {ip_id}", 404)
-    return address
+# --- domains, subscriptions -------------------------------------------------------------------------------
 
 
-class AddressBody(Body):
-    ptr: str | None = LEFT_OUT
-
-
-def edit_address(core: Core, body: AddressBody, id: int, ip_id: int) -> Any:
-    address = _address(core, id, ip_id)
-    _assign(address, body)
-    return serializers.address(address)
-
-
-def delete_address(core: Core, id: int, ip_id: int) -> Any:
-    core.store.remove(_address(core, id, ip_id))
-    return {"deleted": ip_id}
-
-
-# --- SSH keys, domains, subscriptions, tariffs ------------------------------------------------------------
-
-
-class SshKeyBody(Body):
-    name: str = LEFT_OUT
-
-
-def edit_ssh_key(core: Core, body: SshKeyBody, id: int) -> Any:
-    key = find(core.store.ssh_keys, id, "SSH key")
-    _assign(key, body)
-    return serializers.ssh_key(key)
-
-
-def delete_ssh_key(core: Core, id: int) -> Any:
-    core.store.remove(find(core.store.ssh_keys, id, "SSH key"))
-    return {"deleted": id}
-
-
-class DomainBody(Body):
-    status: Annotated[str, one_of(*DOMAIN_STATUSES)] = LEFT_OUT
-    blocked: bool = LEFT_OUT
-    auto_renew: bool = LEFT_OUT
-    privacy: bool = LEFT_OUT
-    nameservers: list[str] = LEFT_OUT
-
-
-def edit_domain(core: Core, body: DomainBody, id: int) -> Any:
+def _edit_domain(core: Core, domain: DomainRow, body: Body) -> None:
     """Drift of a domain; a domain that becomes active or expired ends every other row of its name."""
-    domain: Domain = find(core.store.domains, id, "domain")
-    _assign(domain, body, "status")
-    if "status" in body.given() and body.status != domain.status:
-        if body.status == "active" and domain.status in ("pending", "transfer_pending"):
+    assign(domain, body, "status")
+    status = body.given().get("status", domain.status)
+    if status != domain.status:
+        if status == "active" and domain.status in ("pending", "transfer_pending"):
             registrar.activate(core.store, domain, core.clock.now())
-        domain.status = body.status
-        if domain.status in ("active", "expired"):
+        domain.status = status
+        if status in ("active", "expired"):
             registrar.cancel_other_owners(core.store, domain)
-    return serializers.domain(domain, core.store)
 
 
-def delete_domain(core: Core, id: int) -> Any:
-    core.store.remove(find(core.store.domains, id, "domain"))
-    return {"deleted": id}
+def _delete_subscription(core: Core, row: SubscriptionRow) -> None:
+    for delivery in list(core.store.of(DeliveryRow, row.id).values()):
+        core.store.remove(delivery)
+    core.store.remove(row)
 
 
 def _event_types(events: list[str]) -> list[str]:
@@ -172,51 +113,90 @@ def _public_url(url: str) -> str:
     return url
 
 
-class SubscriptionBody(Body):
-    url: Annotated[str, AfterValidator(_public_url)] = LEFT_OUT
-    events: Annotated[list[str], AfterValidator(_event_types)] = LEFT_OUT
-    description: str = LEFT_OUT
-    active: bool = LEFT_OUT
+# --- what can be changed and deleted ----------------------------------------------------------------------
 
 
-def edit_subscription(core: Core, body: SubscriptionBody, id: int) -> Any:
-    row: Subscription = find(core.store.subscriptions, id, "subscription")
-    _assign(row, body)
-    return serializers.subscription(row)
+def _assign(core: Core, row: Row, body: Body) -> None:
+    assign(row, body)
 
 
-def delete_subscription(core: Core, id: int) -> Any:
-    row: Subscription = find(core.store.subscriptions, id, "subscription")
-    for delivery in list(core.store.of(Delivery, row.id).values()):
-        core.store.remove(delivery)
+def _remove(core: Core, row: Row) -> None:
     core.store.remove(row)
-    return {"deleted": id}
 
 
-class TariffBody(Body):
-    in_stock: bool = LEFT_OUT
-    price_monthly: Amount = LEFT_OUT
-    disabled: bool = LEFT_OUT
+@dataclass(frozen=True)
+class Kind:
+    """Rows that can be changed and, unless ``delete`` is ``None``, deleted. ``word``: what one is called.
+    ``kinds``: types of fields that their columns do not say.
+    """
+
+    path: str
+    word: str
+    row: type[Row]
+    kinds: dict[str, Any] = field(default_factory=dict)
+    edit: Callable[[Core, Any, Body], None] = _assign
+    delete: Callable[[Core, Any], None] | None = _remove
+
+    def routes(self) -> Iterator[Route]:
+        def edit(core: Core, body: Body, **ids: int) -> object:
+            row = self._row(core, **ids)
+            self.edit(core, row, body)
+            return serializers.view_of(row, core.store)
+
+        yield Route(self.path, endpoint(edit, columns_of(self.row, **self.kinds)), methods=["PATCH"])
+        if (delete_row := self.delete) is None:
+            return
+
+        def delete(core: Core, **ids: int) -> object:
+            row = self._row(core, **ids)
+            delete_row(core, row)
+            return {"deleted": row.id}
+
+        yield Route(self.path, endpoint(delete), methods=["DELETE"])
+
+    def _row(self, core: Core, id: int, ip_id: int | None = None) -> Any:
+        row = find(core.store.tables[self.row.kind], id if ip_id is None else ip_id, self.word)
+        if ip_id is not None and row.server_id != id:
+            raise ControlError(f"server {id} has no address {ip_id}", 404)
+        return row
 
 
-def edit_tariff(core: Core, body: TariffBody, id: int) -> Any:
-    """A change of the catalog."""
-    tariff = find(core.store.tariffs, id, "tariff")
-    _assign(tariff, body)
-    return serializers.tariff(tariff, core.store, account_of(core, None))
-
+KINDS = (
+    Kind(
+        "/servers/{id:int}",
+        "server",
+        ServerRow,
+        {
+            "status": Annotated[str, one_of(*SERVER_STATUSES)],
+            "notes": str | None,
+            "power": Literal["running", "stopped", "unknown"],
+        },
+        _edit_server,
+        _delete_server,
+    ),
+    Kind("/servers/{id:int}/ips/{ip_id:int}", "address", AddressRow),
+    Kind("/ssh-keys/{id:int}", "SSH key", SshKeyRow),
+    Kind(
+        "/domains/{id:int}",
+        "domain",
+        DomainRow,
+        {"status": Annotated[str, one_of(*DOMAIN_STATUSES)]},
+        _edit_domain,
+    ),
+    Kind(
+        "/webhooks/{id:int}",
+        "subscription",
+        SubscriptionRow,
+        {
+            "url": Annotated[str, AfterValidator(_public_url)],
+            "events": Annotated[list[str], AfterValidator(_event_types)],
+        },
+        delete=_delete_subscription,
+    ),
+    Kind("/tariffs/{id:int}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
+)
 
 ROUTES = (
     Route("/servers", endpoint(create_server), methods=["POST"]),
-    Route("/servers/{id:int}", endpoint(edit_server), methods=["PATCH"]),
-    Route("/servers/{id:int}", endpoint(delete_server), methods=["DELETE"]),
-    Route("/servers/{id:int}/ips/{ip_id:int}", endpoint(edit_address), methods=["PATCH"]),
-    Route("/servers/{id:int}/ips/{ip_id:int}", endpoint(delete_address), methods=["DELETE"]),
-    Route("/ssh-keys/{id:int}", endpoint(edit_ssh_key), methods=["PATCH"]),
-    Route("/ssh-keys/{id:int}", endpoint(delete_ssh_key), methods=["DELETE"]),
-    Route("/domains/{id:int}", endpoint(edit_domain), methods=["PATCH"]),
-    Route("/domains/{id:int}", endpoint(delete_domain), methods=["DELETE"]),
-    Route("/webhooks/{id:int}", endpoint(edit_subscription), methods=["PATCH"]),
-    Route("/webhooks/{id:int}", endpoint(delete_subscription), methods=["DELETE"]),
-    Route("/tariffs/{id:int}", endpoint(edit_tariff), methods=["PATCH"]),
+    *(route for kind in KINDS for route in kind.routes()),
 )

@@ -8,23 +8,24 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, RootModel, model_validator
 from starlette.routing import Route
 
-from pulumi_hosting.emulator import dialects, faults, log_redaction, webhook_delivery
+from pulumi_hosting.emulator import dialects, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.control.body_fields import find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.rows import Fault
 from pulumi_hosting.emulator.store import VARIANTS
 
 MAX_ADVANCE_SECONDS = 100 * 366 * 86400
 
 
-def ready(core: Core) -> Any:
+def ready(core: Core) -> object:
     """The ready line again, plus ``now``."""
     return {**core.ready_line, "now": format_timestamp(core.clock.now())}
 
 
-def reset(core: Core) -> Any:
+def reset(core: Core) -> object:
     """Back to a fresh account with the same keys."""
     core.reset()
     return {"now": format_timestamp(core.clock.now())}
@@ -37,7 +38,7 @@ class ClockBody(Body):
     advance: float = Field(ge=0, le=MAX_ADVANCE_SECONDS)
 
 
-def advance_clock(core: Core, body: ClockBody) -> Any:
+def advance_clock(core: Core, body: ClockBody) -> object:
     """Move the clock forward; runs without the lock, since webhook receivers may call this emulator."""
     if core.clock.now() + body.advance > LAST:
         raise ControlError("advance: the clock stops at the year 9000")
@@ -59,29 +60,22 @@ class ServiceBody(Body):
     api_enabled: bool = LEFT_OUT
     sandbox_enabled: bool = LEFT_OUT
     dialect: Annotated[str, one_of(*dialects.NAMES)] = LEFT_OUT
-    readings: Annotated[dict[str, Any], AfterValidator(_variants)] = Field(default_factory=dict)
+    readings: Annotated[dict[str, Any], AfterValidator(_variants)] = LEFT_OUT
 
 
-def edit_service(core: Core, body: ServiceBody) -> Any:
+def edit_service(core: Core, body: ServiceBody) -> object:
     """Staff switches and behaviour variants; answers all of them."""
     service = core.store.service
     for name, value in body.given().items():
-        if name != "readings":
-            setattr(service, name, value)
-    service.variants = {**service.variants, **body.readings}
-    return {
-        "api_enabled": service.api_enabled,
-        "sandbox_enabled": service.sandbox_enabled,
-        "dialect": service.dialect,
-        "readings": service.variants,
-    }
+        setattr(service, name, {**service.readings, **value} if name == "readings" else value)
+    return {name: getattr(service, name) for name in ServiceBody.model_fields}
 
 
 class RoutesBody(RootModel[dict[str, Any]]):
     pass
 
 
-def replace_webhook_routes(core: Core, body: RoutesBody) -> Any:
+def replace_webhook_routes(core: Core, body: RoutesBody) -> object:
     """Where deliveries to an origin really go."""
     try:
         core.store.service.routes = webhook_delivery.check_routes(body.root)
@@ -147,13 +141,14 @@ class FaultBody(Body):
     action: FaultAction
 
 
-def arm_fault(core: Core, body: FaultBody) -> Any:
+def arm_fault(core: Core, body: FaultBody) -> object:
     """Arm a fault for the next matching requests."""
-    fault = faults.arm(core.store, body.action.given(), body.method, body.path, body.after, body.times)
-    return {"id": fault.id}
+    method = body.method.upper() if body.method else None
+    columns = dict(body) | {"method": method, "action": body.action.given()}
+    return {"id": core.store.add(Fault(**columns)).id}
 
 
-def list_faults(core: Core) -> Any:
+def list_faults(core: Core) -> object:
     """The faults that are armed, oldest first; ``after`` and ``times`` are what is left of them."""
     return [
         {name: value for name, value in log_redaction.masked(fault.columns()).items() if name != "seq"}
@@ -161,13 +156,13 @@ def list_faults(core: Core) -> Any:
     ]
 
 
-def remove_fault(core: Core, id: int) -> Any:
+def remove_fault(core: Core, id: int) -> object:
     fault = find(core.store.faults, id, "fault")
     core.store.remove(fault)
     return {"id": fault.id}
 
 
-def clear_faults(core: Core) -> Any:
+def clear_faults(core: Core) -> object:
     cleared = list(core.store.faults.values())
     for fault in cleared:
         core.store.remove(fault)

@@ -12,10 +12,10 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.messages import Response
+from pulumi_hosting.emulator.messages import Answer
 from pulumi_hosting.emulator.webhook_delivery import Outbound
 
-Handler = Callable[[Call], Response | Outbound]
+Handler = Callable[[Call], Answer | Outbound]
 
 _MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
 

@@ -2,25 +2,24 @@
 
 from decimal import Decimal
 
-from pulumi_hosting.emulator import dialects, periods, pricing, serializers
+from pulumi_hosting.api import models as m
+from pulumi_hosting.emulator import dialects, periods, pricing
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_money, format_timestamp
-from pulumi_hosting.emulator.messages import ApiError, Response
-from pulumi_hosting.emulator.rows import Address, Server
-
-_LIVING = ("active", "stopped", "suspended", "pending_cancel")
+from pulumi_hosting.emulator.formats import format_money
+from pulumi_hosting.emulator.messages import Answer, Refusal
+from pulumi_hosting.emulator.rows import LIVING, AddressRow, ServerRow
 
 
-def list_server_ips(call: Call) -> Response:
-    return Response(200, {"data": [serializers.address(row) for row in call.addresses(call.server())]})
+def list_server_ips(call: Call) -> Answer:
+    return call.listing(call.addresses(call.server()))
 
 
-def _extra(call: Call, server: Server) -> int:
+def _extra(call: Call, server: ServerRow) -> int:
     """The number of bought addresses, those being assigned included."""
     return len(pricing.bought_addresses(call.store, server)) + server.addresses_coming
 
 
-def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
+def _price_now(call: Call, server: ServerRow) -> tuple[Decimal, int]:
     """The price until the next due date, at least a cent, and the number of started days.
 
     Whole calendar months cost the monthly price, the rest its share of started days.
@@ -29,92 +28,73 @@ def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
     months = periods.whole_months(call.now, due)
     rest, following = periods.months_after(call.now, months), periods.months_after(call.now, months + 1)
     part = Decimal(periods.started_days(rest, due)) / periods.started_days(rest, following)
-    return max(pricing.cents(monthly * (months + part)), Decimal("0.01")), max(
-        1, periods.started_days(call.now, due)
-    )
+    price = max(pricing.cents(monthly * (months + part)), Decimal("0.01"))
+    return price, max(1, periods.started_days(call.now, due))
 
 
-def get_server_ip_quote(call: Call) -> Response:
+def get_server_ip_quote(call: Call) -> Answer:
     server = call.server()
     tariff = call.store.tariffs[server.tariff_id]
     now, _ = _price_now(call, server)
-    return Response(
+    return call.answer(
         200,
-        {
-            "server_id": server.id,
-            "price_monthly": format_money(tariff.extra_ip_price),
-            "prorated_now": format_money(now),
-            "currency": call.account.currency,
-            "next_due_at": format_timestamp(server.next_due_at),
-            "extra_ips": _extra(call, server),
-            "max_extra_ips": tariff.max_extra_ips,
-            "balance_sufficient": call.account.balance >= now,
-        },
+        m.IpQuote,
+        server,
+        server_id=server.id,
+        price_monthly=tariff.extra_ip_price,
+        prorated_now=now,
+        extra_ips=_extra(call, server),
+        max_extra_ips=tariff.max_extra_ips,
+        balance_sufficient=call.account.balance >= now,
     )
 
 
-def add_server_ip(call: Call) -> Response:
+def add_server_ip(call: Call) -> Answer:
     server = call.changeable("active", "stopped")
     if _extra(call, server) >= call.store.tariffs[server.tariff_id].max_extra_ips:
-        raise ApiError("ip_limit_reached")
+        raise Refusal("ip_limit_reached")
     price, days = _price_now(call, server)
-    invoice = call.purchase(
-        "ip_purchase",
-        price,
-        f"Address for {server.name}",
-        server_id=server.id,
-        period=(call.now, max(server.next_due_at, call.now + 86400)),
-    )
+    period = (call.now, max(server.next_due_at, call.now + 86400))
+    words = f"Address for {server.name}"
+    invoice = call.purchase("ip_purchase", price, words, server_id=server.id, period=period)
     if call.changes(server):
         server.addresses_coming += 1
         if "ip" not in call.fault:
             if call.scheduler.ip_delay:
                 server.busy = "an address change"
-            call.scheduler.after_address_assignment(
-                call.now, "assign_address", server.id, str(invoice.id) if invoice else ""
-            )
-    return Response(
-        dialects.ADDRESS_ORDER_STATUS(call.dialect),
-        {
-            "success": True,
-            "server_id": server.id,
-            "charged": format_money(price),
-            "currency": call.account.currency,
-            "days": days,
-        },
-    )
+            note = str(invoice.id) if invoice else ""
+            call.scheduler.after_address_assignment(call.now, "assign_address", server.id, note)
+    status = dialects.ADDRESS_ORDER_STATUS(call.dialect)
+    paid = {"charged": format_money(price), "currency": call.account.currency, "days": days}
+    return Answer(status, {"success": True, "server_id": server.id, **paid})
 
 
-def _address(call: Call, server: Server) -> Address:
+def _address(call: Call, server: ServerRow) -> AddressRow:
     address = call.store.addresses.get(call.ids["ip_id"])
     if address is None or address.server_id != server.id:
-        raise ApiError("not_found")
+        raise Refusal("not_found")
     return address
 
 
-def delete_server_ip(call: Call) -> Response:
-    server = call.changeable(*_LIVING)
+def delete_server_ip(call: Call) -> Answer:
+    server = call.changeable(*LIVING)
     address = _address(call, server)
     if not address.bought:
-        raise ApiError(
-            "conflict",
-            "the primary address cannot be released"
-            if address.primary
-            else "the address belongs to the server",
-        )
+        words = "the primary address cannot be released"
+        raise Refusal("conflict", words if address.primary else "the address belongs to the server")
     if call.changes(server):
         if address.invoice_id is not None:
             call.store.invoices[address.invoice_id].refundable = False
         call.store.remove(address)
-    return Response(200, {"status": "deleted", "server_id": server.id, "ip_id": address.id})
+    return Answer(200, {"status": "deleted", "server_id": server.id, "ip_id": address.id})
 
 
-def set_server_ip_ptr(call: Call) -> Response:
-    server = call.changeable(*_LIVING)
+def set_server_ip_ptr(call: Call) -> Answer:
+    server = call.changeable(*LIVING)
     address = _address(call, server)
     if address.version == 6:
-        raise ApiError("upstream_rejected", "reverse DNS is not enabled for this address")
+        raise Refusal("upstream_rejected", "reverse DNS is not enabled for this address")
     ptr = (call.body.domain or "").rstrip(".") or None
     if call.changes(server):
         address.ptr = ptr
-    return Response(200, {"id": address.id, "ptr": ptr})
+    return Answer(200, {"id": address.id, "ptr": ptr})

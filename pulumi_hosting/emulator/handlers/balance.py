@@ -2,31 +2,30 @@
 
 from decimal import Decimal
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import ledger, price_list, pricing, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_money
-from pulumi_hosting.emulator.messages import Response, invalid
-from pulumi_hosting.emulator.rows import Movement
+from pulumi_hosting.emulator.messages import Answer, invalid
+from pulumi_hosting.emulator.rows import MovementRow
 
 PAYMENT_PAGE = "https://pay.hosting.example"
-UNPAID_FOR_SECONDS = 3 * 86400
 
 
-def get_account(call: Call) -> Response:
-    return Response(200, serializers.account(call.account))
+def get_account(call: Call) -> Answer:
+    return Answer(200, call.view(call.account))
 
 
-def get_balance(call: Call) -> Response:
-    return Response(200, pricing.balance_view(call.store, call.account, call.now))
+def get_balance(call: Call) -> Answer:
+    return Answer(200, pricing.balance_view(call.store, call.account, call.now))
 
 
-def list_transactions(call: Call) -> Response:
+def list_transactions(call: Call) -> Answer:
     direction = call.query.direction
-    since = call.query.since.timestamp() if call.query.since else None
-    until = call.query.until.timestamp() if call.query.until else None
+    since, until = (moment and moment.timestamp() for moment in (call.query.since, call.query.until))
     rows = (
         row
-        for row in call.store.newest(Movement, call.account.id)
+        for row in call.store.newest(MovementRow, call.account.id)
         if (direction is None or row.direction == direction)
         and (since is None or row.at >= since)
         # `until` is inclusive, as `since` is; the document does not say.
@@ -35,47 +34,37 @@ def list_transactions(call: Call) -> Response:
     return call.page(rows, lambda row: serializers.transaction(row, call.account.currency))
 
 
-def get_topup_info(call: Call) -> Response:
-    return Response(
-        200,
-        {
-            "currency": call.account.currency,
-            "min": format_money(price_list.TOPUP_MIN),
-            "max": format_money(price_list.TOPUP_MAX),
-            "first_topup_bonus_percent": float(price_list.FIRST_TOPUP_BONUS_PERCENT),
-            "first_topup_eligible": not call.account.topped_up,
-            "gateways": list(price_list.GATEWAYS),
-        },
-    )
+def get_topup_info(call: Call) -> Answer:
+    view = {
+        "currency": call.account.currency,
+        "min": format_money(price_list.TOPUP_MIN),
+        "max": format_money(price_list.TOPUP_MAX),
+        "first_topup_bonus_percent": float(price_list.FIRST_TOPUP_BONUS_PERCENT),
+        "first_topup_eligible": not call.account.topped_up,
+        "gateways": list(price_list.GATEWAYS),
+    }
+    return Answer(200, view)
 
 
-def create_topup(call: Call) -> Response:
+def create_topup(call: Call) -> Answer:
     amount: Decimal = call.body.amount
+    gateway = call.body.gateway
     if not price_list.TOPUP_MIN <= amount <= price_list.TOPUP_MAX:
         raise invalid(amount="out_of_range")
-    if call.body.gateway not in price_list.GATEWAYS:
+    if gateway not in price_list.GATEWAYS:
         raise invalid(gateway="not_allowed")
     if call.simulated:
         # The id of an invoice that does not exist.
         number = 9_000_000_000 + call.store.count("id:fake")
     else:
+        due_at, words = call.now + ledger.UNPAID_SECONDS, "Top-up of the balance"
         number = ledger.new_invoice(
-            call.store,
-            call.account,
-            "topup",
-            amount,
-            "Top-up of the balance",
-            call.now,
-            gateway=call.body.gateway,
-            due_at=call.now + UNPAID_FOR_SECONDS,
+            call.store, call.account, "topup", amount, words, call.now, gateway=gateway, due_at=due_at
         ).id
-    return Response(
-        201,
-        {
-            "invoice_id": number,
-            "payment_url": f"{PAYMENT_PAGE}/{'sandbox' if call.simulated else call.body.gateway}/{number}",
-            "amount": format_money(amount),
-            "currency": call.account.currency,
-            "gateway": call.body.gateway,
-        },
-    )
+    return call.answer(201, m.TopupResult, amount=amount, **_payment_link(call, number, gateway))
+
+
+def _payment_link(call: Call, invoice_id: int, gateway: str) -> dict[str, object]:
+    """The page on which an invoice is paid."""
+    page = f"{PAYMENT_PAGE}/{'sandbox' if call.simulated else gateway}/{invoice_id}"
+    return {"invoice_id": invoice_id, "payment_url": page, "gateway": gateway}

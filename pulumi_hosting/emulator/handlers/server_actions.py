@@ -2,11 +2,11 @@
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers.servers import _check_image, _check_ssh_keys
-from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rate_limits import hit_within, too_many
 
 
-def power_server(call: Call) -> Response:
+def power_server(call: Call) -> Answer:
     """Start and stop change the status between active and stopped, unless a cancellation is pending."""
     server = call.draft(call.changeable("active", "stopped", "pending_cancel"))
     action = call.body.action
@@ -21,10 +21,10 @@ def power_server(call: Call) -> Response:
         "stop": "The server is stopping.",
         "restart": "The server is restarting.",
     }[action]
-    return Response(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
+    return Answer(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
 
 
-def reinstall_server(call: Call) -> Response:
+def reinstall_server(call: Call) -> Answer:
     """Takes the provisioning delay; until then the server is busy and has its old image."""
     server = call.changeable("active", "stopped")
     _check_image(call, call.store.tariffs[server.tariff_id], call.body.os)
@@ -36,7 +36,7 @@ def reinstall_server(call: Call) -> Response:
     if row is server:
         server.busy = "reinstall"
         call.scheduler.after_provisioning(call.now, "finish_reinstall", server.id, call.body.os)
-    return Response(
+    return Answer(
         202,
         {
             "server_id": server.id,
@@ -47,13 +47,13 @@ def reinstall_server(call: Call) -> Response:
     )
 
 
-def reset_server_password(call: Call) -> Response:
+def reset_server_password(call: Call) -> Answer:
     server = call.changeable("active", "stopped", "pending_cancel")
     if server.synthetic:
-        raise ApiError("service_state", "there is no panel record", details={"status": server.status})
+        raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     for limit in call.operation.limits:
         name = f"{call.operation.id}:{call.key.mode}:{call.ids[limit.per]}"
         reset, over = hit_within(call.store, name, limit.calls, limit.seconds, call.now)
         if over:
             raise too_many("normal", limit.calls, reset, call.now)
-    return Response(200, {"server_id": server.id, "password": call.store.password()})
+    return Answer(200, {"server_id": server.id, "password": call.store.password()})

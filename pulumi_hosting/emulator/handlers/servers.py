@@ -2,8 +2,8 @@
 
 import ipaddress
 from decimal import Decimal
-from typing import Any
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import (
     dialects,
     ledger,
@@ -14,15 +14,13 @@ from pulumi_hosting.emulator import (
     server_lifecycle,
 )
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_money, format_timestamp
-from pulumi_hosting.emulator.messages import ApiError, Response, invalid
-from pulumi_hosting.emulator.rows import Order, Server, Tariff
+from pulumi_hosting.emulator.formats import View, format_money
+from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
+from pulumi_hosting.emulator.rows import LIVING, ServerRow, TariffRow
 from pulumi_hosting.emulator.validation import invalid_period
 
 # A renewal may end at most 100 years ahead.
 MOST_AHEAD_SECONDS = 100 * 366 * 86400
-
-_LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
 
 def _address(text: str | None) -> object:
@@ -33,25 +31,25 @@ def _address(text: str | None) -> object:
         return text
 
 
-def list_servers(call: Call) -> Response:
+def list_servers(call: Call) -> Answer:
     status, ip = call.query.status, _address(call.query.ip)
-    hide_gone = call.store.service.variants["deleted_servers"] == "gone"
+    hide_gone = call.store.service.readings["deleted_servers"] == "gone"
     rows = (
         row
-        for row in call.store.newest(Server, call.account.id)
+        for row in call.store.newest(ServerRow, call.account.id)
         if call.can_see(row)
         and (status is None or row.status == status)
         # Deleted servers are listed only with a status filter and the variant `deleted_servers: listed`.
         and not (row.is_gone and (hide_gone or status is None))
         and (ip is None or any(_address(address.address) == ip for address in call.addresses(row)))
     )
-    return call.page(rows, lambda row: serializers.server(row, call.store))
+    return call.page(rows)
 
 
 # --- ordering ---------------------------------------------------------------------------------------------
 
 
-def _period(call: Call, tariff: Tariff) -> tuple[int | None, int | None]:
+def _period(call: Call, tariff: TariffRow) -> tuple[int | None, int | None]:
     """Months or hours of an order."""
     body = call.body
     if body.hours is None and body.billing_cycle != "hourly":
@@ -62,9 +60,9 @@ def _period(call: Call, tariff: Tariff) -> tuple[int | None, int | None]:
     return None, hours
 
 
-def _check_image(call: Call, tariff: Tariff, slug: str) -> None:
+def _check_image(call: Call, tariff: TariffRow, slug: str) -> None:
     if slug not in price_list.IMAGES or slug in tariff.excluded_os:
-        raise ApiError("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
+        raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
 
 
 def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
@@ -77,34 +75,27 @@ def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
     return list(ids or ())
 
 
-def create_server(call: Call) -> Response:
+def create_server(call: Call) -> Answer:
     store, body, account = call.store, call.body, call.account
     tariff = store.tariffs.get(body.tariff_id)
     if tariff is None:
         raise invalid(tariff_id="unknown")
     if tariff.disabled:
-        raise ApiError("tariff_unavailable")
+        raise Refusal("tariff_unavailable")
     _check_image(call, tariff, body.os)
     months, hours = _period(call, tariff)
     ssh_key_ids = _check_ssh_keys(call, body.ssh_key_ids)
-    if body.promo_code is not None and pricing.promo_problem(account, body.promo_code) is not None:
-        raise invalid(promo_code="invalid")
+    call.check_promo(body.promo_code)
     if not tariff.in_stock:
-        raise ApiError("no_capacity")
+        raise Refusal("no_capacity")
     price = pricing.price(store, account, tariff, months=months, hours=hours, promo=body.promo_code)
     name = body.name or server_lifecycle.generated_name(store, tariff)
     until = periods.end(call.now, months=months, hours=hours)
     given = body.password.reveal() if body.password is not None else None
     password = given or store.password()
-    plan: dict[str, Any] = {
-        "account_id": account.id,
-        "name": name,
-        "hostname": name,
-        "tariff_id": tariff.id,
-        "os": body.os,
+    plan = server_lifecycle.plan(account.id, name, tariff, body.os, until) | {
         "cycle": "monthly" if hours is None else "hourly",
         "months": months or 1,
-        "next_due_at": until,
         "promo_code": body.promo_code,
         "owner_key_id": call.key.id if call.simulated else None,
         "ssh_key_ids": ssh_key_ids,
@@ -112,99 +103,64 @@ def create_server(call: Call) -> Response:
     }
     id = server_lifecycle.new_server_id(store, sandbox=call.simulated)
     slow = "panel_timeout" in call.fault and not call.simulated
-    invoice = call.purchase(
-        "vds_purchase",
-        price.total,
-        f"Server {name}",
-        server_id=None if slow else id,
-        period=(call.now, until),
-    )
-    if body.promo_code is not None and not call.simulated:
-        account.promo_used = [*account.promo_used, body.promo_code.upper()]
+    bought, period = None if slow else id, (call.now, until)
+    invoice = call.purchase("vds_purchase", price.total, f"Server {name}", server_id=bought, period=period)
+    call.use_promo(body.promo_code)
     if slow and invoice is not None:
-        return _order_later(call, invoice.id, tariff, name, price.total, plan)
+        # The panel timed out: the charge stays until the server is provisioned or the order refunded.
+        outcome = call.fault["panel_timeout"]
+        order = store.add(server_lifecycle.order_of(invoice, plan, "provisioning", call.now, outcome=outcome))
+        call.scheduler.after_provisioning(call.now, "finish_order", order.id, call.idempotency_key or "")
+        return Answer(202, serializers.order(order, store))
     server = server_lifecycle.add_server(store, id, plan, call.now)
-    return Response(
-        201,
-        {
-            "server": serializers.server(server, store),
-            "root_password": password,
-            "invoice_id": invoice.id if invoice else None,
-            "charged": format_money(price.total),
-            "balance_after": format_money(call.balance_after(price.total)),
-            "currency": account.currency,
-            "order_url": f"{serializers.API}/orders/{invoice.id}" if invoice else None,
-        },
-    )
-
-
-def _order_later(
-    call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]
-) -> Response:
-    """The panel timed out: the charge stays until the server is provisioned or the order refunded."""
-    order = call.store.add(
-        Order(
-            id=invoice_id,
-            account_id=call.account.id,
-            status="provisioning",
-            outcome=call.fault["panel_timeout"],
-            tariff_id=tariff.id,
-            server_name=name,
-            amount=amount,
-            created_at=call.now,
-            updated_at=call.now,
-            plan=plan,
-        )
-    )
-    call.scheduler.after_provisioning(call.now, "finish_order", order.id, call.idempotency_key or "")
-    return Response(202, serializers.order(order, call.store))
+    view = {
+        "server": serializers.server(server, store),
+        "root_password": password,
+        "invoice_id": invoice.id if invoice else None,
+        "charged": format_money(price.total),
+        "balance_after": format_money(call.balance_after(price.total)),
+        "currency": account.currency,
+        "order_url": f"{serializers.API}/orders/{invoice.id}" if invoice else None,
+    }
+    return Answer(201, view)
 
 
 # --- one server -------------------------------------------------------------------------------------------
 
 
-def _live(call: Call, server: Server) -> dict[str, Any]:
+def _live(call: Call, server: ServerRow) -> View:
     if server.synthetic or server.is_gone:
-        raise ApiError("service_state", "there is no panel record", details={"status": server.status})
+        raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     return serializers.live_status(server, call.store, call.now)
 
 
-def get_server(call: Call) -> Response:
+def get_server(call: Call) -> Answer:
     server = call.server()
-    view = serializers.server(server, call.store)
+    view = call.view(server)
     view["refund_quote"] = pricing.refund_view(call.store, server, call.now, call.dialect)
     if call.query.include == "live":
         view["live"] = _live(call, server)
-    return Response(200, view)
+    return Answer(200, view)
 
 
-def get_server_status(call: Call) -> Response:
-    return Response(200, _live(call, call.server()))
+def get_server_status(call: Call) -> Answer:
+    return Answer(200, _live(call, call.server()))
 
 
-def get_server_refund_quote(call: Call) -> Response:
-    return Response(200, pricing.refund_view(call.store, call.server(), call.now, call.dialect))
+def get_server_refund_quote(call: Call) -> Answer:
+    return Answer(200, pricing.refund_view(call.store, call.server(), call.now, call.dialect))
 
 
-def update_server(call: Call) -> Response:
-    body = call.body
-    server = call.draft(call.changeable(*_LIVING))
-    if "auto_renew" in body.model_fields_set:
-        if body.auto_renew is None:
-            raise invalid(auto_renew="wrong_type")
-        server.auto_renew = body.auto_renew
-    if "name" in body.model_fields_set:
-        if body.name is None:
-            raise invalid(name="wrong_type")
-        server.name = server.hostname = body.name
-    if "notes" in body.model_fields_set:
-        server.notes = body.notes or ""
-    return Response(200, serializers.server(server, call.store))
+def update_server(call: Call) -> Answer:
+    server = call.draft(call.changeable(*LIVING))
+    call.assign(server)
+    server.hostname = server.name
+    return Answer(200, call.view(server))
 
 
-def delete_server(call: Call) -> Response:
+def delete_server(call: Call) -> Answer:
     store, account = call.store, call.account
-    server = call.changeable(*_LIVING, gone=True)
+    server = call.changeable(*LIVING, gone=True)
     quote = pricing.refund(store, server, call.now)
     withdrawn = server.status == "pending_cancel"
     quote_view = pricing.refund_view(store, server, call.now, call.dialect, quote)
@@ -212,7 +168,7 @@ def delete_server(call: Call) -> Response:
     if not call.simulated:
         server_lifecycle.end(store, server, call.now)
         for invoice, part in quote.parts if quote.refundable else ():
-            ledger.credit_back(store, account, invoice, part, call.now, call.cause, object_id=server.id)
+            ledger.credit_back(store, invoice, part, call.now, call.cause, object_id=server.id)
         after = account.balance
     elif server.is_sandbox:
         server_lifecycle.end(store, server, call.now)
@@ -226,17 +182,18 @@ def delete_server(call: Call) -> Response:
     }
     if dialects.WITHDRAWN_FLAG(call.dialect):
         view["cancel_request_withdrawn"] = withdrawn
-    return Response(200, view)
+    return Answer(200, view)
 
 
-def renew_server(call: Call) -> Response:
+def renew_server(call: Call) -> Answer:
     store, account, body = call.store, call.account, call.body
     server = call.server()
     if server.status == "pending_cancel":
-        raise ApiError("cancel_pending")
+        raise Refusal("cancel_pending")
     server = call.changeable("active", "stopped", "suspended")
+    unit = "hours" if body.hours is not None else "months"
     if (body.hours is not None) != (server.cycle == "hourly"):
-        raise invalid_period("hours" if body.hours is not None else "months")
+        raise invalid_period(unit)
     if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
         raise invalid_period("hours")
     tariff = store.tariffs[server.tariff_id]
@@ -248,25 +205,25 @@ def renew_server(call: Call) -> Response:
         amount = pricing.price(store, account, tariff, months=body.months).total + extra * body.months
     period = server_lifecycle.next_period(server, call.now, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
-        raise invalid_period("hours" if body.hours is not None else "months")
-    invoice = call.purchase(
-        "vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=period
-    )
+        raise invalid_period(unit)
+    words = f"Renewal of {server.name}"
+    invoice = call.purchase("vds_renewal", amount, words, server_id=server.id, period=period)
     renewed = call.draft(server)
     if renewed is server and not call.simulated:
         server_lifecycle.cancel_unpaid_invoices(store, server, call.now)
         server_lifecycle.extend(store, server, period[1], call.now)
     else:
         renewed.next_due_at = period[1]
-    return Response(
+    answer = call.answer(
         200,
-        {
-            "server": serializers.server(renewed, store),
-            "invoice_id": invoice.id if invoice else None,
-            "charged": format_money(amount),
-            "balance_after": format_money(call.balance_after(amount)),
-            "currency": account.currency,
-            "next_due_at": format_timestamp(renewed.next_due_at),
-            **({"hours": body.hours} if body.hours is not None else {"months": body.months}),
-        },
+        m.RenewResult,
+        server=call.view(renewed),
+        invoice_id=invoice.id if invoice else None,
+        charged=amount,
+        balance_after=call.balance_after(amount),
+        next_due_at=renewed.next_due_at,
+        months=body.months,
+        hours=body.hours,
     )
+    del answer.body["months" if body.hours is not None else "hours"]
+    return answer

@@ -7,12 +7,12 @@ from pulumi_hosting.api import operations
 from pulumi_hosting.emulator import dialects, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.messages import Response
+from pulumi_hosting.emulator.messages import Answer
 
 
-def get_health(call: Call) -> Response:
+def get_health(call: Call) -> Answer:
     status = "ok" if call.store.service.api_enabled else "disabled"
-    return Response(200, {"status": status, "time": format_timestamp(call.now), "version": "1"})
+    return Answer(200, {"status": status, "time": format_timestamp(call.now), "version": "1"})
 
 
 @cache
@@ -28,9 +28,9 @@ def _document(dialect: str) -> dict[str, Any]:
     return described
 
 
-def get_openapi(call: Call) -> Response:
-    return Response(200, _document(call.dialect), {"Cache-Control": "public, max-age=300"})
+def get_openapi(call: Call) -> Answer:
+    return Answer(200, _document(call.dialect), {"Cache-Control": "public, max-age=300"})
 
 
-def get_me(call: Call) -> Response:
-    return Response(200, serializers.me(call.key, call.store))
+def get_me(call: Call) -> Answer:
+    return Answer(200, serializers.me(call.key, call.store))

@@ -3,19 +3,16 @@
 import base64
 from hashlib import sha256
 
-from pulumi_hosting.emulator import serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.messages import ApiError, Response, invalid
-from pulumi_hosting.emulator.rows import SshKey
+from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
+from pulumi_hosting.emulator.rows import SshKeyRow
 
 
-def list_ssh_keys(call: Call) -> Response:
-    return Response(
-        200, {"data": [serializers.ssh_key(row) for row in call.store.of(SshKey, call.account.id).values()]}
-    )
+def list_ssh_keys(call: Call) -> Answer:
+    return call.listing(call.store.of(SshKeyRow, call.account.id).values())
 
 
-def create_ssh_key(call: Call) -> Response:
+def create_ssh_key(call: Call) -> Answer:
     """The text is stored without surrounding space; two keys are equal if their type and material are."""
     text = call.body.public_key.strip()
     type, material = text.split()[:2]
@@ -26,10 +23,10 @@ def create_ssh_key(call: Call) -> Response:
     if not raw.startswith(len(type).to_bytes(4, "big") + type.encode()):
         raise invalid(public_key="invalid")
     fingerprint = "SHA256:" + base64.b64encode(sha256(raw).digest()).decode().rstrip("=")
-    known = any(row.fingerprint == fingerprint for row in call.store.of(SshKey, call.account.id).values())
-    if known and call.store.service.variants["duplicate_ssh_key"] == "conflict":
-        raise ApiError("conflict", "this public key is already on the account")
-    key = SshKey(
+    known = any(row.fingerprint == fingerprint for row in call.store.of(SshKeyRow, call.account.id).values())
+    if known and call.store.service.readings["duplicate_ssh_key"] == "conflict":
+        raise Refusal("conflict", "this public key is already on the account")
+    key = SshKeyRow(
         id=9_000_000_000 + call.store.count("id:fake") if call.simulated else 0,
         account_id=call.account.id,
         name=call.body.name,
@@ -38,11 +35,11 @@ def create_ssh_key(call: Call) -> Response:
         fingerprint=fingerprint,
         created_at=call.now,
     )
-    return Response(201, serializers.ssh_key(call.add(key)))
+    return Answer(201, call.view(call.add(key)))
 
 
-def delete_ssh_key(call: Call) -> Response:
-    key = call.own(SshKey, call.ids["key_id"])
+def delete_ssh_key(call: Call) -> Answer:
+    key = call.own(SshKeyRow, call.ids["key_id"])
     if not call.simulated:
         call.store.remove(key)
-    return Response(204)
+    return Answer(204)

@@ -1,5 +1,5 @@
 """Locks between the processes of one user on this machine, and short notes under a lock, in the store of the
-private directory (:mod:`~pulumi_hosting.client.store`).
+private directory (:mod:`~pulumi_hosting.client.shared_store`).
 
 A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
 new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
@@ -14,8 +14,8 @@ from pulumi_hosting.client.private_directory import LocalFilesError as LocalFile
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
-from pulumi_hosting.client.store import Files, SharedStore
-from pulumi_hosting.client.store import LockTimeout as LockTimeout
+from pulumi_hosting.client.shared_store import Files, SharedStore
+from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
 from pulumi_hosting.session.key_owner import account
 
 _STORE: SharedStore = Files()

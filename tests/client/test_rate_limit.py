@@ -13,7 +13,7 @@ import pytest
 
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client import store
+from pulumi_hosting.client import shared_store
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
 from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
@@ -378,7 +378,7 @@ def test_a_lock_that_is_held_is_waited_for(seconds: float, monkeypatch: pytest.M
     holder.use(50)
     held = holder.limiter.store
     assert isinstance(held, StateFile)
-    assert isinstance(held._value, store.OpenFile)
+    assert isinstance(held._value, shared_store.OpenFile)
     opened, file = held._value, held._value._locked()
 
     def sleep(pause: float) -> None:
@@ -386,7 +386,7 @@ def test_a_lock_that_is_held_is_waited_for(seconds: float, monkeypatch: pytest.M
         if sum(time.slept) >= seconds:
             opened._unlock(file)
 
-    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
+    monkeypatch.setattr(shared_store, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
     machine.place().step()
     assert isinstance(machine.limiter.store, StateFile if seconds == 10.0 else Memory)
 

@@ -10,10 +10,10 @@ import pytest
 from pydantic_core import from_json
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client import store as stores
+from pulumi_hosting.client import shared_store as stores
 from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, Store, memory, store_name
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
-from pulumi_hosting.client.store import OpenFile
+from pulumi_hosting.client.shared_store import OpenFile
 from tests.client.support import FakeTime
 
 NAME = "0123456789abcdef"

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pulumi_hosting.client import private_directory, store
+from pulumi_hosting.client import private_directory, shared_store
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning import apply
 from pulumi_hosting.resources.server_ip import ServerIpState
@@ -56,7 +56,7 @@ def meeting_of(runs: int) -> Iterator[threading.Barrier]:
             time.sleep(seconds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "time", Pauses)
+        patch.setattr(shared_store, "time", Pauses)
         yield meeting
 
 

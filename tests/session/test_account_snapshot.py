@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SnapshotFiles
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.results import Damaged
-from pulumi_hosting.client.store import Files
+from pulumi_hosting.client.shared_store import Files
 from pulumi_hosting.session.account_snapshot import (
     ORDERS_AND_SERVERS,
     AccountSnapshot,

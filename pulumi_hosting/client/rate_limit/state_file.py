@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
-from pulumi_hosting.client.store import Files
+from pulumi_hosting.client.shared_store import Files
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import CH
 from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SNAPSHOT, SnapshotFiles
 
 if TYPE_CHECKING:
-    from pulumi_hosting.client.store import SharedStore
+    from pulumi_hosting.client.shared_store import SharedStore
 
 _RANDOM_LETTERS = 8  # of tempfile, after the process id in the name of the run's directory
 
@@ -34,7 +34,7 @@ class RunFiles:
 
     @cached_property
     def store(self) -> SharedStore:
-        from pulumi_hosting.client.store import Files
+        from pulumi_hosting.client.shared_store import Files
 
         return Files(self.folder)
 

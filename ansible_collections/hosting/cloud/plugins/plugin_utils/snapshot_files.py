@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from pulumi_hosting.client.store import SharedStore
+    from pulumi_hosting.client.shared_store import SharedStore
     from pulumi_hosting.session.account_snapshot import Box, Kept
 
 SNAPSHOT = "hosting.cloud.snapshot-"

@@ -232,15 +232,14 @@ class OpenFile:
     for a lock belongs to who opened it."""
 
     def __init__(self, files: Files, name: str, what: str) -> None:
-        self._path: Path = files.path(name)
         self._files, self._name, self._what = files, name, what
+        self._threads = threading.Lock()
+        self._closing: weakref.finalize[[int], OpenFile] | None = None
+        self._open()
         # On a platform that can: it warns on others.
         from filelock import lock_descriptor, unlock_descriptor
 
         self._lock, self._unlock = partial(lock_descriptor, blocking=False), unlock_descriptor
-        self._threads = threading.Lock()
-        self._closing: weakref.finalize[[int], OpenFile] | None = None
-        self._open()
 
     def update(self, change: Callable[[bytes], tuple[bytes, T]]) -> T:
         if self._pid != os.getpid():
@@ -275,8 +274,8 @@ class OpenFile:
 
     def _open(self) -> None:
         self._close()
-        self._path = self._files.path(self._name)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        path = self._files.path(self._name)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         self._pid = os.getpid()
         self._closing = weakref.finalize(self, _close, self._file)
 

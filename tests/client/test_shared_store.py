@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.client.private_directory import LocalFilesError
-from pulumi_hosting.client.store import Files, LockTimeout
+from pulumi_hosting.client.shared_store import Files, LockTimeout
 from tests.support.waiting import HANG_SECONDS
 
 
@@ -99,14 +99,47 @@ def test_a_failed_write_leaves_the_old_value_and_no_draft(
 ) -> None:
     files.write("a.json", b"old", survives=True)
 
-    def replace(*_: object) -> None:
+    drafts = list[Path]()
+
+    def replace(made: str, _: Path) -> None:
+        drafts.append(Path(made))
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises((OSError, LocalFilesError), match="Input/output error"):
         files.write("a.json", b"new", survives=True)
     assert files.read("a.json") == b"old"
-    assert [path.name for path in files.path("a.json").parent.iterdir()] == ["a.json"]
+    (draft,) = drafts
+    assert draft.parent == files.path("a.json").parent  # on the same disk: it is renamed in one step
+    assert [path.name for path in draft.parent.iterdir()] == ["a.json"]
+
+
+def test_what_lost_its_power_is_no_note(files: Files) -> None:
+    for lost in (b"", b"\0\0"):
+        files.write("a.json", lost)
+        assert files.note("a.json") == {}
+
+
+def test_a_small_value_of_the_private_directory_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one call, which leaves nothing of the value before."""
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "run"))
+    files, kept = Files(), list[tuple[bytes | None, int]]()
+    for data in (b"x" * 4096, b"[1]", b"x" * 4097, b"[2]", b"[3]"):
+        files.write("a.json", data)
+        kept.append((files.read("a.json"), files.path("a.json").stat().st_ino))
+    assert [data for data, _ in kept] == [b"x" * 4096, b"[1]".ljust(4096), b"x" * 4097, b"[2]", b"[3]"]
+    first, second, third, fourth, fifth = (inode for _, inode in kept)
+    assert first == second != third != fourth == fifth
+
+
+def test_a_value_that_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "run"))
+    files = Files()
+    files.path("a.json").mkdir()
+    with pytest.raises(LocalFilesError, match=r"^cannot use the file .*/a\.json: "):
+        files.forget("a.json")
 
 
 def test_a_value_of_a_run_is_replaced_for_those_who_read_it_without_its_lock(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix test-crash mutation sanity lint fmt bench simulate generate generate-check collection-docs lock clean docs-site
+.PHONY: help demo test test-all test-matrix prove mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -35,11 +35,8 @@ test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, mol
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)
 
-test-crash: $(READY)  ## kill commands at every request, play what the account does between runs, damage every answer (ARGS="--jobs 4")
-	@$(BIN)/python -m tests.client.fuzz
-	@$(BIN)/python -m tests.client.transport_faults
-	@$(BIN)/python -m tests.between_runs $(ARGS)
-	@$(BIN)/python -m tests.crash $(ARGS)
+prove: $(READY)  ## run the long proofs: damaged answers, what the account does, kills at every request, random faults (ARGS="crash --jobs 4")
+	@$(BIN)/python -m tests.prove $(ARGS)
 
 mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in tests/mutants/areas.toml) and name what no test notices
 	@nice -n 10 $(BIN)/python -m tests.mutants.automatic $(ARGS)
@@ -80,9 +77,6 @@ fmt: $(READY)  ## format and auto-fix
 
 bench: $(READY)  ## measure, as ratios within one run (ARGS=stack: one of them)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
-
-simulate: $(READY)  ## run random crashes, faults and waits on one account (SEEDS=10000; ARGS="--first 7 --seeds 1 --log")
-	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),1000) $(ARGS)
 
 generate: $(READY)  ## write the generated files: docs/reference, Pulumi classes and functions, Ansible modules
 	@$(BIN)/python -m generate

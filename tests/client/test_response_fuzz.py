@@ -1,4 +1,4 @@
-"""A sample of the damaged answers; ``make test-crash`` tries all of them."""
+"""A sample of the damaged answers; ``make prove`` tries all of them."""
 
 from pulumi_hosting.api.operations import OPERATIONS
 from tests.client.fuzz import answers, problems

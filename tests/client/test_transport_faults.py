@@ -1,4 +1,4 @@
-"""A sample of the broken exchanges, and what they have shown; ``make test-crash`` tries all of them."""
+"""A sample of the broken exchanges, and what they have shown; ``make prove`` tries all of them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A sample of the kill matrix; ``make test-crash`` runs all of it."""
+"""A sample of the kill matrix; ``make prove`` runs all of it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A sample of the simulations; ``make simulate`` runs thousands."""
+"""A sample of the simulations; ``make prove`` runs a thousand."""
 
 import pytest
 

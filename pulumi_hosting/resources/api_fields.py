@@ -51,13 +51,13 @@ def field_at(model: type[BaseModel], path: str) -> Any:
 
 
 def describe(model: type[BaseModel], at: Mapping[str, str], api: type[BaseModel]) -> None:
-    """Give the fields of a model that have no text of their own that of the API's field. Raises ``KeyError``
-    for a path that is not there.
+    """Give the fields of a model that have no text, or no examples, of their own those of the API's field.
+    Raises ``KeyError`` for a path that is not there.
     """
     for name, path in at.items():
-        found = field_at(api, path)
-        if model.model_fields[name].description is None:
-            model.model_fields[name].description = found.description
+        found, own = field_at(api, path), model.model_fields[name]
+        own.description = own.description or found.description
+        own.examples = own.examples or found.examples
 
 
 @cache

@@ -1,7 +1,7 @@
 """What CONTRIBUTING.md promises: a new operation costs at most 5 files edited by hand, a new resource at most
-8.
+8, a new field that changes in place at most 5.
 
-Two patches, kept beside this file, add one of each. What ``make generate`` writes is not in them.
+Three patches, kept beside this file, add one of each. What ``make generate`` writes is not in them.
 """
 
 import os
@@ -25,7 +25,8 @@ CONTRACT_TESTS = (
     "tests/provider/test_schema.py",
     "tests/ansible/test_specs.py",
 )
-SAMPLES = {"operation": 5, "resource": 8}
+EVERY_INPUT = "tests/resources/test_every_input.py"
+SAMPLES = {"operation": 5, "resource": 8, "field": 5}
 """The patches, and how many files each may touch."""
 
 
@@ -74,27 +75,58 @@ def test_the_guide_names_the_keys_of_the_module_files() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_generator_and_the_contract_tests_accept_them(sample: str, tmp_path: Path) -> None:
+    applied(patch(sample).read_text(encoding="utf-8"), tmp_path)
+    written = [name for name in edited(sample) if name.startswith("tests/")]
+    for command in (
+        ["generate"],
+        ["generate", "--check"],
+        ["pytest", "-q", "-p", "no:cacheprovider", *CONTRACT_TESTS, EVERY_INPUT, *written],
+    ):
+        ran = run(tmp_path, *command)
+        assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
+
+
+def applied(text: str, tree: Path) -> None:
+    """The project in ``tree``, with a patch applied."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tmp_path / name)
-    subprocess.run(["git", "apply", "-C1", str(patch(sample))], cwd=tmp_path, check=True)
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
-    written = [name for name in edited(sample) if name.startswith("tests/")]
-    for command in (
-        ["generate"],
-        ["generate", "--check"],
-        ["pytest", "-q", "-p", "no:cacheprovider", *CONTRACT_TESTS, *written],
-    ):
-        ran = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=tmp_path,
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    subprocess.run(["git", "apply", "-C1", "--recount"], cwd=tree, check=True, input=text, text=True)
+
+
+def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(tree), "GIT_CEILING_DIRECTORIES": str(tree.parent)}
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=tree, env=environ, capture_output=True, text=True, check=False
+    )
+
+
+def parts() -> dict[str, str]:
+    """The patch of a field without each of its parts, by what is missing."""
+    files = re.split(r"(?m)^(?=diff --git )", patch("field").read_text(encoding="utf-8"))[1:]
+    split = [re.split(r"(?m)^(?=@@ )", text) for text in files]
+    found = {}
+    for number, (head, *hunks) in enumerate(split):
+        for place, hunk in enumerate(hunks):
+            left = [*hunks[:place], *hunks[place + 1 :]]
+            rest = [*split[:number], *([[head, *left]] if left else []), *split[number + 1 :]]
+            missing = re.findall(r"^@@ .* @@ (?:class )?(\w+)", hunk)[0]
+            found[missing] = "".join("".join(file) for file in rest)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", parts())
+def test_no_part_of_a_field_can_be_forgotten(missing: str, tmp_path: Path) -> None:
+    """Without the model of the answer or of the change, the input, the output, or the emulator's column a
+    test fails, and what it prints names the field.
+    """
+    applied(parts()[missing], tmp_path)
+    generated = run(tmp_path, "generate")
+    ran = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", EVERY_INPUT)
+    assert ran.returncode != 0, missing
+    assert "description" in generated.stderr + ran.stdout

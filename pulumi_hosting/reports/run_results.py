@@ -67,7 +67,33 @@ def read_json(path: Path, what: str) -> JsonObject:
         raise Unusable(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
     if not isinstance(found, Mapping):
         raise Unusable(f"{named(path)} holds no JSON object. Next: give {what}")
+    if damage := _damage(found):
+        raise Unusable(f"{named(path)} cannot be read: {damage}. Next: give {what}")
     return found
+
+
+_LISTS = ("steps", "resources", "plays", "tasks")
+_OBJECTS = ("deployment", "newState", "oldState", "inputs", "outputs", "hosts")
+
+
+def _damage(found: JsonObject) -> str | None:
+    """What is not as the tools write it: a list of objects, or an object."""
+    for name in _LISTS:
+        rows = found.get(name)
+        if rows is not None and not (
+            isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows)
+        ):
+            return f"{name} is no list of objects"
+        if damage := next(filter(None, map(_damage, rows or ())), None):
+            return damage
+    for name in _OBJECTS:
+        inner = found.get(name)
+        if inner is not None and not isinstance(inner, Mapping):
+            return f"{name} is no object"
+        # what a program declares may have any names
+        if inner and name not in ("inputs", "outputs", "hosts") and (damage := _damage(inner)):
+            return damage
+    return None
 
 
 def named(path: Path) -> str:

@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix prove mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
+.PHONY: help demo test test-all test-matrix prove transcripts mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -37,6 +37,9 @@ test-matrix: $(READY)  ## run the collection under every supported ansible-core 
 
 prove: $(READY)  ## run the long proofs: damaged answers, what the account does, kills at every request, random faults (ARGS="crash --jobs 4")
 	@$(BIN)/python -m tests.prove $(ARGS)
+
+transcripts: $(READY)  ## play 300 scripted commands, compare what a user and the service see of each (ARGS=--write records)
+	@$(BIN)/python -m tests.transcripts $(ARGS)
 
 mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in tests/mutants/areas.toml) and name what no test notices
 	@nice -n 10 $(BIN)/python -m tests.mutants.automatic $(ARGS)

@@ -1,0 +1,1 @@
+"""The outside witness: scripted commands, and what a user and the service see of each."""

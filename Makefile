@@ -38,7 +38,7 @@ test-matrix: $(READY)  ## run the collection under every supported ansible-core 
 prove: $(READY)  ## run the long proofs: damaged answers, what the account does, kills at every request, random faults (ARGS="crash --jobs 4")
 	@$(BIN)/python -m tests.prove $(ARGS)
 
-transcripts: $(READY)  ## play 300 scripted commands, compare what a user and the service see of each (ARGS=--write records)
+transcripts: $(READY)  ## play 500 scripted commands, compare what a user and the service see of each (ARGS=--write records)
 	@$(BIN)/python -m tests.transcripts $(ARGS)
 
 mutation: $(READY)  ## mutate the code of one area (ARGS=keys; the areas are in tests/mutants/areas.toml) and name what no test notices

@@ -38,7 +38,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str
 def _fields(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
     present = {part for path in new for part in _parents(path)}
     gone = (next((part for part in _parents(path) if part in new or part not in present), "") for path in old)
-    for path in dict.fromkeys(part for part in gone if part not in new):
+    for path in dict.fromkeys(part for part in gone if part and part not in new):
         yield f"  - {path}"
     for path, text in new.items():
         if path not in old:

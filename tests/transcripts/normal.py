@@ -18,13 +18,15 @@ _KINDS = {
 }
 """First digit of an id of five → what the emulator numbers so."""
 _ID = re.compile(r"(?<![\w.#-])([2-9])00\d\d(?![\w-]|\.\d)")
-_DATE = re.compile(
-    r"(?<!\d)(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(?:Z| UTC|\+00:00)?(?![\d-])"
-)
+_SIMULATED = re.compile(r"\b9000000\d{3}\b")
+"""Ids of what was made with a test key."""
+_TIME = r"[T ]\d\d(?::|%3A)\d\d(?:(?::|%3A)\d\d)?(?:\.\d+)?"
+_DATE = re.compile(rf"(?<!\d)(\d{{4}}-\d\d-\d\d)(?:{_TIME})?(?:Z| UTC|\+00:00)?(?![\d-])")
 _FIRST_DAY = datetime.fromtimestamp(START, UTC).date()
 _DIFFERS = (
-    (re.compile(r"127\.0\.0\.1:\d+"), "<emulator>"),
+    (re.compile(r"127\.0\.0\.1:\d{2,}"), "<emulator>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<request>"),
+    (re.compile(r"(?<=/servers/)(?!9007199254740991)\d{16}(?=/renew)"), "<no-server>"),
     (re.compile(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])"), "<version>"),
     (re.compile(r"(?<=of this machine is )\d+(?= s )|(?<=\"seconds_ahead\": )-?\d+"), "<seconds>"),
     (re.compile(r"^\| Duration: .*\n", re.MULTILINE), ""),
@@ -60,12 +62,13 @@ class Names:
         for pattern, name in _DIFFERS:
             text = pattern.sub(name, text)
         text = _DATE.sub(_day, text)
-        return _ID.sub(self._id, text)
+        text = _SIMULATED.sub(lambda found: self._id(found[0], "simulated"), text)
+        return _ID.sub(lambda found: self._id(found[0], _KINDS[found[1]]), text)
 
-    def _id(self, found: re.Match[str]) -> str:
-        if found[0] not in self._ids:
-            self._ids[found[0]] = self._new(_KINDS[found[1]])
-        return self._ids[found[0]]
+    def _id(self, id: str, kind: str) -> str:
+        if id not in self._ids:
+            self._ids[id] = self._new(kind)
+        return self._ids[id]
 
     def _new(self, kind: str) -> str:
         self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -12,13 +12,13 @@ import yaml
 
 from pulumi_hosting.emulator import Running
 from tests.ansible.conftest import BIN, ansible_environ
-from tests.transcripts.player import Player
+from tests.transcripts.player import Player, without_secrets
 from tests.transcripts.scripts import Script
 
-_NOT_SHOWN = re.compile(r"invocation|exception|diff|_ansible.*")
+_NOT_SHOWN = re.compile(r"invocation|exception|diff|openapi|_ansible.*")
 _RESULT = re.compile(r"(?<==> )\{.*")
 """A result in the lines of a failed task; it is shown field by field below."""
-_PLACE = re.compile(r"^(Origin: .*|\d+ .*| +\^ column \d+|)\n", re.MULTILINE)
+_PLACE = re.compile(r"^(Origin: .*| *\d+ .*| +\^ column \d+|)\n", re.MULTILINE)
 """Where a task stands in the playbook that a script makes."""
 Task = Mapping[str, Any]
 
@@ -50,7 +50,9 @@ class Playbooks(Player):
         self._record.unlink(missing_ok=True)
         done = self._call([sys.executable, str(BIN / "ansible-playbook"), "site.yml", *arguments])
         asked = [
-            json.dumps({name: given}, ensure_ascii=False) for task in tasks for name, given in task.items()
+            json.dumps({name: without_secrets(given)}, ensure_ascii=False)
+            for task in tasks
+            for name, given in task.items()
         ]
         command = " ".join(["ansible-playbook", *arguments, *asked])
         output = _PLACE.sub("", _RESULT.sub("{…}", done.stdout + done.stderr))

@@ -18,6 +18,8 @@ from tests.transcripts.normal import START, Names
 from tests.transcripts.scripts import Script, Step
 
 _WRONG_KEY = "vk_live_" + "wrong" * 8
+SECRET_FIELDS = ("password", "auth_code")
+"""Inputs that no recording shows."""
 
 
 class Player:
@@ -96,6 +98,11 @@ class Player:
         if value is not None:
             self.environ[name] = value
 
+    def _show(self, names: list[str]) -> None:
+        for name in names:
+            text = (self.work / name).read_text(encoding="utf-8")
+            self._add([f"# {name}", *(f"| {line}".rstrip() for line in text.splitlines())])
+
     def _file(self, files: Mapping[str, str]) -> None:
         for name, text in files.items():
             (self.work / name).write_text(text, encoding="utf-8")
@@ -136,3 +143,8 @@ class Player:
             code = ((row["response"] or {}) if isinstance(row["response"], dict) else {}).get("error")
             code = code.get("code") if isinstance(code, dict) else None
             yield " ".join([*parts, "->", str(row["status"]), *([code] if code else [])])
+
+
+def without_secrets(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs as a recording shows them."""
+    return {name: "<secret>" if name in SECRET_FIELDS else value for name, value in given.items()}

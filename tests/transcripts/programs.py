@@ -1,14 +1,14 @@
 """Plays scripts of Pulumi: a program of one form on the offline engine, one resource at a time."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal import engines
-from tests.support.programs import FORMS, install_plugin
-from tests.transcripts.player import Player
+from tests.support.programs import FORMS, Ref, install_plugin
+from tests.transcripts.player import Player, without_secrets
 from tests.transcripts.scripts import Script
 
 _OPERATIONS = ("up", "preview", "refresh", "destroy")
@@ -40,13 +40,15 @@ class Programs(Player):
         flags = ["--parallel", "1"] if words[0] in _OPERATIONS else []
         flags += ["--yes"] if words[0] not in ("preview", "stack", "config") else []
         flags += ["--skip-preview"] if words[0] in ("up", "refresh", "destroy") else []
+        flags = flags[:2] if "--preview-only" in words else flags
         run = self.stack.run(*words, *flags)
-        output = "".join(line for line in run.output.splitlines(keepends=True) if not line.startswith(_HEAD))
-        self.note(f"pulumi {text}", run.exit_code, output, self._state())
+        self.note(f"pulumi {text}", run.exit_code, "\n".join(_in_order(run.output)), self._state())
 
     # --- what the program declares
 
     def _declare(self, declared: Mapping[str, Any]) -> None:
+        if self.parts:
+            self._add([f"# declared: {', '.join(declared)}"])
         self._declared = {name: (kind, dict(given)) for name, (kind, given) in declared.items()}
         self._write()
 
@@ -55,7 +57,8 @@ class Programs(Player):
             kind, before = self._declared[name]
             after = {name: value for name, value in {**before, **given}.items() if value is not None}
             self._declared[name] = (kind, after)
-            self._add([f"# {name}: {', '.join(f'{field}={value!r}' for field, value in given.items())}"])
+            shown = (f"{field}={value!r}" for field, value in without_secrets(given).items())
+            self._add([f"# {name}: {', '.join(shown)}"])
         self._write()
 
     def _remove(self, names: list[str]) -> None:
@@ -65,9 +68,14 @@ class Programs(Player):
         self._write()
 
     def _write(self) -> None:
-        lines = [f"import pulumi\nimport {FORMS[self.script.form]} as hosting\n"]
+        """Each resource after the one before it, so that every run does the same in the same order."""
+        lines, before = [f"import pulumi\nimport {FORMS[self.script.form]} as hosting\n"], ""
         for name, (kind, arguments) in self._declared.items():
+            after = f"pulumi.ResourceOptions(depends_on=[{before}])"
+            opts = f"pulumi.ResourceOptions.merge({after}, {arguments.get('opts')!r})"
+            arguments = {**arguments, "opts": Ref(opts)} if before else arguments
             given = "".join(f", {key}={value!r}" for key, value in arguments.items())
+            before = name
             lines.append(f"{name} = hosting.{kind}({name!r}{given})")
         (self.work / "__main__.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -77,9 +85,11 @@ class Programs(Player):
             encoding="utf-8",
         )
 
-    def _export(self, name: str) -> None:
-        text = self.stack.run("stack", "export").output
-        (self.work / name).write_text(text, encoding="utf-8")
+    def _save(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            done = self._call(self.stack.command(*text.split()))
+            (self.work / name).write_text(done.stdout, encoding="utf-8")
+            self.note(f"pulumi {text} > {name}", done.returncode, done.stderr)
 
     # --- its state
 
@@ -99,3 +109,24 @@ class Programs(Player):
         for row in saved["deployment"].get("pending_operations", []):
             found[f"pending {row['type']} {row['resource']['urn'].rpartition('::')[2]}"] = {}
         return found
+
+
+def _in_order(output: str) -> Iterator[str]:
+    """Lines of a run: first its messages, then its steps, because a message of a provider may be shown
+    before or after the step that it belongs to.
+    """
+    messages: list[str] = []
+    steps: list[str] = []
+    is_mixed = False
+    for line in output.splitlines():
+        if line.startswith(_HEAD):
+            continue
+        if not line.startswith(" "):
+            yield from (*messages, *steps, line)
+            messages, steps = [], []
+            is_mixed = line.endswith("):")
+        elif is_mixed and line.startswith("    ") and not line.startswith("      "):
+            messages.append(line)
+        else:
+            steps.append(line)
+    yield from (*messages, *steps)

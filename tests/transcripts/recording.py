@@ -4,13 +4,13 @@ import difflib
 import os
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from unittest.mock import patch
+from urllib.error import HTTPError
 
 from pulumi_hosting.emulator import running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
@@ -19,10 +19,14 @@ from tests.ansible.conftest import BIN
 from tests.transcripts.playbooks import Playbooks
 from tests.transcripts.player import Player
 from tests.transcripts.programs import Programs
-from tests.transcripts.scripts import Script
+from tests.transcripts.scripts import Script, scripts
 
 RECORDED = Path(__file__).parent / "recorded"
 PLAYERS = {"dynamic": Programs, "native": Programs, "ansible": Playbooks, "tools": Player}
+
+
+class Broken(Exception):
+    """A script that cannot be played as it is written: it is to be corrected."""
 
 
 def play(script: Script) -> str:
@@ -34,11 +38,15 @@ def play(script: Script) -> str:
     ):
         player = PLAYERS[script.form](script, folder, emulator)
         for step in script.steps:
-            player.step(step)
+            try:
+                player.step(step)
+            except (OSError, LookupError, ValueError) as error:
+                told = error.read().decode() if isinstance(error, HTTPError) else ""
+                raise Broken(f"{script}: {step} cannot be played: {error!r} {told}") from None
     return f"=== {script}\n\n" + "\n".join(player.parts)
 
 
-def play_all(chosen: Sequence[Script], jobs: int) -> Iterator[tuple[Script, str]]:
+def play_all(chosen: Sequence[Script], jobs: int) -> Iterator[tuple[Script, str | Broken]]:
     """Each script with its recording, in order."""
     with tempfile.TemporaryDirectory(prefix="warm-") as folder:
         python = WarmPython(Path(folder))
@@ -47,9 +55,16 @@ def play_all(chosen: Sequence[Script], jobs: int) -> Iterator[tuple[Script, str]
                 jobs, get_context("spawn"), initializer=_use, initargs=(str(python.command),)
             )
             with pool:
-                yield from zip(chosen, pool.map(play, chosen), strict=True)
+                yield from zip(chosen, pool.map(_played, chosen), strict=True)
         finally:
             python.close()
+
+
+def _played(script: Script) -> str | Broken:
+    try:
+        return play(script)
+    except Broken as error:
+        return error
 
 
 def _use(python: str) -> None:
@@ -68,6 +83,7 @@ def _environment(folder: Path) -> Iterator[Path]:
         "PATH": os.pathsep.join([str(BIN), "/usr/bin", "/bin"]),
         "HOME": str(folder / "home"),
         "HOSTING_RUNTIME_DIR": str(folder / "run"),
+        "PULUMI_HOME": str(folder / "pulumi"),
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "120",
         WEAK_SECRETS: "1",
@@ -76,12 +92,21 @@ def _environment(folder: Path) -> Iterator[Path]:
         yield folder
 
 
-def by_group(played: Sequence[tuple[Script, str]]) -> dict[str, str]:
-    """File name → the recordings of its scripts."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for script, text in played:
-        found[f"{script.group}.txt"].append(text)
-    return {name: "\n".join(texts) for name, texts in found.items()}
+def write(script: Script, text: str) -> None:
+    """Keep the recording of one script; the others of its group stay as they are."""
+    texts = [
+        text if other == script else recorded(other) for other in scripts() if other.group == script.group
+    ]
+    RECORDED.mkdir(exist_ok=True)
+    (RECORDED / f"{script.group}.txt").write_text("\n".join(filter(None, texts)), encoding="utf-8")
+
+
+def remove_old() -> None:
+    """Remove the recordings of groups that are no more."""
+    groups = {script.group for script in scripts()}
+    for file in RECORDED.glob("*.txt"):
+        if file.stem not in groups:
+            file.unlink()
 
 
 def recorded(script: Script, folder: Path | None = None) -> str:

@@ -11,8 +11,9 @@ options of its emulator, what it declares at first, and steps. A step is one of 
 - ``key``: the next commands have another key: ``test``, ``wrong``, ``none``, ``read only``, ``live`` or
   ``other account``.
 - ``environ``: variables of the next commands. Null takes one away.
-- ``export``: a file that gets the stack's export, for the project's own commands.
-- ``file``: files of the script's folder, with their text.
+- ``program``: a program in place of the declarations; the module of its form is ``hosting``.
+- ``save``: files that get what a command of Pulumi prints, for the project's own commands.
+- ``file``, ``show``: files of the script's folder that are written with this text, or shown.
 
 Ids are those that an emulator gives: the first server is 20001, its addresses begin at 30001, invoices at
 40001, SSH keys at 60001, domains at 70001, subscriptions at 80001.
@@ -52,7 +53,9 @@ class Script:
 
     @property
     def commands(self) -> int:
-        return sum(isinstance(step, str) or "run" in step or "check" in step for step in self.steps)
+        return sum(
+            isinstance(step, str) or not {"run", "check", "save"}.isdisjoint(step) for step in self.steps
+        )
 
 
 class _Loader(yaml.SafeLoader):

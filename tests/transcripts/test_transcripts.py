@@ -2,10 +2,14 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pulumi_hosting.resources import RESOURCES
+from tests.ansible.test_specs import MODULES
 from tests.transcripts import __main__ as command
 from tests.transcripts import recording
 from tests.transcripts.changes import changes
@@ -15,6 +19,7 @@ from tests.transcripts.scripts import Script, sample, scripts
 
 SECRET = re.compile(r"vk_(live|test)_\w{8}|whsec_\w{8}|[0-9a-f]{17}A7#|PRIVATE KEY-----")
 """Keys, webhook secrets and root passwords as the emulator makes them."""
+SECRET_FIELDS = ("password", "auth_code", "api_key")
 
 
 @pytest.mark.slow
@@ -37,9 +42,50 @@ def test_every_script_has_a_recording_and_every_recording_a_script() -> None:
     assert len(set(titles)) == len(titles)
 
 
+def _values(value: Any, *names: str) -> Iterator[str]:
+    """Texts below these names."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in names and isinstance(item, str):
+                yield item
+            yield from _values(item, *names)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _values(item, *names)
+
+
 def test_no_recording_holds_a_secret() -> None:
+    declared = {
+        secret for script in scripts() for secret in _values([script.declare, script.steps], *SECRET_FIELDS)
+    }
+    assert declared
     for file in RECORDED.glob("*.txt"):
-        assert [found[0] for found in SECRET.finditer(file.read_text(encoding="utf-8"))] == []
+        text = file.read_text(encoding="utf-8")
+        assert [found[0] for found in SECRET.finditer(text)] == []
+        assert [secret for secret in declared if secret in text] == []
+
+
+def test_every_resource_and_every_module_is_in_a_script() -> None:
+    declared = {
+        kind
+        for script in scripts()
+        for given in [script.declare, *_values_of(script, "declare")]
+        for kind, _ in given.values()
+    }
+    assert {"".join(part.title() for part in kind.split("_")) for kind in RESOURCES} <= declared
+    played = {
+        name
+        for script in scripts()
+        for kind in ("run", "check")
+        for tasks in _values_of(script, kind)
+        for task in tasks
+        for name in task
+    }
+    assert set(MODULES) <= played
+
+
+def _values_of(script: Script, kind: str) -> list[Any]:
+    return [step[kind] for step in script.steps if not isinstance(step, str) and kind in step]
 
 
 def test_another_message_is_reported(tmp_path: Path) -> None:
@@ -82,6 +128,9 @@ def test_values_keep_their_names() -> None:
     )
     assert names.normal("server 20003, invoice 40001, due 2029-05-15T08:00:00Z, at 2026-11-23 09:15") == (
         "server <server-2>, invoice <invoice-1>, due <day 30>, at <time>"
+    )
+    assert names.normal("GET /x?since=2029-04-16T07%3A59%3A41.98Z, POST /servers/9006960851469585/renew") == (
+        "GET /x?since=<day 1>, POST /servers/<no-server>/renew"
     )
     assert names.normal("198.18.1.1, 20001.00 EUR, pulumi 3.272.0, http://127.0.0.1:40123/v1") == (
         "198.18.1.1, 20001.00 EUR, pulumi <version>, http://<emulator>/v1"

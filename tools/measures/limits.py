@@ -28,15 +28,15 @@ WALKS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 """Hops and changes of ``tariff_id``."""
 
 LIMITS = {
-    "functions that a refreshed server passes, from the answer to the state": Limit(42, 51, 25),
-    "its returns to a folder that it has left": Limit(21, 24, 8),
+    "functions that a refreshed server passes, from the answer to the state": Limit(42, 47, 25),
+    "its returns to a folder that it has left": Limit(21, 23, 8),
     "functions that read `max_charge`": Limit(16, 15, 6),
     "folders of these functions": Limit(4, 4, 1),
-    "uses of `Any`": Limit(1616, 1418, 900),
+    "uses of `Any`": Limit(1616, 1375, 900),
     "imports inside functions": Limit(208, 196, 120),
-    "class names that several modules define": Limit(50, 32, 0),
-    "functions without a docstring, in per cent": Limit(50, 50, 50),
-    "length of a function that 95 % do not exceed, in lines": Limit(28, 28, 28),
+    "class names that several modules define": Limit(50, 16, 0),
+    "functions without a docstring, in per cent": Limit(50, 48, 50),
+    "length of a function that 95 % do not exceed, in lines": Limit(28, 26, 28),
 }
 
 BUDGETS = {
@@ -52,7 +52,7 @@ BUDGETS = {
         2891, 3170, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
     ),
     "pulumi_hosting/emulator": Budget(
-        5837, 6000, "the whole service: store, clock, handlers, control interface, both dialects"
+        5837, 5490, "the whole service: store, clock, handlers, control interface, both dialects"
     ),
     "pulumi_hosting/exactly_once": Budget(
         1718, 2420, "a purchase of each good, found again after a kill at any request"

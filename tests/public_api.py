@@ -33,6 +33,7 @@ PARTS = {
     "pulumi_hosting.rehearsal.control_client": ("Control",),
     "pulumi_hosting.rehearsal.engines": ("Run", "Stack", "choose"),
     "pulumi_hosting.rehearsal.managed_objects": ("ManagedObject", "ManagedObjects"),
+    "pulumi_hosting.rehearsal.warm_python": ("forked",),
 }
 """Modules of which only these names are public."""
 

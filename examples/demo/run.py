@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.emulator import running
-from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Run, Stack, choose
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from pulumi_hosting.rehearsal.warm_python import PYTHON, forked
+from pulumi_hosting.rehearsal.warm_python import forked
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -47,7 +47,7 @@ def play(environ: dict[str, str], *arguments: str) -> str:
     """Run the playbook; its recap tells what changed."""
     command = [
         sys.executable,
-        str(Path(PYTHON).parent / "ansible-playbook"),
+        str(Path(sysconfig.get_path("scripts")) / "ansible-playbook"),
         "-i",
         "localhost,",
         str(HERE / "playbook.yml"),
@@ -118,10 +118,7 @@ def main() -> None:
         print(f"emulator: {emulator.base_url}")
         account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
         control = Control(emulator.control_url)
-        # The passphrase of the demo is no secret: the long derivation of its key would guard nothing.
-        stack = engine.with_python(sys.executable).stack(
-            HERE / "program", Path(home), {**account, WEAK_SECRETS: "true"}, name="demo"
-        )
+        stack = engine.with_python(sys.executable).stack(HERE / "program", Path(home), account, name="demo")
         atexit.register(stack.remove)
         environ = {
             **os.environ,

@@ -1,17 +1,24 @@
 """What the account shows of a server's addresses, and the idempotency keys that are made of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import ApiError, NotFound
+from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 from pulumi_hosting.exactly_once import address_list
+from pulumi_hosting.exactly_once.address_list import LISTED
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import ask, is_bound_to_an_order
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
+from pulumi_hosting.session.account_snapshot import Change
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
+
+_QUOTE, _INVOICES = "get_server_ip_quote", "list_invoices"
+_Marks = frozenset[tuple[int, str]]
+"""Ids and statuses of invoices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,6 @@ class ServerAddresses:
     extra: tuple[m.Ip, ...]
     everything: frozenset[str]
     bought: int
-    most: int
     invoices: tuple[m.Invoice, ...]
     """Those that were paid, of addresses of the server, by id; what was returned since is among them."""
 
@@ -73,41 +79,88 @@ def bought(found: Iterable[m.Ip]) -> list[m.Ip]:
     return sorted((ip for ip in found if not ip.primary and ip.ip_version != 6), key=lambda ip: ip.id)
 
 
+def is_new(ip: m.Ip, before: Collection[str]) -> bool:
+    """Whether it is not one of those before a purchase. Their ids are in notes of earlier versions."""
+    return not {str(ip.id), address_list.plain_address(ip.address)} & {*before}
+
+
 def named(found: Iterable[m.Ip]) -> str:
     return ", ".join(f"{ip.address} (id {ip.id})" for ip in found)
 
 
-def quote_of(request: Request, server_id: str, *, fresh: bool = False) -> m.IpQuote | None:
-    """What one more address costs, asked once a minute; None if there is no such server. ``fresh``: now."""
-    if fresh:
-        request.reads.forget("ip quote", server_id)
+def quote_of(request: Request, server_id: str) -> m.IpQuote | None:
+    """What one more address costs, asked once a run; None if there is no such server."""
+    kept = _quoted(request, server_id)
+    return None if kept is None else kept[0]
 
-    def fetch() -> m.IpQuote | None:
+
+def forget_quote(request: Request, server_id: str) -> None:
+    """Ask for it again when it is wanted next, and for the invoices before it."""
+    request.reads.forget("ip invoices")
+    request.reads.forget("ip quote", server_id)
+
+
+def _quoted(request: Request, server_id: str) -> tuple[m.IpQuote, _Marks] | None:
+    """The quote, and the invoices of addresses that were read before it: what was bought since is missing."""
+
+    def before() -> dict[str, list[Any]]:
         try:
-            return request.client.servers.ips.quote(int(server_id))
-        except NotFound:
-            return None
+            return {_INVOICES: _invoices(request)}
+        except Forbidden:
+            return {_INVOICES: []}  # a key that only asks for prices
 
-    return request.shared(("ip quote", server_id), fetch)
+    def ask() -> dict[str, list[Any]]:
+        known = request.session.snapshot("ip invoices", before, LISTED)[_INVOICES]
+        quote = request.client.servers.ips.quote(int(server_id))
+        return {_QUOTE: [quote], _INVOICES: _paid(known, server_id)}
+
+    try:
+        kept = request.session.snapshot(f"ip quote {server_id}", ask, LISTED)
+    except NotFound:
+        return None
+    return kept[_QUOTE][0], _marks(kept[_INVOICES])
 
 
-def read_addresses(request: Request, server_id: str) -> ServerAddresses:
-    """The server's addresses as they are now. Raises ``ResourceError`` if there is no such server."""
-    found = address_list.of_server(request, server_id, fresh=True)
-    quote = quote_of(request, server_id, fresh=True)
-    if found is None or quote is None:
+def read_addresses(
+    request: Request, server_id: str, server: m.Server | None = None, own: int | None = None
+) -> ServerAddresses:
+    """The server's addresses as they are now. Raises ``ResourceError`` if there is no such server.
+
+    The list and the quote are expensive questions on some deployments, so each is believed until a cheap one
+    contradicts it: the server itself shows other addresses, or the invoices a purchase or a return that the
+    quote does not count. ``server``: it, if it was read just now. ``own``: which purchase of the server is
+    known to be accepted; it is counted.
+    """
+    server = server or address_list.living(request, server_id)
+    found = [] if server is None else address_list.of_shown(request, server)
+    paid = tuple(_paid(_invoices(request), server_id))
+    count = None if server is None else _counted(request, server_id, paid, own)
+    if server is None or count is None:
         raise ResourceError(
             f"server_id: there is no server {server_id} on this account. Next: correct server_id"
         )
-    everything = frozenset(str(ip.id) for ip in found)
-    paid = _paid_invoices(request, server_id)
-    return ServerAddresses(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, paid)
+    everything = address_list.shown(server) | {address_list.plain_address(ip.address) for ip in found}
+    return ServerAddresses(tuple(bought(found)), everything, count, paid)
+
+
+def _counted(request: Request, server_id: str, paid: tuple[m.Invoice, ...], own: int | None) -> int | None:
+    kept = _quoted(request, server_id)
+    if kept is not None and kept[1] != _marks(paid):
+        if own == len(paid) and kept[1] == _marks(paid[:-1]):
+            part, quote = f"ip quote {server_id}", kept[0]
+            counted = quote.model_copy(update={"extra_ips": quote.extra_ips + 1})
+            request.reads.snapshot.apply(Change("set", part, _QUOTE, "0", counted))
+            request.reads.snapshot.apply(Change("set", part, _INVOICES, str(paid[-1].id), paid[-1]))
+            return counted.extra_ips
+        forget_quote(request, server_id)
+        kept = _quoted(request, server_id)
+    return None if kept is None else kept[0].extra_ips
 
 
 def became_of(request: Request, server_id: str, number: int | None) -> Verdict:
     """What became of a purchase of an address that is not assigned. ``number``: which purchase of the server
     it is; None if that is not known."""
-    paid, ordered_at = _paid_invoices(request, server_id), None
+    paid, ordered_at = _paid(_invoices(request), server_id), None
     invoice = paid[number - 1] if number is not None and 0 < number <= len(paid) else None
     if invoice is not None:
         ordered_at = invoice.paid_at or invoice.created_at
@@ -119,18 +172,22 @@ def became_of(request: Request, server_id: str, number: int | None) -> Verdict:
     )
 
 
-def _paid_invoices(request: Request, server_id: str) -> tuple[m.Invoice, ...]:
-    """The invoices of addresses of the server that were paid, by id."""
+def _paid(invoices: Iterable[m.Invoice], server_id: str) -> list[m.Invoice]:
+    """Those of addresses of the server that were paid, by id."""
     found = (
         invoice
-        for invoice in _invoices(request)
+        for invoice in invoices
         if invoice.paid_at is not None
         and any(str(item.server_id) == server_id for item in invoice.items or ())
     )
-    return tuple(sorted(found, key=lambda invoice: invoice.id))
+    return sorted(found, key=lambda invoice: invoice.id)
 
 
-def _invoices(request: Request) -> Iterable[m.Invoice]:
+def _marks(paid: Iterable[m.Invoice]) -> _Marks:
+    return frozenset((invoice.id, invoice.status) for invoice in paid)
+
+
+def _invoices(request: Request) -> list[m.Invoice]:
     try:
         return list(request.client.invoices.list(type="ip_purchase"))
     except ApiError as error:

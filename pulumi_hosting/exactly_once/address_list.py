@@ -1,7 +1,9 @@
 """What the resources about a server's addresses share: the list, read once for all of them, and ids of the
 form ``<server>/<address>``.
 
-The list and its quote are expensive questions on some deployments (20 a minute), the server itself is not.
+The list and the quote are expensive questions on some deployments (20 a minute); the server itself is not,
+and shows the text of each address. So whoever waits asks the server, and a list is believed while it has what
+the server shows.
 """
 
 import ipaddress
@@ -45,6 +47,36 @@ def of_server(
         return request.session.snapshot(part_of(server_id), ask, max_age)["list_server_ips"]
     except NotFound:
         return None
+
+
+def living(request: Request, server_id: str) -> m.Server | None:
+    """The server as it is now; None if there is no such server, or it was deleted."""
+    try:
+        server = request.client.servers.get(int(server_id))
+    except NotFound:
+        return None
+    return None if server.is_gone else server
+
+
+def shown(server: m.Server) -> frozenset[str]:
+    """Every address that the server itself shows."""
+    return frozenset(map(plain_address, server.ips or ()))
+
+
+def bought_texts(server: m.Server) -> frozenset[str]:
+    """The bought ones among them."""
+    return frozenset(text for text in shown(server) if ":" not in text and text != server.ip)
+
+
+def of_shown(request: Request, server: m.Server) -> list[m.Ip]:
+    """The addresses of a server that was read just now, the bought ones at least."""
+    texts, server_id = shown(server), str(server.id)
+    if texts and not bought_texts(server):
+        return []
+    found = of_server(request, server_id, max_age=LISTED) if texts else None
+    if found is None or texts != {plain_address(ip.address) for ip in found}:
+        found = of_server(request, server_id, fresh=True)
+    return found or []
 
 
 def part_of(server_id: str) -> str:

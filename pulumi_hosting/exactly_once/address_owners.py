@@ -27,7 +27,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.address_facts import ServerAddresses, keys_of, named, was_charged
+from pulumi_hosting.exactly_once.address_facts import ServerAddresses, is_new, keys_of, named, was_charged
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, ask, key_is_used
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
@@ -238,7 +238,7 @@ class Owners:
         had been paid before, the key, and the addresses that came afterwards."""
         intent = self.intent()
         if intent is not None:
-            new = [ip for ip in unowned if str(ip.id) not in intent["before"]]
+            new = [ip for ip in unowned if is_new(ip, intent["before"])]
             if new and addresses.paid > intent["paid"]:
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(unowned):

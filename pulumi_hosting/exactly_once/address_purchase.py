@@ -13,14 +13,17 @@ while nothing has changed, and buys once. Then the list is waited for until it g
 claimed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import ApiError, IpLimitReached
+from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import (
     ServerAddresses,
+    forget_quote,
+    is_new,
     keys_of,
     named,
     quote_of,
@@ -40,7 +43,7 @@ _OWNERS_SECONDS = 30.0
 @dataclass(frozen=True, slots=True)
 class Purchased:
     """``ip``: the address; None until it is assigned. ``number``: which purchase of the server it is, and
-    ``present_before``: the ids of the addresses before it; both only while it is not assigned.
+    ``present_before``: the addresses before it; both only while it is not assigned.
     """
 
     key: str | None
@@ -104,16 +107,14 @@ class AddressPurchase:
 
     def _send(self, idempotency_key: str) -> m.IpAdded:
         request, server_id = self.request, self.server_id
-        self.owners.intend(idempotency_key, sorted(self._before.everything, key=int), self._before.paid)
+        self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
         try:
             return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
-        except ApiError as error:
-            if error.status < 500 and not error.outcome_unknown:
+        except HostingError as error:
+            forget_quote(request, server_id)
+            if isinstance(error, ApiError) and error.status < 500 and not error.outcome_unknown:
                 self.owners.drop_intent()
             raise
-        finally:
-            request.reads.forget("ips", server_id)
-            request.reads.forget("ip quote", server_id)
 
     def _purchased(self, key: str | None, added: m.IpAdded | None) -> Purchased:
         return Purchased(
@@ -121,22 +122,24 @@ class AddressPurchase:
             charged=added.charged if added else None,
             currency=added.currency if added else None,
             number=self._before.paid + 1,
-            present_before=tuple(sorted(self._before.everything, key=int)),
+            present_before=tuple(sorted(self._before.everything)),
         )
 
     def _is_outdated(self, error: ApiError) -> bool:
         if isinstance(error, IpLimitReached):
-            quote = quote_of(self.request, self.server_id, fresh=True)
+            quote = quote_of(self.request, self.server_id)  # it was forgotten when this was answered
             return quote is not None and quote.extra_ips < quote.max_extra_ips
         return False
 
     def assigned(
-        self, key: str | None, present_before: Iterable[str], number: int | None
+        self, server: m.Server, key: str | None, before: Collection[str], number: int | None
     ) -> Purchased | None:
-        """The address of a purchase that was not assigned at first; None until it is."""
-        addresses = read_addresses(self.request, self.server_id)
-        before = frozenset(present_before)
-        new = [ip for ip in self.owners.unowned(addresses.extra) if str(ip.id) not in before]
+        """The address of a purchase that was not assigned at first; None until it is. ``server``: as it is
+        now."""
+        if server.ips and address_list.bought_texts(server) <= {*before}:
+            return None
+        addresses = read_addresses(self.request, self.server_id, server, number)
+        new = [ip for ip in self.owners.unowned(addresses.extra) if is_new(ip, before)]
         paid = max(0, addresses.paid - 1) if number is None else number - 1
         ip = self.owners.claimed(new, addresses, paid)
         if ip is None:
@@ -148,9 +151,12 @@ class AddressPurchase:
     # --- 1. wait until all are listed
 
     def _when_listed(self) -> ServerAddresses:
-        wait = self.request.poller()
+        wait, looks = self.request.poller(), 0
         while True:
-            addresses = read_addresses(self.request, self.server_id)
+            addresses, looks = read_addresses(self.request, self.server_id), looks + 1
+            if addresses.bought != len(addresses.extra) and (looks == 1 or wait.over):
+                forget_quote(self.request, self.server_id)  # one may have been released since
+                addresses = read_addresses(self.request, self.server_id)
             if not addresses.missing or (wait.over and addresses.missing <= self.attempt):
                 return addresses
             if wait.over:

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
-from pulumi_hosting.client.exceptions import HostingError, NotFound, OperationInProgress
+from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import became_of, quote_of
+from pulumi_hosting.exactly_once.address_facts import became_of, forget_quote, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
@@ -92,7 +92,7 @@ class ServerIpState(base.State):
     )
     present_before: list[str] | None = Field(
         default=None,
-        description="Ids of the server's addresses just before the purchase, while it is pending.",
+        description="The server's addresses just before the purchase, while it is pending.",
     )
 
 
@@ -296,6 +296,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 return
             finally:
                 request.reads.forget("ips", server_id)
+                forget_quote(request, server_id)
             request.info(f"server {server_id}: another operation is running")
             wait.pause()
 
@@ -341,18 +342,14 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         """The new address of the list that is ours. The server itself shows it too and is the cheaper
         question.
         """
-        before = frozenset(state.present_before or ())
-        try:
-            shown = len(request.client.servers.get(int(state.server_id)).ips or ())
-        except NotFound:
+        server = address_list.living(request, state.server_id)
+        if server is None:
             raise ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
-            ) from None
-        if 0 < shown <= len(before):
-            return None
-        number = state.id.rpartition("/")[2]
+            )
+        number = id_number(state.id.rpartition("/")[2])
         purchase = AddressPurchase(request, state.server_id)
-        arrived = purchase.assigned(state.purchase_key, before, id_number(number))
+        arrived = purchase.assigned(server, state.purchase_key, state.present_before or (), number)
         return None if arrived is None else _from_purchase(state.server_id, arrived, state)
 
     @staticmethod
@@ -362,10 +359,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     @staticmethod
     def _server_is_gone(request: Request, server_id: str) -> bool:
-        try:
-            return request.client.servers.get(int(server_id)).is_gone
-        except NotFound:
-            return True
+        return address_list.living(request, server_id) is None
 
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pulumi_hosting.exactly_once import address_list
-from pulumi_hosting.exactly_once.address_facts import bought, quote_of
+from pulumi_hosting.exactly_once.address_facts import bought, is_new, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
@@ -55,17 +55,17 @@ class ServerIpResource(
         if request.client.is_test_key:
             return None
         quote = quote_of(request, inputs.server_id)
-        found = address_list.of_server(request, inputs.server_id)
-        if quote is None or found is None:
+        server = address_list.living(request, inputs.server_id) if quote is not None else None
+        if quote is None or server is None:
             return None
         owners = Owners(request, inputs.server_id)
-        extra = bought(found)
+        extra = bought(address_list.of_shown(request, server))
         unowned = owners.unowned(extra)
         missing = max(0, quote.extra_ips - len(extra))
         intent = owners.intent()
         mine = next(filter(owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
-            since = [ip for ip in unowned if str(ip.id) not in intent["before"]]
+            since = [ip for ip in unowned if is_new(ip, intent["before"])]
             is_only_one = len(since) == 1 and not missing
             mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
         if mine is not None:

@@ -292,6 +292,35 @@ def test_a_purchase_beside_one_that_is_still_coming_looks_again(
     assert "of unknown origin" in stopped
 
 
+def test_what_was_bought_since_the_quote_is_counted(harness: ResourceHarness, server: str) -> None:
+    """The preview asked for the quote; then an interrupted run elsewhere bought an address that is not
+    assigned yet, which only its invoice shows."""
+    context = harness.context(identity=A, wait_timeout=10.0)
+    assert SERVER_IP.takeover(context, inputs_of(server)) is None
+    harness.fault({"ip": "never"}, path="^/servers/[0-9]+/ips$")
+    killed(harness, server, after=True)
+    harness.another_machine()
+    with pytest.raises(ResourceError, match=r"counts 1 bought addresses and shows 0 .*; nothing was bought"):
+        apply.create(context, SERVER_IP, inputs_of(server))
+    assert len(debits(harness)) == 1
+
+
+def test_an_address_that_was_released_since_the_quote_is_not_waited_for(
+    harness: ResourceHarness, server: str
+) -> None:
+    """By this run or in the control panel."""
+    context = harness.context(identity=A)
+    first: ServerIpState = apply.create(context, SERVER_IP, inputs_of(server))
+    SERVER_IP.delete(context, first)
+    second: ServerIpState = apply.create(context, SERVER_IP, inputs_of(server))
+    harness.control("DELETE", f"/servers/{second.id.replace('/', '/ips/')}")
+    began = context.clock.monotonic()
+    third: ServerIpState = apply.create(context, SERVER_IP, inputs_of(server))
+    assert [third.id] == bought(harness)
+    assert context.clock.monotonic() - began < 10
+    assert len(debits(harness)) == 3
+
+
 @pytest.fixture
 def slow(tmp_path: Path) -> ResourceHarness:
     """An account whose addresses are assigned a minute after they were bought."""

@@ -47,7 +47,7 @@ class ServerIpDeclaration(Declaration):
     invoice_id: pulumi.Output[str | None]
     """Id of the purchase's invoice, where it is known."""
     present_before: pulumi.Output[list[str] | None]
-    """Ids of the server's addresses just before the purchase, while it is pending."""
+    """The server's addresses just before the purchase, while it is pending."""
     adopt_id: pulumi.Output[str | None]
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Output[int | None]

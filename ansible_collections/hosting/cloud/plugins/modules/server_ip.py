@@ -162,7 +162,7 @@ server_ip:
       type: str
       sample: "801"
     present_before:
-      description: Ids of the server's addresses just before the purchase, while it is pending.
+      description: The server's addresses just before the purchase, while it is pending.
       type: list
       elements: str
       sample: []

@@ -27,15 +27,17 @@ UNLIMITED = 10**6
 
 @dataclass
 class Lab:
-    """An account with ``servers`` and ``domains``, and the requests since they were made."""
+    """An account with ``servers`` and ``domains``, and the requests since they were made. ``settings``: of
+    the emulator."""
 
     servers: int = 0
     domains: int = 0
     limited: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
     account: Account = field(init=False)
 
     def __post_init__(self) -> None:
-        self.account = Account()
+        self.account = Account(**self.settings)
         self.account.control("PATCH", "/account", {"balance": "100000000"})
         self.key = self.account.new_key(
             scopes="full", rate_per_minute=UNLIMITED, rate_expensive_per_minute=UNLIMITED
@@ -57,6 +59,15 @@ class Lab:
         """By method and path, with the ids left out."""
         return Counter(
             f"{row['method']} {re.sub(r'[0-9]+', 'N', row['path'])}" for row in self.rows()[self.before :]
+        )
+
+    @property
+    def expensive(self) -> Counter[str]:
+        """Those among them that count in the expensive bucket."""
+        return Counter(
+            f"{row['method']} {re.sub(r'[0-9]+', 'N', row['path'])}"
+            for row in self.rows()[self.before :]
+            if row["bucket"] == "expensive"
         )
 
 
@@ -157,6 +168,40 @@ def up(lab: Lab, count: int) -> list[Entry]:
     return made
 
 
+def up_with_addresses(lab: Lab, servers: int, each: int) -> list[Entry]:
+    """``pulumi up`` of new servers, and of new addresses for each, one after the other."""
+    run, given = process(lab), {"tariffId": 1.0, "os": "debian-12"}
+    ids = [run.create("server", f"new-{n}", {**given, "name": f"new-{n}"}).id for n in range(servers)]
+    made = [run.create("server_ip", f"{id}-{n}", {"serverId": id}) for id in ids for n in range(each)]
+    bought = [row for row in lab.account.control("GET", "/objects")["addresses"] if row["bought"]]
+    assert sorted(entry.id for entry in made) == sorted(f"{row['server_id']}/{row['id']}" for row in bought)
+    assert len(made) == servers * each
+    return made
+
+
+def refresh_addresses(lab: Lab, servers: int, each: int) -> None:
+    """``pulumi refresh`` of the same addresses."""
+    entries = up_with_addresses(lab, servers, each)
+    lab.before, run = len(lab.rows()), process(lab)
+    assert [run.refresh("server_ip", entry).id for entry in entries] == [entry.id for entry in entries]
+
+
+def up_with_records(lab: Lab, servers: int) -> None:
+    """``pulumi up`` of a PTR record for each of the servers."""
+    entries, run = declared(lab, servers, 0), process(lab)
+    for number, (_kind, entry) in enumerate(entries):
+        run.create("ptr", f"ptr-{number}", {"serverId": entry.id, "domain": f"web-{number}.example.com"})
+    assert lab.requests["PUT /servers/N/ips/N/ptr"] == servers
+
+
+def up_with_domains(lab: Lab, count: int) -> None:
+    """``pulumi up`` of new domains."""
+    run = process(lab)
+    for number in range(count):
+        run.create("domain", f"new-{number}", {"name": f"new-{number}.com"})
+    assert len(lab.account.control("GET", "/objects")["domains"]) == lab.domains + count
+
+
 def up_again(lab: Lab, count: int) -> None:
     """The same after ``pulumi destroy`` on this machine."""
     entries, run = up(lab, count), process(lab)
@@ -243,6 +288,16 @@ SCENARIOS = [
         slow=True,
     ),
     Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 11, 37),
+    Scenario(
+        "`pulumi up` of 4 new servers with 2 addresses each",
+        partial(up_with_addresses, servers=4, each=2),
+        105,
+    ),
+    Scenario(
+        "`pulumi refresh` of 8 addresses of 4 servers", partial(refresh_addresses, servers=4, each=2), 8
+    ),
+    Scenario("`pulumi up` of 10 PTR records on 10 servers", partial(up_with_records, servers=10), 40, 10),
+    Scenario("`pulumi up` of 10 new domains", partial(up_with_domains, count=10), 55),
 ]
 
 
@@ -293,6 +348,44 @@ def test_the_page_says_what_was_counted() -> None:
     page = PAGE.read_text(encoding="utf-8")
     missing = [line for line in table() if line not in page]
     assert not missing, "\n".join(missing)
+
+
+ADDRESSES = [
+    # text, servers, addresses of each, seconds until an address is assigned, at most
+    ("4 new servers with 2 addresses each", 4, 2, 0, 25),
+    ("the same, and each address is assigned after 45 seconds", 4, 2, 45, 25),
+    ("4 new servers with 1 address each", 4, 1, 0, 17),
+    ("1 new server with 3 addresses", 1, 3, 0, 9),
+]
+"""``pulumi up`` where the list of a server's addresses, and its quote, are expensive."""
+
+
+@cache
+def counted_expensive(number: int) -> Counter[str]:
+    _text, servers, each, delay, _at_most = ADDRESSES[number]
+    with TemporaryDirectory() as own, patch.dict(os.environ, HOSTING_RUNTIME_DIR=own):
+        lab = Lab(settings={"dialect": "live", "ip_delay": float(delay)})
+        up_with_addresses(lab, servers, each)
+    return lab.expensive
+
+
+@pytest.mark.parametrize("number", range(len(ADDRESSES)), ids=[row[0] for row in ADDRESSES])
+def test_addresses_cost_one_quote_for_each_server_and_one_list_for_each_purchase(number: int) -> None:
+    _text, servers, each, _delay, at_most = ADDRESSES[number]
+    assert counted_expensive(number) == {
+        "GET /catalog/quote": 1,
+        "POST /servers": servers,
+        "GET /servers/N/ips/quote": servers,
+        "POST /servers/N/ips": servers * each,
+        "GET /servers/N/ips": servers * each,
+    }
+    assert counted_expensive(number).total() <= at_most
+
+
+def test_the_page_says_how_many_expensive_requests_addresses_cost() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = [f"| {row[0]} | {counted_expensive(n).total()} | {row[4]} |" for n, row in enumerate(ADDRESSES)]
+    assert not (missing := [line for line in rows if line not in page]), "\n".join(missing)
 
 
 @pytest.mark.parametrize(

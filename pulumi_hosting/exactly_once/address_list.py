@@ -96,9 +96,9 @@ def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m
                 yield str(server.id), ip
 
 
-def pick(found: list[m.Ip], wanted: str) -> m.Ip | None:
+def pick(found: list[m.Ip] | None, wanted: str) -> m.Ip | None:
     """The one of ``found`` with this number or this address."""
-    for ip in found:
+    for ip in found or ():
         if wanted in (str(ip.id), plain_address(ip.address)):
             return ip
     return None

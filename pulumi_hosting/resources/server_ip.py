@@ -174,8 +174,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             request.warn(f"{verdict.sentence(_ordered(last))}; {then}")
             return None
         server_id, wanted = address_list.split_id(id)
-        found = address_list.of_server(request, server_id)
-        ip = address_list.pick(found, wanted) if found is not None else None
+        ip = address_list.pick(address_list.of_server(request, server_id), wanted)
         if ip is not None and last is not None:
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
@@ -203,8 +202,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             return state
 
     def _adopt(self, request: Request, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
-        found = address_list.of_server(request, inputs.server_id, fresh=True) or []
-        ip = address_list.pick(found, wanted)
+        ip = address_list.pick(address_list.of_server(request, inputs.server_id, fresh=True), wanted)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
@@ -248,8 +246,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
-        found = address_list.of_server(request, server_id, fresh=True)
-        ip = address_list.pick(found, wanted) if found is not None else None
+        ip = address_list.pick(address_list.of_server(request, server_id, fresh=True), wanted)
         if ip is None:
             return
         if ip.primary:
@@ -291,7 +288,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             except HostingError as error:
                 with failing_with(error):
                     after = address_list.of_server(request, server_id, fresh=True)
-                if after is not None and address_list.pick(after, str(ip.id)) is not None:
+                if address_list.pick(after, str(ip.id)) is not None:
                     raise
                 return
             finally:

@@ -37,8 +37,7 @@ class ServerIpResource(
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
         if inputs.adopt_id is None:
             return None
-        found = address_list.of_server(request, inputs.server_id, fresh=True)
-        ip = address_list.pick(found, inputs.adopt_id) if found is not None else None
+        ip = address_list.pick(address_list.of_server(request, inputs.server_id, fresh=True), inputs.adopt_id)
         return _from_api(inputs.server_id, ip) if ip is not None else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:

@@ -70,12 +70,14 @@ def files() -> Mapping[str, str]:
     found = modules()
     filters = {"yaml": dumped}
     texts = {f"{COLLECTION}/plugins/modules/{module.name}.py": _text(module) for module in found}
-    stub = render("collection/action.py.j2")
     names = sorted(module.name for module in found)
     content = {"requires_ansible": ">=2.18.0", "action_groups": {"all": names}}
     return {
         **formatted(texts),
-        **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names},
+        **{
+            f"{COLLECTION}/plugins/action/{name}.py": render("collection/action.py.j2", name=name)
+            for name in names
+        },
         **dict(_targets(found)),
         f"{COLLECTION}/meta/runtime.yml": render("collection/runtime.yml.j2", filters, content=content),
     }

@@ -8,5 +8,8 @@ from __future__ import annotations
 from ansible_collections.hosting.cloud.plugins.plugin_utils.controller_action import (
     ControllerAction as ActionModule,
 )
+from ansible_collections.hosting.cloud.plugins.plugin_utils.preload import preload
 
 __all__ = ["ActionModule"]
+
+preload("ssh_key_info")

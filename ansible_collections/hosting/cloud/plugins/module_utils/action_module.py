@@ -18,6 +18,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pulumi_hosting.actions import Action, ActionOutcome
     from pulumi_hosting.session.request import Request
 
@@ -36,6 +38,9 @@ class CoreActionModule(HostingModule):
         from pulumi_hosting.actions import ACTIONS
 
         return ACTIONS[self.name]
+
+    def load(self) -> list[type[BaseModel]]:
+        return [self.action.Inputs, self.action.Result]
 
     def work(self, task: Task) -> dict[str, Any]:
         return self.act(task, task.request(self.name))

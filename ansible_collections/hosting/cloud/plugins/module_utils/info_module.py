@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
-from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.module import (
+    HostingModule,
+    models_of,
+)
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import models_read, shown_fields
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
 from ansible_collections.hosting.cloud.plugins.module_utils.server_module import server_named
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pulumi_hosting.session.request import Request
 
 
@@ -27,6 +32,12 @@ class ResourceInfoModule(HostingModule):
     def __init__(self, kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> None:
         super().__init__(options, **rules)
         self.kind, self.result = kind, result
+
+    def load(self) -> list[type[BaseModel]]:
+        from pulumi_hosting.planning import apply  # noqa: F401  # loaded only
+        from pulumi_hosting.resources import RESOURCES
+
+        return models_read(RESOURCES[self.kind])
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.api.values import id_number
@@ -69,17 +80,14 @@ class ServerInfoModule(ResourceInfoModule):
 
     def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import ServiceState
-        from pulumi_hosting.schema.fields import shown
-        from pulumi_hosting.schema.lookups import LOOKUPS
 
-        live = None
-        if task.params["live"]:
-            try:
-                live = shown(
-                    request.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value
-                )
-            except ServiceState as error:  # an imported server has no record in the panel
-                task.warn(f"server {values['id']}: {error}")
+        if not task.params["live"]:
+            return {**values, "live": None}
+        try:
+            live = ask(request, "getServerStatus", [values["id"]], {})
+        except ServiceState as error:  # an imported server has no record in the panel
+            task.warn(f"server {values['id']}: {error}")
+            live = None
         return {**values, "live": live}
 
 
@@ -102,6 +110,11 @@ class LookupInfoModule(HostingModule):
     ) -> None:
         super().__init__(options, **rules)
         self.result, self.lookup, self.one, self.path = result, lookup, one, path
+
+    def load(self) -> list[type[BaseModel]]:
+        from pulumi_hosting.schema.lookups import LOOKUPS
+
+        return models_of(LOOKUPS[name].operation for name in (self.lookup, self.one) if name)
 
     def work(self, task: Task) -> dict[str, Any]:
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}

@@ -9,10 +9,10 @@ Both give it a :class:`Task` and print the same result.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
     ORDER_FAILED,
@@ -23,6 +23,11 @@ from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
 from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import CLIENT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pulumi_hosting.api.operations import Operation
 
 IN_PROGRESS = "idempotency_in_progress"
 
@@ -78,9 +83,24 @@ class HostingModule(ABC):
         """Id and name of each server that the task declares; None where it does not say it."""
         return []
 
+    def load(self) -> list[type[BaseModel]]:
+        """Load what the work uses, and return the models of which it makes objects. Called where
+        ``pulumi_hosting`` can be used."""
+        return []
+
     @abstractmethod
     def work(self, task: Task) -> dict[str, Any]:
         """Do the work. Whatever it raises becomes a failure."""
+
+
+def models_of(operations: Iterable[Operation]) -> list[type[BaseModel]]:
+    """What these operations are asked with, and answer."""
+    from pulumi_hosting.session.snapshot_text import row_model
+
+    models: list[Any] = []
+    for operation in operations:
+        models += (operation.query, operation.responses[operation.success], row_model(operation.id))
+    return [model for model in models if hasattr(model, "model_rebuild")]
 
 
 def with_amounts(result: dict[str, Any]) -> dict[str, Any]:

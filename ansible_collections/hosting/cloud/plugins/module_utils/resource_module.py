@@ -11,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils import predictions
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
+from ansible_collections.hosting.cloud.plugins.module_utils.module import (
+    HostingModule,
+    as_charge,
+    models_of,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION, WAIT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pulumi_hosting.exactly_once.purchase_journal import Entry
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import AnyResource, State
@@ -47,6 +54,13 @@ class ResourceModule(HostingModule):
         from pulumi_hosting.resources import RESOURCES
 
         return RESOURCES[self.kind]
+
+    def load(self) -> list[type[BaseModel]]:
+        from pulumi_hosting.exactly_once import purchase_journal  # noqa: F401  # loaded only
+        from pulumi_hosting.planning import apply  # noqa: F401  # loaded only
+
+        resource = self.resource
+        return [resource.Inputs, *models_read(resource)]
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
@@ -254,6 +268,15 @@ class WebhookSubscriptionModule(ResourceModule):
 
         inputs = declared(self.resource, {"rotation": "the secret is not known here"}).inputs
         return apply.update(request, self.resource, state, inputs, frozenset({"rotation"}))
+
+
+def models_read(resource: AnyResource) -> list[type[BaseModel]]:
+    """What a task reads of objects of this kind: their state, and the lists of their area of the API. Loads
+    what reads them, too."""
+    area = f"{resource.api_name or resource.parent or resource.kind}s"
+    rows = import_module(f"pulumi_hosting.api.operations.{area}").OPERATIONS
+    import_module(f"pulumi_hosting.client.services.{area}")
+    return [resource.State, *models_of(row for row in rows if row.paging != "none")]
 
 
 def _report(task: Task, request: Request, outcome: Outcome) -> None:

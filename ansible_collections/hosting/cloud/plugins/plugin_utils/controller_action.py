@@ -3,7 +3,6 @@
 """The action plugin of every module: runs a task in the controller, without starting a process for the
 module.
 
-The package ``pulumi_hosting`` is imported once by Ansible's own process, and its worker processes inherit it.
 The module itself runs where that cannot be done: another host, another user, ``async``, a controller without
 the package.
 """
@@ -11,7 +10,6 @@ the package.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 from collections.abc import Mapping
 from decimal import Decimal
@@ -38,34 +36,12 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
     without_unknown_items,
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, new_client
+from ansible_collections.hosting.cloud.plugins.plugin_utils.preload import module_named
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.planning.budget import Limit
-
-try:
-    import httpx
-
-    from pulumi_hosting.api.operations import OPERATIONS
-    from pulumi_hosting.client.transport import tls_context
-
-    importlib.import_module("pulumi_hosting.session.snapshot_text")
-    importlib.import_module("filelock")
-    importlib.import_module("pulumi_hosting.client.rate_limit.state_file")
-    importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
-except ImportError:  # the module then reports what is missing, and where
-    pass
-else:
-    # The worker processes inherit what is loaded here. Otherwise each of them would load it again.
-    httpx.Client(verify=tls_context(None)).close()
-    for row in OPERATIONS:
-        for model in (*row.responses.values(), row.query, row.request):
-            if hasattr(model, "model_rebuild"):
-                model.model_rebuild()
-    for part in ("action_module", "info_module", "server_module"):
-        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
-    unusable()
 
 _CLIENTS: dict[tuple[object, ...], Client] = {}
 
@@ -91,9 +67,7 @@ class ControllerAction(ActionBase):
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         name = self._task.action.rpartition(".")[2]
-        module: HostingModule = importlib.import_module(
-            f"ansible_collections.hosting.cloud.plugins.modules.{name}"
-        ).MODULE
+        module = module_named(name)
         if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
             return self._run_module({}, task_vars)
         self._show_debug_log()

@@ -35,7 +35,7 @@ MODULE = importlib.import_module(f"{plugins}.modules.{module}").MODULE
 given = {"api_key": os.environ["HOSTING_API_KEY"], "base_url": os.environ["HOSTING_BASE_URL"], **options}
 params = ArgumentSpecValidator(MODULE.argument_spec, **MODULE.rules).validate(given).validated_parameters
 known = memory.RunMemory.of_controller({}, check_mode=False)
-result = MODULE.answer(tools.Task(params, frozenset(given), False, False, known, None))
+result = MODULE.answer(tools.ModuleTask(params, frozenset(given), False, False, known, None))
 print(json.dumps({
     "loaded": sorted(loaded), "more": sorted(sys.modules.keys() - loaded), "built": sorted(models),
     "built_later": sorted(built() - models), "result": result,

@@ -224,7 +224,7 @@ from ansible.vars.reserved import is_reserved_name
 
 from ansible_collections.hosting.cloud.plugins.plugin_utils.account_servers import (
     GONE,
-    Account,
+    AccountServers,
     Server,
     Source,
 )
@@ -337,7 +337,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     # --- servers
 
-    def _account(self, path: str, may_be_cached: bool) -> Account:
+    def _account(self, path: str, may_be_cached: bool) -> AccountServers:
         """The servers, from the cache if that is allowed and holds them, else from the API."""
         api_key, base_url = (
             self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url")
@@ -367,12 +367,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
         if self.get_option("cache") and may_be_cached:
             try:
-                return Account(source, self._cache[cache_key], keep)
+                return AccountServers(source, self._cache[cache_key], keep)
             except KeyError:
                 pass
         servers = source.servers(filters)
         keep(servers)
-        return Account(source, servers, keep)
+        return AccountServers(source, servers, keep)
 
     def _reads_addresses(self, expression: str) -> bool:
         """Whether the expression, or an extra variable that it may use, needs the addresses."""

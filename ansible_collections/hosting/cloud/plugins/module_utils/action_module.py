@@ -15,7 +15,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils import predictions
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import WAIT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask, TaskProgress
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,25 +42,25 @@ class CoreActionModule(HostingModule):
     def load(self) -> list[type[BaseModel]]:
         return [self.action.Inputs, self.action.Result]
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         return self.act(task, task.request(self.name))
 
-    def act(self, task: Task, request: Request) -> dict[str, Any]:
+    def act(self, task: ModuleTask, request: Request) -> dict[str, Any]:
         """Carry it out, or predict it in check mode. Returns the result."""
         return self.result(task, self.carry_out(task, request, dry_run=task.check_mode))
 
-    def given(self, task: Task, request: Request) -> dict[str, Any]:
+    def given(self, task: ModuleTask, request: Request) -> dict[str, Any]:
         """The inputs that the task names."""
         fields = self.action.Inputs.model_fields
         return {name: value for name in fields if (value := task.params.get(name)) is not None}
 
-    def carry_out(self, task: Task, request: Request, *, dry_run: bool) -> ActionOutcome:
+    def carry_out(self, task: ModuleTask, request: Request, *, dry_run: bool) -> ActionOutcome:
         from pulumi_hosting.actions import act, check
 
         given = self.given(task, request)
         inputs = check(self.action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
-        task.progress = Progress(f"the {self.action.title} was carried out", lambda: self.progress(task))
+        task.progress = TaskProgress(f"the {self.action.title} was carried out", lambda: self.progress(task))
         approve = partial(task.approve, f"{self.name}/{named}", task.budget())
         done = act(request, self.action, inputs, dry_run=dry_run, approve=approve)
         if task.check_mode and dry_run:
@@ -69,7 +69,7 @@ class CoreActionModule(HostingModule):
             task.hide_secrets_of(done.result)
         return done
 
-    def progress(self, task: Task) -> dict[str, Any]:
+    def progress(self, task: ModuleTask) -> dict[str, Any]:
         """What is known of an action that failed after it was paid."""
         if task.payment is None:
             return {"changed": task.wrote}
@@ -82,7 +82,7 @@ class CoreActionModule(HostingModule):
             "charge": {"amount": None if amount is None else str(amount), "currency": currency},
         }
 
-    def result(self, task: Task, done: ActionOutcome) -> dict[str, Any]:
+    def result(self, task: ModuleTask, done: ActionOutcome) -> dict[str, Any]:
         """The task's result: the same fields whatever happened."""
         action = self.action
         hidden = action.Result.secret_fields()
@@ -107,7 +107,7 @@ class CoreActionModule(HostingModule):
 class PasswordModule(CoreActionModule):
     """If ``password_file`` exists, the password is known and nothing is changed."""
 
-    def act(self, task: Task, request: Request) -> dict[str, Any]:
+    def act(self, task: ModuleTask, request: Request) -> dict[str, Any]:
         file = SecretFile("password_file", task.params["password_file"])
         if file.exists:
             known = self.result(task, self.carry_out(task, request, dry_run=True))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE, VERSION
 
 if TYPE_CHECKING:
-    from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+    from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
     from pulumi_hosting.client.words import Words
 
 PYTHON = (3, 11)
@@ -48,7 +48,7 @@ def words() -> Words:
     )
 
 
-def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:
+def failed(error: Exception, task: ModuleTask | None = None) -> dict[str, Any]:
     """The failure that an error is; with what the ``task`` had done before it."""
     from pulumi_hosting.client.exceptions import HostingError
 
@@ -56,7 +56,7 @@ def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:
     return failure if task is None else _with_what_was_done(task, failure, error)
 
 
-def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -> dict[str, Any]:
+def _with_what_was_done(task: ModuleTask, failure: dict[str, Any], error: Exception) -> dict[str, Any]:
     """The failure, with what the task's own requests had bought, paid or changed before it."""
     from pulumi_hosting.client.exceptions import CallError, HostingError
     from pulumi_hosting.session.errors import and_then

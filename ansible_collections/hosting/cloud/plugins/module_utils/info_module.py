@@ -15,7 +15,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.module import (
 from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import models_read, shown_fields
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
 from ansible_collections.hosting.cloud.plugins.module_utils.server_module import server_named
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -39,7 +39,7 @@ class ResourceInfoModule(HostingModule):
 
         return models_read(RESOURCES[self.kind])
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         from pulumi_hosting.api.values import id_number
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning import apply
@@ -66,7 +66,7 @@ class ResourceInfoModule(HostingModule):
         """The options that filter."""
         return frozenset(self.options) - {"id"}
 
-    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: ModuleTask, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         """One object, as the result shows it."""
         return values
 
@@ -78,7 +78,7 @@ class ServerInfoModule(ResourceInfoModule):
     def filters(self) -> frozenset[str]:
         return super().filters - {"live"}
 
-    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: ModuleTask, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import ServiceState
 
         if not task.params["live"]:
@@ -116,10 +116,10 @@ class LookupInfoModule(HostingModule):
 
         return models_of(LOOKUPS[name].operation for name in (self.lookup, self.one) if name)
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
-    def found(self, task: Task, request: Request) -> Any:
+    def found(self, task: ModuleTask, request: Request) -> Any:
         from pulumi_hosting.client.exceptions import NotFound
 
         if self.one is None or task.params.get("id") is None:
@@ -129,10 +129,10 @@ class LookupInfoModule(HostingModule):
         except NotFound:
             return []
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         return [task.params[name] for name in self.path]
 
-    def query(self, task: Task) -> dict[str, Any]:
+    def query(self, task: ModuleTask) -> dict[str, Any]:
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
@@ -147,7 +147,7 @@ class InvoiceInfoModule(LookupInfoModule):
     """With ``pdf``, the invoice of the ``id`` is written to a file. Its items are shown as ``lines``, since
     ``items`` is a method in templates."""
 
-    def found(self, task: Task, request: Request) -> Any:
+    def found(self, task: ModuleTask, request: Request) -> Any:
         path = task.params.get("pdf")
         if path:
             must_be_writable("pdf", Path(path))
@@ -163,7 +163,7 @@ class InvoiceInfoModule(LookupInfoModule):
 class QuoteInfoModule(LookupInfoModule):
     """The price of an order. A tariff that is not there is refused with those that are."""
 
-    def found(self, task: Task, request: Request) -> Any:
+    def found(self, task: ModuleTask, request: Request) -> Any:
         from pulumi_hosting.client.exceptions import InvalidInput, NotFound
         from pulumi_hosting.exactly_once import catalog_reads
 
@@ -179,7 +179,7 @@ class QuoteInfoModule(LookupInfoModule):
 class ServerIpInfoModule(LookupInfoModule):
     """The addresses of one server, including its primary ones, and the price of another one."""
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         request = task.request(self.result, read_only=True)
         ids = self.ids(task, request)
         quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
@@ -188,7 +188,7 @@ class ServerIpInfoModule(LookupInfoModule):
         shown = [{"server_id": str(ids[0]), **item, "id": f"{ids[0]}/{item['id']}"} for item in found]
         return {"changed": False, self.result: shown, "quote": quote}
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.api.values import id_number
         from pulumi_hosting.client.exceptions import InvalidInput
 
@@ -202,14 +202,14 @@ class ServerIpInfoModule(LookupInfoModule):
 class DeliveryInfoModule(LookupInfoModule):
     """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
         from pulumi_hosting.resources import RESOURCES
 
         named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
         return [resolve(request, RESOURCES["webhook_subscription"], **named).id]
 
-    def found(self, task: Task, request: Request) -> Any:
+    def found(self, task: ModuleTask, request: Request) -> Any:
         from pulumi_hosting.client.exceptions import NotFound
 
         if task.params["delivery_id"] is None:

@@ -3,7 +3,7 @@
 """What every module is: options, the rules between them, and the work that a task asks for.
 
 A module is run by a process of its own (:mod:`module_process`) or by the action plugin in the controller.
-Both give it a :class:`Task` and print the same result.
+Both give it a :class:`ModuleTask` and print the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
 from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import CLIENT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,7 +58,7 @@ class HostingModule(ABC):
         process = ModuleProcess(argument_spec=self.argument_spec, supports_check_mode=True, **self.rules)
         process.end(self.answer(process.task))
 
-    def answer(self, task: Task) -> dict[str, Any]:
+    def answer(self, task: ModuleTask) -> dict[str, Any]:
         """The task's result, with ``failure`` where it failed. Raises nothing."""
         if task.refusal is not None:
             return invalid_arguments(task.refusal)
@@ -79,7 +79,7 @@ class HostingModule(ABC):
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
 
-    def declared_servers(self, task: Task) -> list[list[str | None]]:
+    def declared_servers(self, task: ModuleTask) -> list[list[str | None]]:
         """Id and name of each server that the task declares; None where it does not say it."""
         return []
 
@@ -89,7 +89,7 @@ class HostingModule(ABC):
         return []
 
     @abstractmethod
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         """Do the work. Whatever it raises becomes a failure."""
 
 
@@ -115,7 +115,7 @@ def with_amounts(result: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+def settle_charge(task: ModuleTask, result: dict[str, Any]) -> dict[str, Any]:
     """The result, once its charge is counted. Each charge is reported by one task of the run."""
     failure = result.get("failure")
     identity, cost = task.booking or (task.charge_name or "", None)

@@ -17,7 +17,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
     private_key_lines,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 
 CONTROLLER = "_hosting"
 """The argument in which the controller hands over what the run knows, and the part of the result that returns
@@ -31,7 +31,7 @@ what is new.
 
 
 class ModuleProcess(AnsibleModule):
-    """Reads the arguments of a :class:`Task` and prints its result."""
+    """Reads the arguments of a :class:`ModuleTask` and prints its result."""
 
     params: dict[str, Any]
     written: frozenset[str]
@@ -42,7 +42,9 @@ class ModuleProcess(AnsibleModule):
         super().__init__(**options)
         known = self.from_controller or {}
         memory = RunMemory.of_controller(known, check_mode=self.check_mode)
-        self.task = Task(self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal)
+        self.task = ModuleTask(
+            self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal
+        )
         self._known_changes = len(known.get("planned") or ())
         self._log_lines = _debug_log(known.get("log"))
 

@@ -22,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.module import (
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION, WAIT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask, TaskProgress
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -62,7 +62,7 @@ class ResourceModule(HostingModule):
         resource = self.resource
         return [resource.Inputs, *models_read(resource)]
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.exactly_once import purchase_journal
         from pulumi_hosting.planning import apply
@@ -83,7 +83,7 @@ class ResourceModule(HostingModule):
         def save(made: State) -> None:
             created = apply.Outcome("created", None, apply.shown(resource, made), made)
             task.hide_secrets_of(made)
-            task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
+            task.progress = TaskProgress(_exists(resource, made), lambda: self.result(task, desired, created))
             request.save(made)
 
         approve = partial(task.approve, request.identity, task.budget())
@@ -98,7 +98,9 @@ class ResourceModule(HostingModule):
             ensure = apply.ensure_absent if self.is_absent(task) else apply.ensure
             outcome = ensure(request, resource, checked.inputs, id=id, options=options)
         if outcome.changed:
-            task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
+            task.progress = TaskProgress(
+                _done(resource, outcome), lambda: self.result(task, desired, outcome)
+            )
         _report(task, request, outcome)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
         if interrupted is not None:
@@ -109,48 +111,48 @@ class ResourceModule(HostingModule):
 
     # --- what differs from one resource to another
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Mapping[str, Any]) -> str:
         """What names the object among those of its kind."""
         return str(task.params.get("name") or "")
 
-    def implied(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: ModuleTask) -> dict[str, Any]:
         """Inputs that the task asks for in another way than by their value: an explicit null clears some."""
         return {
             name: value for name, value in self.clears.items() if name in task.written - task.given.keys()
         }
 
-    def is_absent(self, task: Task) -> bool:
+    def is_absent(self, task: ModuleTask) -> bool:
         """Whether the object is to be absent."""
         return bool(task.params["state"] == "absent")
 
-    def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
+    def is_priced(self, task: ModuleTask, desired: Mapping[str, Any]) -> bool:
         """Whether the price must be known before anything is ordered."""
         return task.check_mode or task.limit.is_set
 
-    def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
+    def known_result(self, task: ModuleTask, desired: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result, where it is known without asking the service; else None."""
         return None
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
+    def begin(self, task: ModuleTask, request: Request) -> dict[str, Any] | None:
         """Prepare the task. Returns its result where the task asks for something else than a declared state;
         else None."""
         return None
 
-    def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
+    def id_of(self, task: ModuleTask, request: Request, inputs: Any) -> str | None:
         """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be
         none."""
         id: str | None = task.params.get("id")
         return id
 
     def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+        self, task: ModuleTask, request: Request, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any]:
         """The result, once what remains to be done is done."""
         return result
 
     # --- the result
 
-    def result(self, task: Task, desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    def result(self, task: ModuleTask, desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """The task's result: the same fields whatever happened."""
         result: dict[str, Any] = {
             "changed": outcome.changed,
@@ -165,7 +167,7 @@ class ResourceModule(HostingModule):
             result["diff"] = difference(self.resource, desired, outcome)
         return result
 
-    def charged(self, task: Task, outcome: Outcome) -> dict[str, Any] | None:
+    def charged(self, task: ModuleTask, outcome: Outcome) -> dict[str, Any] | None:
         """What this task's own request charged, or would charge. Sets ``task.charge_name``."""
         if outcome.action != "created" or outcome.takeover is not None:
             return None
@@ -184,7 +186,7 @@ class ResourceModule(HostingModule):
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
 
     def with_unreported(
-        self, task: Task, interrupted: Entry, outcome: Outcome, result: dict[str, Any]
+        self, task: ModuleTask, interrupted: Entry, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any]:
         """The result, with what an interrupted run charged for the object and could not report."""
         from pulumi_hosting.exactly_once import purchase_journal
@@ -200,7 +202,7 @@ class ResourceModule(HostingModule):
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def charged_by_invoice(self, task: Task, after: Mapping[str, Any]) -> dict[str, Any]:
+    def charged_by_invoice(self, task: ModuleTask, after: Mapping[str, Any]) -> dict[str, Any]:
         """What a purchase charged whose answer was lost: the amount of the object's invoice."""
         from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, paid_for
 
@@ -222,23 +224,23 @@ class TransferModule(ResourceModule):
 
     shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
 
-    def is_absent(self, task: Task) -> bool:
+    def is_absent(self, task: ModuleTask) -> bool:
         return False
 
 
 class WebhookSubscriptionModule(ResourceModule):
     """If ``secret_file`` does not exist, the signing secret is not known, and a new one is made."""
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Mapping[str, Any]) -> str:
         return str(desired.get("url") or "")
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
+    def begin(self, task: ModuleTask, request: Request) -> dict[str, Any] | None:
         if (file := self._secret_file(task)) is not None:
             file.must_be_writable()
         return None
 
     def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+        self, task: ModuleTask, request: Request, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any]:
         file = self._secret_file(task)
         is_new = outcome.action in ("created", "replaced")
@@ -258,7 +260,7 @@ class WebhookSubscriptionModule(ResourceModule):
             }
         return {**result, "changed": True}
 
-    def _secret_file(self, task: Task) -> SecretFile | None:
+    def _secret_file(self, task: ModuleTask) -> SecretFile | None:
         path = task.params.get("secret_file")
         return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
@@ -279,7 +281,7 @@ def models_read(resource: AnyResource) -> list[type[BaseModel]]:
     return [resource.State, *models_of(row for row in rows if row.paging != "none")]
 
 
-def _report(task: Task, request: Request, outcome: Outcome) -> None:
+def _report(task: ModuleTask, request: Request, outcome: Outcome) -> None:
     """Show what a person should know of the outcome, and hide its secrets."""
     if outcome.takeover is not None:
         task.warn(outcome.takeover.announcement(request.client.service_now()))

@@ -64,7 +64,7 @@ def is_planned(id: object) -> bool:
     return text.isascii() and text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
 
 
-class Storage(Protocol):
+class RunStorage(Protocol):
     """Where the memory of a run is kept."""
 
     def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
@@ -78,11 +78,11 @@ class Storage(Protocol):
         """Ask every account again."""
 
 
-class InMemory:
+class ProcessStorage:
     """Storage of one process. ``beneath``: where all other parts are kept."""
 
     def __init__(
-        self, parts: dict[str, dict[str, Any]] | None = None, beneath: Storage | None = None
+        self, parts: dict[str, dict[str, Any]] | None = None, beneath: RunStorage | None = None
     ) -> None:
         self._parts, self._beneath = parts or {}, beneath
 
@@ -117,7 +117,7 @@ class RunMemory:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: RunStorage,
         *,
         account: Callable[[], str],
         key: str = "",
@@ -148,7 +148,7 @@ class RunMemory:
         }
         booked = given.get("booked")
         allowance = None if booked is None else Decimal(str(booked["amount"]))
-        return cls(InMemory(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
+        return cls(ProcessStorage(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
 
     def for_module(self, *, charges: bool) -> dict[str, Any]:
         """What a module's process must know. ``charges``: whether the task has a limit, and so must know what
@@ -159,7 +159,7 @@ class RunMemory:
     def without_planned(self) -> RunMemory:
         """The same charges, and no predicted changes: for a task of which only the price is needed."""
         twin = copy.copy(self)
-        twin._storage = InMemory({PLANNED: {}}, beneath=self._storage)
+        twin._storage = ProcessStorage({PLANNED: {}}, beneath=self._storage)
         twin.__dict__.pop("reads", None)
         return twin
 

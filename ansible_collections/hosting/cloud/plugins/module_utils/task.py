@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """One task: its options, the client that it uses, and what it has done so far.
 
-The same :class:`Task` is run by the controller and by a module's process. ``pulumi_hosting`` is imported
-inside functions: documentation and options of the modules must be readable where it is not installed.
+The same :class:`ModuleTask` is run by the controller and by a module's process. Documentation and options of
+the modules must be readable where ``pulumi_hosting`` is not installed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "tra
 
 
 @dataclass(frozen=True)
-class Progress:
+class TaskProgress:
     """What a task has done so far, should it fail later. ``what``: in words, such as ``server 20001 exists``.
     ``result``: what its result says of it (``changed``, ``charge``, the object)."""
 
@@ -59,7 +59,7 @@ def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
 
 
 @dataclass
-class Task:
+class ModuleTask:
     """One task.
 
     - ``params``: its options. ``written``: those that it names, since "not given" and "null" differ.
@@ -92,7 +92,7 @@ class Task:
     """The operations of purchases whose answer was lost, so that they may have been carried out."""
     unreported: list[tuple[str, str]] = field(default_factory=list)
     """The entries of the journal about purchases that the task's result reports."""
-    progress: Progress | None = None
+    progress: TaskProgress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
     payment: Mapping[str, Any] | None = None
@@ -247,7 +247,7 @@ class Task:
 
             purchase_journal.reported(self.unreported)
 
-    def only_priced(self) -> Task:
+    def only_priced(self) -> ModuleTask:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the
         work."""
         return replace(

@@ -95,7 +95,7 @@ class Source:
 
 
 @dataclass
-class Account:
+class AccountServers:
     """The servers of a source. ``keep`` caches them."""
 
     source: Source

@@ -35,7 +35,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
     private_key_lines,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, new_client
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask, new_client
 from ansible_collections.hosting.cloud.plugins.plugin_utils.preload import module_named
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 
@@ -100,7 +100,7 @@ class ControllerAction(ActionBase):
 
         debug_log.show_with(lambda line: self._display.display(line, stderr=True))
 
-    def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Any) -> Task:
+    def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Any) -> ModuleTask:
         """The task's arguments, validated as a module's process validates them."""
         given = dict(self._task.args)
         check_mode, spec = bool(self._task.check_mode), module.argument_spec
@@ -132,7 +132,7 @@ class ControllerAction(ActionBase):
             holder=f"{(task_vars or {}).get('inventory_hostname', '')} {self._task._uuid}",
             check_mode=check_mode,
         )
-        task = Task(
+        task = ModuleTask(
             params,
             frozenset(given),
             check_mode,
@@ -153,7 +153,7 @@ class ControllerAction(ActionBase):
         return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
     @staticmethod
-    def _printed(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+    def _printed(task: ModuleTask, result: dict[str, Any]) -> dict[str, Any]:
         """The result as a module prints it: with the arguments, and without secrets."""
         if "failure" in result:
             result["failed"] = True
@@ -166,7 +166,7 @@ class ControllerAction(ActionBase):
     # --- by the module
 
     def _by_module(
-        self, task: Task, module: HostingModule, files: RunFiles, task_vars: Any
+        self, task: ModuleTask, module: HostingModule, files: RunFiles, task_vars: Any
     ) -> dict[str, Any]:
         """Let the module's process run the task. It is given what the run knows, and returns what is new.
 
@@ -196,7 +196,7 @@ class ControllerAction(ActionBase):
             _remember(task, result)
         return self._with(warnings, result)
 
-    def _alone(self, task: Task, module: HostingModule, limit: Limit, task_vars: Any) -> dict[str, Any]:
+    def _alone(self, task: ModuleTask, module: HostingModule, limit: Limit, task_vars: Any) -> dict[str, Any]:
         """Price the task here, book it, and let it begin. With a limit it may charge what was booked and no
         more."""
         if not (limit.is_set or module.charges):
@@ -242,7 +242,7 @@ class ControllerAction(ActionBase):
         return result
 
 
-def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
+def simulated(task: ModuleTask, result: Mapping[str, Any]) -> list[str]:
     """That a test key's changes are not real, with the first one of the run: results show it by the mode of
     their object alone."""
     if task.check_mode or not result.get("changed") or not task.params.get("api_key"):
@@ -255,7 +255,7 @@ def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _remember(task: Task, result: dict[str, Any]) -> None:
+def _remember(task: ModuleTask, result: dict[str, Any]) -> None:
     """Remember what a module's process reports, and take it out of the result."""
     from pulumi_hosting.planning.budget import Budget
     from pulumi_hosting.session.cost import Cost
@@ -281,7 +281,7 @@ def _remember(task: Task, result: dict[str, Any]) -> None:
         memory.settle(booking["identity"], None)
 
 
-def _account_of(task: Task) -> str:
+def _account_of(task: ModuleTask) -> str:
     """Whose money the task spends: two keys of one account have one limit. Asks the service."""
     from pulumi_hosting.client.exceptions import HostingError
     from pulumi_hosting.session.key_owner import account
@@ -296,7 +296,7 @@ def _account_of(task: Task) -> str:
     return f"{me.account_id} {'live' if me.livemode else 'test'} {service}"
 
 
-def _rights_of(task: Task) -> str:
+def _rights_of(task: ModuleTask) -> str:
     """What the task's key may do."""
     from pulumi_hosting.session.key_owner import account
 

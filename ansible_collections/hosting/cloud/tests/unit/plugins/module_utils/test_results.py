@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource_module, version
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import ProcessStorage, RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.diff import Change, Diff
@@ -36,8 +36,8 @@ MODULE = resource_module.ResourceModule("server", {}, clears={"notes": ""})
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    memory = RunMemory(InMemory(), account=lambda: "one")
-    task = Task({**every, **params}, frozenset(params), check_mode=False, diff=False, memory=memory)
+    memory = RunMemory(ProcessStorage(), account=lambda: "one")
+    task = ModuleTask({**every, **params}, frozenset(params), check_mode=False, diff=False, memory=memory)
     return {**task.given, **MODULE.implied(task)}
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
     RunMemory,
     planned_id,
 )
+from pulumi_hosting.client.transport import Transport
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.diff import Change, Diff
 from pulumi_hosting.resources import RESOURCES
@@ -89,12 +90,12 @@ def test_a_resource_without_rules_of_its_own_is_predicted(outcome: Outcome, effe
 
 
 def test_its_reads_show_what_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pulumi_hosting.resources.RESOURCES", {**RESOURCES, "contact": CONTACT})
+    monkeypatch.setattr(planned_account, "RESOURCES", {**RESOURCES, "contact": CONTACT})
     planned_account._kinds.cache_clear()
     memory = RunMemory(ProcessStorage(), account=lambda: "1001")
     memory.predict_new("contact", "ada@example.com", {"email": "ada@example.com"})
     memory.predict_change("contact", "7", {"name": "Bo"})
-    transport = planned_account.PlannedTransport(None, memory)
+    transport = planned_account.PlannedTransport(cast(Transport, None), memory)  # nothing is sent
     try:
         changed = transport._changed("list_contacts", [], {}, {"data": [{"id": 7, "email": "b@example.com"}]})
     finally:

@@ -80,7 +80,7 @@ def worked(emulator: Any, home: Path, module: str, **options: Any) -> dict[str, 
         ("server", WEB, ["actions", "resources.domain", "resources.ssh_key", "schema"]),
         ("server_info", {}, ["actions", "resources.domain", "resources.ssh_key", "schema"]),
         ("ssh_key_info", {}, ["actions", "resources.domain", "resources.server", "schema"]),
-        ("balance_info", {}, ["actions", "planning.apply", "resources.domain", "resources.server"]),
+        ("balance_info", {}, ["actions", "resources.domain", "resources.server"]),
     ],
 )
 def test_what_a_task_uses_is_loaded_before_it_and_nothing_else(

@@ -4,22 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.module import (
-    HostingModule,
-    models_of,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import models_read, shown_fields
-from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
-from ansible_collections.hosting.cloud.plugins.module_utils.server_module import server_named
-from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
+from .json_types import Json, Values
+from .module import HostingModule, models_of
+from .resource_module import models_read, shown_fields
+from .secret_file import must_be_writable
+from .server_module import server_named
+from .task import ModuleTask
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
     from pydantic import BaseModel
 
+    from pulumi_hosting.api.values import id_number
+    from pulumi_hosting.client.exceptions import InvalidInput, NotFound, ServiceState
+    from pulumi_hosting.exactly_once import catalog_reads
+    from pulumi_hosting.planning import apply
+    from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import listed
     from pulumi_hosting.session.request import Request
 
 
@@ -29,23 +33,14 @@ NO_ID = "must be an id: a positive integer"
 class ResourceInfoModule(HostingModule):
     """Lists the objects of ``kind`` under ``result``. The option ``id`` names one; the others filter."""
 
-    def __init__(self, kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> None:
+    def __init__(self, kind: str, result: str, options: Values, **rules: Any) -> None:
         super().__init__(options, **rules)
         self.kind, self.result = kind, result
 
     def load(self) -> list[type[BaseModel]]:
-        from pulumi_hosting.planning import apply  # noqa: F401  # loaded only
-        from pulumi_hosting.resources import RESOURCES
-
         return models_read(RESOURCES[self.kind])
 
-    def work(self, task: ModuleTask) -> dict[str, Any]:
-        from pulumi_hosting.api.values import id_number
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import apply
-        from pulumi_hosting.resources import RESOURCES
-        from pulumi_hosting.resources.powers import listed
-
+    def work(self, task: ModuleTask) -> Json:
         resource = RESOURCES[self.kind]
         request = task.request(self.kind, read_only=True)
         if (id := task.params.get("id")) is not None:
@@ -66,7 +61,7 @@ class ResourceInfoModule(HostingModule):
         """The options that filter."""
         return frozenset(self.options) - {"id"}
 
-    def shown(self, task: ModuleTask, request: Request, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         """One object, as the result shows it."""
         return values
 
@@ -78,9 +73,7 @@ class ServerInfoModule(ResourceInfoModule):
     def filters(self) -> frozenset[str]:
         return super().filters - {"live"}
 
-    def shown(self, task: ModuleTask, request: Request, values: dict[str, Any]) -> dict[str, Any]:
-        from pulumi_hosting.client.exceptions import ServiceState
-
+    def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         if not task.params["live"]:
             return {**values, "live": None}
         try:
@@ -102,7 +95,7 @@ class LookupInfoModule(HostingModule):
         self,
         result: str,
         lookup: str,
-        options: Mapping[str, Any],
+        options: Values,
         *,
         one: str | None = None,
         path: tuple[str, ...] = (),
@@ -116,12 +109,10 @@ class LookupInfoModule(HostingModule):
 
         return models_of(LOOKUPS[name].operation for name in (self.lookup, self.one) if name)
 
-    def work(self, task: ModuleTask) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> Json:
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import NotFound
-
         if self.one is None or task.params.get("id") is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
@@ -132,7 +123,7 @@ class LookupInfoModule(HostingModule):
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         return [task.params[name] for name in self.path]
 
-    def query(self, task: ModuleTask) -> dict[str, Any]:
+    def query(self, task: ModuleTask) -> Json:
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
@@ -164,9 +155,6 @@ class QuoteInfoModule(LookupInfoModule):
     """The price of an order. A tariff that is not there is refused with those that are."""
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import InvalidInput, NotFound
-        from pulumi_hosting.exactly_once import catalog_reads
-
         try:
             return super().found(task, request)
         except NotFound:
@@ -179,7 +167,7 @@ class QuoteInfoModule(LookupInfoModule):
 class ServerIpInfoModule(LookupInfoModule):
     """The addresses of one server, including its primary ones, and the price of another one."""
 
-    def work(self, task: ModuleTask) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> Json:
         request = task.request(self.result, read_only=True)
         ids = self.ids(task, request)
         quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
@@ -189,9 +177,6 @@ class ServerIpInfoModule(LookupInfoModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
-        from pulumi_hosting.api.values import id_number
-        from pulumi_hosting.client.exceptions import InvalidInput
-
         id, name = task.params["server_id"], task.params["server_name"]
         id = server_named(task, name) if name and not id else id
         if id_number(id) is None:
@@ -204,14 +189,11 @@ class DeliveryInfoModule(LookupInfoModule):
 
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
-        from pulumi_hosting.resources import RESOURCES
 
         named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
         return [resolve(request, RESOURCES["webhook_subscription"], **named).id]
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import NotFound
-
         if task.params["delivery_id"] is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
@@ -220,10 +202,8 @@ class DeliveryInfoModule(LookupInfoModule):
             return []
 
 
-def ask(request: Request, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
+def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:
     """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
-    from pulumi_hosting.api.values import id_number
-    from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.schema import lookups
     from pulumi_hosting.schema.fields import shown
 

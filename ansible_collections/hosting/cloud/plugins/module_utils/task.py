@@ -9,27 +9,32 @@ the modules must be readable where ``pulumi_hosting`` is not installed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import words
-from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import (
-    PlannedSnapshot,
-    PlannedTransport,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSION
+from .failures import words
+from .json_types import Json, Values
+from .planned_account import PlannedSnapshot, PlannedTransport
+from .run_memory import RunMemory
+from .version import VERSION
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.client import Client
+    from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.client.transport import HttpResponse
+    from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.session.cost import Cost
+    from pulumi_hosting.session.errors import LimitExceeded
+    from pulumi_hosting.session.key_owner import ask_through
     from pulumi_hosting.session.request import Request
+    from pulumi_hosting.session.session import Session
     from pulumi_hosting.session.shared_reads import Reads
+
 
 PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
 PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
@@ -41,13 +46,11 @@ class TaskProgress:
     ``result``: what its result says of it (``changed``, ``charge``, the object)."""
 
     what: str
-    result: Callable[[], dict[str, Any]]
+    result: Callable[[], Json]
 
 
-def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
+def new_client(params: Values, read_only: bool) -> Client:
     """A client for a task's options."""
-    from pulumi_hosting.client.client import Client
-
     return Client(
         params["api_key"],
         params["base_url"],
@@ -71,18 +74,18 @@ class ModuleTask:
     - ``warnings``, ``secrets``: lines to show with the result, and values to mask in it.
     """
 
-    params: Mapping[str, Any]
+    params: Values
     written: frozenset[str]
     check_mode: bool
     diff: bool
     memory: RunMemory
     refusal: str | None = None
-    open_client: Callable[[Mapping[str, Any], bool], Client] = new_client
+    open_client: Callable[[Values, bool], Client] = new_client
     tell: Callable[[str], None] | None = None
     warnings: list[str] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)
 
-    given: Mapping[str, Any] = field(init=False)
+    given: Values = field(init=False)
     """The options that it names, without nulls: templates omit options with a null."""
     charge_name: str | None = None
     """What names the task's charge among those of the run: an invoice, or the object that was bought."""
@@ -95,9 +98,9 @@ class ModuleTask:
     progress: TaskProgress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
-    payment: Mapping[str, Any] | None = None
+    payment: Values | None = None
     """The answer of the task's payment: a renewal, or an invoice."""
-    refund: dict[str, Any] | None = None
+    refund: Json | None = None
     """What the task's deletion credited to the balance."""
     replayed: bool = False
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
@@ -125,8 +128,6 @@ class ModuleTask:
 
     def client(self, read_only: bool) -> Client:
         """A client for the task's key and address, which tells the task what its requests have done."""
-        from pulumi_hosting.session.key_owner import ask_through
-
         client = self.open_client(self.params, read_only)
         client.rate_limiter.on_wait = self.tell or self.warn
         client.words = words()
@@ -169,11 +170,6 @@ class ModuleTask:
 
         Raises ``InvalidInput``.
         """
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.session.request import Request
-        from pulumi_hosting.session.session import Session
-        from pulumi_hosting.session.shared_reads import Reads
-
         params = self.params
         if (params.get("wait_timeout") or 0) < 0:
             raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
@@ -210,8 +206,6 @@ class ModuleTask:
     @property
     def limit(self) -> Limit:
         """What the run may charge once the task is done."""
-        from pulumi_hosting.planning.budget import Limit
-
         given = self.params.get("max_charge")
         if str(given).isspace():
             given = ""  # of a template, often
@@ -219,9 +213,6 @@ class ModuleTask:
 
     def budget(self) -> Budget:
         """The task's share of what the run may charge. Raises ``InvalidInput``."""
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning.budget import Budget
-
         limit = self.limit
         if limit.problem is not None:
             raise InvalidInput({limit.name: limit.problem})
@@ -229,8 +220,6 @@ class ModuleTask:
 
     def approve(self, identity: str, budget: Budget, cost: Cost | None) -> None:
         """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
-        from pulumi_hosting.session.errors import LimitExceeded
-
         if cost is None:
             if budget.limit.is_set and not self.client(True).is_test_key:
                 reason = "its price is not known, and max_charge limits it; it is not ordered"
@@ -243,8 +232,6 @@ class ModuleTask:
     def was_reported(self) -> None:
         """Its result says what was bought: the journal need not."""
         if self.unreported:
-            from pulumi_hosting.exactly_once import purchase_journal
-
             purchase_journal.reported(self.unreported)
 
     def only_priced(self) -> ModuleTask:
@@ -258,7 +245,7 @@ class ModuleTask:
         )
 
 
-def _object(body: bytes) -> dict[str, Any] | None:
+def _object(body: bytes) -> Json | None:
     """The JSON object in a body; None if it is not one."""
     try:
         found = json.loads(body)

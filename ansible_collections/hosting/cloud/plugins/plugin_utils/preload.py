@@ -5,51 +5,52 @@ What they do not use is not loaded."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
-COMMON = (
+    from .controller_action import ControllerAction
+
+LATE = (
     "filelock",
-    "pulumi_hosting.client.client",
     "pulumi_hosting.client.deadlines",
     "pulumi_hosting.client.rate_limit.limiter",
     "pulumi_hosting.client.rate_limit.state_file",
-    "pulumi_hosting.planning.budget",
-    "pulumi_hosting.session.key_owner",
     "pulumi_hosting.session.snapshot_text",
 )
-"""What each task of the collection uses, but for what these load."""
+"""What each task needs, and what loads itself only when it is used."""
 
 
-def module_named(name: str) -> HostingModule:
-    """The module of the collection with this name."""
-    found: HostingModule = import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
-    return found
+def preloaded(name: str) -> type[ControllerAction]:
+    """The action plugin of a module, once what its tasks use is loaded. Without ``pulumi_hosting`` they
+    report what is missing."""
+    with _quickly():
+        from ..module_utils.failures import unusable
+        from .controller_action import ControllerAction, module_named
+
+        if unusable() is not None:
+            return ControllerAction
+        import httpx
+
+        from pulumi_hosting.api.models import Me
+        from pulumi_hosting.client.requests import NoFields
+        from pulumi_hosting.client.transport import tls_context
+
+        for part in LATE:
+            import_module(part)
+        httpx.Client(verify=tls_context(None)).close()
+        models: list[type[BaseModel]] = [NoFields, Me, *module_named(name).load()]
+        for model in models:
+            model.model_rebuild()
+        return ControllerAction
 
 
-def preload(name: str) -> None:
-    """Load what the tasks of a module use. Without ``pulumi_hosting`` the tasks report what is missing."""
-    module = module_named(name)
+def _quickly() -> AbstractContextManager[None]:
     try:
         from pulumi_hosting.provider.quick_imports import quick_imports
     except ImportError:
-        return
-    with quick_imports():
-        if unusable() is not None:
-            return
-        import httpx
-        from pydantic import BaseModel
-
-        from pulumi_hosting.client.transport import tls_context
-
-        for part in COMMON:
-            import_module(part)
-        httpx.Client(verify=tls_context(None)).close()
-        from pulumi_hosting.api.models import Me
-        from pulumi_hosting.client.requests import NoFields
-
-        models: list[type[BaseModel]] = [NoFields, Me, *module.load()]
-        for model in models:
-            model.model_rebuild()
+        return nullcontext()
+    return quick_imports()

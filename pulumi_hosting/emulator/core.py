@@ -71,7 +71,7 @@ class Core:
         self.persistence = persistence
         self.send: Callable[[Attempt], AttemptOutcome] = webhook_delivery.send
         # Called when a delivery is queued; the HTTP server wakes its delivery loop with it.
-        self.wake: Callable[[], None] = lambda: None
+        self.wake: Callable[[], object] = lambda: None
         self.ready_line: dict[str, Any] = {}
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None

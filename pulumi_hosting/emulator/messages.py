@@ -65,14 +65,6 @@ class Answer:
             self.headers["Content-Length"] = str(len(self.content))
 
 
-def outside_the_api() -> Answer:
-    """The answer to a path that is not under ``/v1``."""
-    error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
-    response = Answer(404, {"error": error})
-    response.encode()
-    return response
-
-
 class Refusal(Exception):
     """A request refused with an error code; ``status`` is the code's own unless a fault sets another."""
 

@@ -9,9 +9,10 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -45,23 +46,35 @@ def identify_request(call: Call) -> None:
 # --- routing ----------------------------------------------------------------------------------------------
 
 
-class Router:
+class Routed(Protocol):
+    """What answers one method of one path; ``{name}`` in the path stands for any text."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+R = TypeVar("R", bound=Routed)
+
+
+class Router(Generic[R]):
     """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
 
-    def __init__(self, operations: tuple[Operation, ...]) -> None:
-        paths: dict[tuple[str, ...], dict[str, Operation]] = {}
+    def __init__(self, operations: Iterable[R]) -> None:
+        paths: dict[tuple[str, ...], dict[str, R]] = {}
         for operation in operations:
             paths.setdefault(tuple(operation.path.strip("/").split("/")), {})[operation.method] = operation
-        self._by_length: dict[int, list[tuple[tuple[str, ...], dict[str, Operation]]]] = {}
+        self._by_length: dict[int, list[tuple[tuple[str, ...], dict[str, R]]]] = {}
         for segments, methods in sorted(paths.items(), key=lambda item: [s.startswith("{") for s in item[0]]):
             self._by_length.setdefault(len(segments), []).append((segments, methods))
 
-    def __call__(self, method: str, path: str) -> tuple[Operation, dict[str, str]]:
+    def __call__(self, method: str, path: str) -> tuple[R, dict[str, str]]:
         given = path[1:].split("/")
         for segments, methods in self._by_length.get(len(given), ()):
             ids = {}
             for want, got in zip(segments, given, strict=True):
-                if want[0] == "{":
+                if want[:1] == "{":
                     ids[want[1:-1]] = got
                 elif want != got:
                     break
@@ -82,7 +95,7 @@ def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
 
 
 @lru_cache(64)
-def _router(first: str) -> Router:
+def _router(first: str) -> Router[Operation]:
     """The router of the paths that begin like this: the rows of other areas are not loaded for it."""
     return Router(area_at(f"/{first}"))
 

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
-from starlette.routing import Route
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import (
@@ -29,7 +28,7 @@ from pulumi_hosting.emulator.control.body_fields import (
     columns_of,
     find,
 )
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE
@@ -179,11 +178,11 @@ def refund_invoice(core: Core, id: int) -> object:
 
 
 ROUTES = (
-    Route("/keys", endpoint(create_key), methods=["POST"]),
-    Route("/keys/{id:int}", endpoint(revoke_key), methods=["DELETE"]),
-    Route("/accounts", endpoint(create_account), methods=["POST"]),
-    Route("/account", endpoint(edit_account, AccountBody), methods=["PATCH"]),
-    Route("/invoices", endpoint(create_invoice), methods=["POST"]),
-    Route("/invoices/{id:int}/confirm", endpoint(confirm_invoice), methods=["POST"]),
-    Route("/invoices/{id:int}/refund", endpoint(refund_invoice), methods=["POST"]),
+    Route("POST", "/keys", create_key),
+    Route("DELETE", "/keys/{id}", revoke_key),
+    Route("POST", "/accounts", create_account),
+    Route("PATCH", "/account", edit_account, AccountBody),
+    Route("POST", "/invoices", create_invoice),
+    Route("POST", "/invoices/{id}/confirm", confirm_invoice),
+    Route("POST", "/invoices/{id}/refund", refund_invoice),
 )

@@ -1,10 +1,9 @@
 """What arrived, what was charged, what exists: reads for tests and account checks, secrets masked."""
 
 from pydantic import Field
-from starlette.routing import Route
 
 from pulumi_hosting.emulator import log_redaction, serializers
-from pulumi_hosting.emulator.control.endpoint import Query, endpoint
+from pulumi_hosting.emulator.control.endpoint import Query, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import View, format_money, format_timestamp
 from pulumi_hosting.emulator.rows import AddressRow, DomainRow, Row, ServerRow
@@ -66,7 +65,7 @@ def _api_view(row: Row, store: Store) -> View:
 
 
 ROUTES = (
-    Route("/requests", endpoint(list_requests), methods=["GET"]),
-    Route("/ledger", endpoint(list_movements), methods=["GET"]),
-    Route("/objects", endpoint(list_objects), methods=["GET"]),
+    Route("GET", "/requests", list_requests),
+    Route("GET", "/ledger", list_movements),
+    Route("GET", "/objects", list_objects),
 )

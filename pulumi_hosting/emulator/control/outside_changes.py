@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
-from starlette.routing import Route
 
 from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import (
     AddressRow,
@@ -143,7 +142,7 @@ class Kind:
             self.edit(core, row, body)
             return serializers.view_of(row, core.store)
 
-        yield Route(self.path, endpoint(edit, columns_of(self.row, **self.kinds)), methods=["PATCH"])
+        yield Route("PATCH", self.path, edit, columns_of(self.row, **self.kinds))
         if (delete_row := self.delete) is None:
             return
 
@@ -152,7 +151,7 @@ class Kind:
             delete_row(core, row)
             return {"deleted": row.id}
 
-        yield Route(self.path, endpoint(delete), methods=["DELETE"])
+        yield Route("DELETE", self.path, delete)
 
     def _row(self, core: Core, id: int, ip_id: int | None = None) -> Any:
         row = find(core.store.tables[self.row.kind], id if ip_id is None else ip_id, self.word)
@@ -163,7 +162,7 @@ class Kind:
 
 KINDS = (
     Kind(
-        "/servers/{id:int}",
+        "/servers/{id}",
         "server",
         ServerRow,
         {
@@ -174,17 +173,17 @@ KINDS = (
         _edit_server,
         _delete_server,
     ),
-    Kind("/servers/{id:int}/ips/{ip_id:int}", "address", AddressRow),
-    Kind("/ssh-keys/{id:int}", "SSH key", SshKeyRow),
+    Kind("/servers/{id}/ips/{ip_id}", "address", AddressRow),
+    Kind("/ssh-keys/{id}", "SSH key", SshKeyRow),
     Kind(
-        "/domains/{id:int}",
+        "/domains/{id}",
         "domain",
         DomainRow,
         {"status": Annotated[str, one_of(*DOMAIN_STATUSES)]},
         _edit_domain,
     ),
     Kind(
-        "/webhooks/{id:int}",
+        "/webhooks/{id}",
         "subscription",
         SubscriptionRow,
         {
@@ -193,10 +192,10 @@ KINDS = (
         },
         delete=_delete_subscription,
     ),
-    Kind("/tariffs/{id:int}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
+    Kind("/tariffs/{id}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
 )
 
 ROUTES = (
-    Route("/servers", endpoint(create_server), methods=["POST"]),
+    Route("POST", "/servers", create_server),
     *(route for kind in KINDS for route in kind.routes()),
 )

@@ -6,12 +6,11 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, RootModel, model_validator
-from starlette.routing import Route
 
 from pulumi_hosting.emulator import dialects, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.control.body_fields import find, one_of
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Fault
@@ -170,13 +169,13 @@ def clear_faults(core: Core) -> object:
 
 
 ROUTES = (
-    Route("/", endpoint(ready), methods=["GET"]),
-    Route("/reset", endpoint(reset), methods=["POST"]),
-    Route("/clock", endpoint(advance_clock, locked=False), methods=["POST"]),
-    Route("/service", endpoint(edit_service), methods=["PATCH"]),
-    Route("/webhook-routes", endpoint(replace_webhook_routes), methods=["PUT"]),
-    Route("/faults", endpoint(list_faults), methods=["GET"]),
-    Route("/faults", endpoint(arm_fault), methods=["POST"]),
-    Route("/faults/{id:int}", endpoint(remove_fault), methods=["DELETE"]),
-    Route("/faults", endpoint(clear_faults), methods=["DELETE"]),
+    Route("GET", "/", ready),
+    Route("POST", "/reset", reset),
+    Route("POST", "/clock", advance_clock, locked=False),
+    Route("PATCH", "/service", edit_service),
+    Route("PUT", "/webhook-routes", replace_webhook_routes),
+    Route("GET", "/faults", list_faults),
+    Route("POST", "/faults", arm_fault),
+    Route("DELETE", "/faults/{id}", remove_fault),
+    Route("DELETE", "/faults", clear_faults),
 )

@@ -12,9 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator.browser_requests import Names
-from pulumi_hosting.emulator.core import Core, Pending
+from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
 from pulumi_hosting.emulator.site import API, other_response
+from pulumi_hosting.emulator.webhook_delivery import Outbound
 
 Message = MutableMapping[str, Any]
 Scope = Message
@@ -89,10 +90,9 @@ class Application:
 
     async def _api(self, request: ApiRequest) -> Answer:
         step = self.core.begin(request)
-        if isinstance(step, Pending):
+        if isinstance(step, Outbound):
             # The only calls that use the network before they are answered.
-            outcome = await asyncio.to_thread(self.core.try_send, step.attempt)
-            step = self.core.resume(step, outcome)
+            step = step.then(await asyncio.to_thread(self.core.try_send, step.attempt))
         try:
             if step.delay:
                 await asyncio.sleep(step.delay)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import cursors, faults, idempotency_store, ledger, pricing, serializers
+from pulumi_hosting.emulator import cursors, faults, ledger, pricing, serializers
 from pulumi_hosting.emulator.formats import View, shown_as
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
@@ -27,8 +27,8 @@ from pulumi_hosting.emulator.rows import (
     RequestLog,
     Row,
     ServerRow,
+    StoredResponse,
 )
-from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
 from pulumi_hosting.emulator.validation import clears
 
@@ -37,16 +37,15 @@ T = TypeVar("T", bound=Row)
 
 @dataclass(slots=True)
 class Call:
-    """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it
+    """A request, what the steps of the pipeline found out about it, and the store to answer it
     from. ``operation`` is set by its step, ``key`` and ``account`` by authentication.
     """
 
     store: Store
-    scheduler: Scheduler
     request: ApiRequest
+    request_log: RequestLog
     now: float
     request_id: str = ""
-    request_log: RequestLog | None = None
     operation: Operation = field(init=False)
     key: KeyRow = field(init=False)
     account: AccountRow = field(init=False)
@@ -58,7 +57,7 @@ class Call:
     data: Any = None
     body: Any = None
     idempotency_key: str | None = None
-    asked: idempotency_store.Asked | None = None
+    asked: StoredResponse | None = None
     fault: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -75,9 +74,7 @@ class Call:
 
     @property
     def cause(self) -> Cause:
-        return Cause(
-            self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None
-        )
+        return Cause(self.operation.id, self.idempotency_key, self.request_log.id)
 
     # --- reading
 
@@ -213,12 +210,12 @@ class Call:
         invoice = None
         if not self.simulated:
             invoice = ledger.new_invoice(
-                self.store, self.account, type, amount, description, self.now, period=period, **bought
+                self.store, self.account, type, amount, description, period=period, **bought
             )
-            ledger.pay(self.store, invoice, self.now, self.cause)
+            ledger.pay(self.store, invoice, self.cause)
         if "refunded" in self.fault:
             if invoice is not None:
-                ledger.credit_back(self.store, invoice, amount, self.now, self.cause)
+                ledger.credit_back(self.store, invoice, amount, self.cause)
             raise faults.refusal(self.fault, "refunded")
         return invoice
 

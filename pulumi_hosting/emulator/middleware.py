@@ -138,16 +138,15 @@ def authenticate(call: Call) -> None:
     key = presented_key(call)
     if key is None or key.revoked_at is not None:
         _, reset, over = hit(
-            call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now
+            call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS
         )
         if over:
             words = "too many requests with invalid keys from this address"
-            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, words)
+            raise too_many(call.store, "normal", INVALID_KEYS_PER_WINDOW, reset, words)
         raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call.key = call.known_key = key
     call.account = call.store.accounts[key.account_id]
-    if call.request_log is not None:
-        call.request_log.key_id = key.id
+    call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
         raise Refusal("key_not_yet_valid")
     if key.expires_at is not None and call.now >= key.expires_at:
@@ -182,14 +181,13 @@ def count_against_rate_limit(call: Call) -> None:
     bucket = "expensive" if expensive else "normal"
     own = call.key.rate_expensive_per_minute if expensive else call.key.rate_per_minute
     limit = own if own is not None else EXPENSIVE_PER_WINDOW if expensive else NORMAL_PER_WINDOW
-    remaining, reset, over = hit(call.store, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS, call.now)
+    remaining, reset, over = hit(call.store, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS)
     call.headers["X-RateLimit-Limit"] = str(limit)
     call.headers["X-RateLimit-Remaining"] = str(remaining)
     call.headers["X-RateLimit-Reset"] = str(reset)
-    if call.request_log is not None:
-        call.request_log.bucket = bucket
+    call.request_log.bucket = bucket
     if over:
-        raise too_many(bucket, limit, reset, call.now)
+        raise too_many(call.store, bucket, limit, reset)
 
 
 def check_sandbox(call: Call) -> None:
@@ -248,14 +246,18 @@ def replay_stored_response(call: Call) -> Answer | None:
     """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
     if call.idempotency_key is None:
         return None
-    request = call.request
     asked = idempotency_store.asked(
-        call.store, call.key, call.idempotency_key, call.operation, request.path, call.data, request.body
+        call.store,
+        call.key,
+        call.idempotency_key,
+        call.operation,
+        call.request,
+        call.request_id,
+        call.data,
     )
-    stored = idempotency_store.recall(call.store, asked, call.now)
+    stored = idempotency_store.recall(call.store, asked)
     if stored is not None:
-        if call.request_log is not None:
-            call.request_log.replayed = True
+        call.request_log.replayed = True
         return idempotency_store.replay(call.store, stored, call.request_id)
     call.asked = asked
     return None

@@ -153,7 +153,7 @@ class Refund:
         return self.reason is None and self.amount > 0
 
 
-def refund(store: Store, server: ServerRow, now: float) -> Refund:
+def refund(store: Store, server: ServerRow) -> Refund:
     """What a deletion credits now: of every paid invoice of the server the part for the remaining period."""
     nothing = Decimal("0.00")
     paid = [
@@ -169,13 +169,16 @@ def refund(store: Store, server: ServerRow, now: float) -> Refund:
         return Refund(nothing, "no_payment_record")
     if store.tariffs[server.tariff_id].non_refundable:
         return Refund(nothing, "promo_tariff")
-    if server.status == "suspended" and now >= server.next_due_at:
+    if server.status == "suspended" and store.now >= server.next_due_at:
         return Refund(nothing, "unpaid")
     parts = tuple(
         (
             invoice,
             prorated(
-                invoice.amount - invoice.refunded, invoice.period_start or 0.0, invoice.period_end or 0.0, now
+                invoice.amount - invoice.refunded,
+                invoice.period_start or 0.0,
+                invoice.period_end or 0.0,
+                store.now,
             ),
         )
         for invoice in paid
@@ -199,17 +202,15 @@ NOTES = {
 }
 
 
-def refund_view(
-    store: Store, server: ServerRow, now: float, dialect: str, quote: Refund | None = None
-) -> View:
-    quote = quote or refund(store, server, now)
+def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) -> View:
+    quote, dialect = quote or refund(store, server), store.service.dialect
     breakdown = [
         shown_as(
             m.RefundItem,
             invoice,
             invoice_id=invoice.id,
             refund=part,
-            days_left=periods.started_days(now, invoice.period_end or now),
+            days_left=periods.started_days(store.now, invoice.period_end or store.now),
         )
         for invoice, part in quote.parts
     ]
@@ -219,12 +220,12 @@ def refund_view(
         "currency": store.accounts[server.account_id].currency,
         "refundable": quote.refundable,
         "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
-        "days_left": periods.started_days(now, server.next_due_at) if quote.refundable else 0,
+        "days_left": periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
         "gross_amount": format_money(quote.amount),
         "referral_adjustment": "0.00",
         "note": NOTES[quote.reason],
         "breakdown": breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
-        "computed_at": format_timestamp(now),
+        "computed_at": format_timestamp(store.now),
     }
 
 
@@ -285,13 +286,13 @@ def monthly_renewals(store: Store, account: AccountRow) -> Decimal:
     return total
 
 
-def balance_view(store: Store, account: AccountRow, now: float) -> View:
-    week = upcoming(store, account, now, 7)
+def balance_view(store: Store, account: AccountRow) -> View:
+    week = upcoming(store, account, store.now, 7)
     return shown_as(
         m.Balance,
         account,
         upcoming_7d=week,
-        upcoming_30d=upcoming(store, account, now, 30),
+        upcoming_30d=upcoming(store, account, store.now, 30),
         low_balance=account.balance < week,
         auto_renew_total_monthly=monthly_renewals(store, account),
     )

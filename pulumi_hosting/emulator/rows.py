@@ -369,6 +369,11 @@ class StoredResponse(Row):
     retry_after: float | None = None
     running: bool = False
 
+    @property
+    def asks(self) -> tuple[str, str, str]:
+        """What every request with the key must equal."""
+        return self.operation, self.path, self.fingerprint
+
     @classmethod
     def load(cls, data: dict[str, Any]) -> "StoredResponse":
         return super().load({**data, "running": False})
@@ -406,4 +411,4 @@ class RequestLog(Row):
 
 def row_types() -> list[type[Row]]:
     """Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
-    return [kind for kind in Row.__subclasses__() if kind is not RequestLog]
+    return Row.__subclasses__()

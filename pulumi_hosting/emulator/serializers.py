@@ -194,11 +194,11 @@ def server(row: ServerRow, store: Store) -> View:
     )
 
 
-def live_status(row: ServerRow, store: Store, now: float) -> View:
+def live_status(row: ServerRow, store: Store) -> View:
     """The measurements of the panel; fixed values for sandbox servers."""
     plan = store.tariffs[row.tariff_id]
     running = row.power == "running"
-    uptime = 3600 if row.is_sandbox else int(now - row.power_since)
+    uptime = 3600 if row.is_sandbox else int(store.now - row.power_since)
     return shown_as(
         m.ServerLiveStatus,
         row,
@@ -207,7 +207,7 @@ def live_status(row: ServerRow, store: Store, now: float) -> View:
         memory={"used_mb": plan.ram_mb // 4 if running else 0, "total_mb": plan.ram_mb},
         disk={"used_gb": plan.disk_gb * 0.1, "total_gb": plan.disk_gb},
         uptime_seconds=uptime if running else 0,
-        checked_at=now,
+        checked_at=store.now,
     )
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import heapq
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -68,12 +67,15 @@ class ServiceSettings:
 class Store:
     """The rows by kind, counters and indexes. Everything random is derived from ``seed`` and a counter.
 
-    Nothing here reads a clock: callers pass the present time. ``kept``: in a state file, so that changes are
-    noted.
+    Nothing here reads a clock: ``now`` is the present. ``kept``: in a state file, so that changes are noted.
     """
 
-    def __init__(self, seed: int = 0, *, kept: bool = False) -> None:
+    def __init__(self, seed: int = 0, *, now: float = 0.0, kept: bool = False) -> None:
         self.seed = seed
+        # The present, of the clock or of the task that runs; set before anything is done.
+        self.now = now
+        # Seconds of the clock until a server and a bought address are there.
+        self.provisioning_delay = self.ip_delay = 0.0
         self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in row_types()}
         self.accounts: dict[int, AccountRow] = self.tables["accounts"]
         self.keys: dict[int, KeyRow] = self.tables["keys"]
@@ -90,7 +92,7 @@ class Store:
         self.tasks: dict[int, Task] = self.tables["tasks"]
         self.stored: dict[int, StoredResponse] = self.tables["stored"]
         self.faults: dict[int, Fault] = self.tables["faults"]
-        self.requests: deque[RequestLog] = deque(maxlen=REQUESTS_KEPT)
+        self.requests: dict[int, RequestLog] = self.tables["requests"]
         self.service = ServiceSettings()
         self.counters: dict[str, int] = {}
         # Fixed rate windows: name → [start of the window, calls in it].
@@ -172,10 +174,10 @@ class Store:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
-    def pop_due(self, now: float) -> Task | None:
+    def pop_due(self) -> Task | None:
         """Remove and return the earliest task that is due."""
         due = self.next_due()
-        if due is None or due > now:
+        if due is None or due > self.now:
             return None
         task = self.tasks[heapq.heappop(self._due)[1]]
         self.remove(task)
@@ -202,9 +204,7 @@ class Store:
 
     # --- accounts
 
-    def new_account(
-        self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR"
-    ) -> AccountRow:
+    def new_account(self, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> AccountRow:
         """An account with one live and one test key with all scopes."""
         number = self.count("account")
         name = "demo" if number == 1 else f"demo{number}"
@@ -215,18 +215,17 @@ class Store:
                 currency=currency,
                 opening=balance,
                 balance=balance,
-                created_at=now,
+                created_at=self.now,
             )
         )
-        self.new_key(account, "live", now, name="live")
-        self.new_key(account, "test", now, name="test")
+        self.new_key(account, "live", name="live")
+        self.new_key(account, "test", name="test")
         return account
 
     def new_key(
         self,
         account: AccountRow,
         mode: str,
-        now: float,
         *,
         name: str,
         scopes: list[str] | None = None,
@@ -241,7 +240,7 @@ class Store:
                 mode=mode,
                 token=token,
                 scopes=granted,
-                created_at=now,
+                created_at=self.now,
                 **columns,
             )
         )
@@ -249,8 +248,8 @@ class Store:
 
 def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
     """A store with the price list and one fresh account."""
-    store = Store(seed, kept=kept)
+    store = Store(seed, now=now, kept=kept)
     for columns in price_list.TARIFFS:
         store.add(TariffRow(**columns))
-    store.new_account(now)
+    store.new_account()
     return store

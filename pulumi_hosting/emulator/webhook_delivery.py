@@ -166,7 +166,6 @@ def new_delivery(
     subscription: SubscriptionRow,
     event: tuple[str, str],
     type: str,
-    now: float,
     *,
     queued: bool = True,
 ) -> DeliveryRow:
@@ -179,16 +178,16 @@ def new_delivery(
             event_id=event_id,
             event_type=type,
             payload=payload,
-            created_at=now,
-            next_attempt_at=now if queued else None,
+            created_at=store.now,
+            next_attempt_at=store.now if queued else None,
         )
     )
 
 
-def attempt(store: Store, delivery: DeliveryRow, now: float) -> Attempt:
+def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
     """An attempt, signed now with the present secret."""
     subscription = store.subscriptions[delivery.subscription_id]
-    raw, timestamp = delivery.payload.encode(), int(now)
+    raw, timestamp = delivery.payload.encode(), int(store.now)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
@@ -245,51 +244,51 @@ def next_due(store: Store) -> float | None:
     return min((delivery.next_attempt_at or 0.0 for delivery in pending(store)), default=None)
 
 
-def first_due(store: Store, now: float) -> DeliveryRow | None:
-    due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= now]
+def first_due(store: Store) -> DeliveryRow | None:
+    due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= store.now]
     return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
-def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome, now: float) -> None:
+def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None:
     """Record an attempt: delivered, to be retried, or dead; 20 failures in a row disable the subscription."""
     subscription = store.subscriptions.get(delivery.subscription_id)
     if subscription is None or store.deliveries.get(delivery.id) is not delivery:
         # The delivery was deleted, or the store reset, during the attempt.
         return
     delivery.attempts += 1
-    note(delivery, subscription, outcome, now)
+    note(store, delivery, subscription, outcome)
     if outcome.ok:
         subscription.failures_in_row = 0
-        settle(store, delivery, now, delivered=True)
+        settle(store, delivery, delivered=True)
         return
     subscription.failures_in_row += 1
     delivery.failures += 1
     if delivery.failures > len(RETRY_AFTER):
-        settle(store, delivery, now, delivered=False)
+        settle(store, delivery, delivered=False)
     else:
-        delivery.next_attempt_at = now + RETRY_AFTER[delivery.failures - 1]
+        delivery.next_attempt_at = store.now + RETRY_AFTER[delivery.failures - 1]
     if subscription.failures_in_row >= DISABLE_AFTER_FAILURES and subscription.active:
         subscription.active = False
-        subscription.disabled_at = now
+        subscription.disabled_at = store.now
         subscription.disabled_reason = f"{DISABLE_AFTER_FAILURES} deliveries failed in a row"
 
 
-def note(delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome, now: float) -> None:
+def note(store: Store, delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome) -> None:
     delivery.last_status, delivery.last_error, delivery.last_response = (
         outcome.status,
         outcome.error,
         outcome.response,
     )
-    subscription.last_delivery_at, subscription.last_status = now, outcome.status
+    subscription.last_delivery_at, subscription.last_status = store.now, outcome.status
 
 
-def settle(store: Store, delivery: DeliveryRow, now: float, *, delivered: bool) -> None:
+def settle(store: Store, delivery: DeliveryRow, *, delivered: bool) -> None:
     """Make no further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
     delivery.next_attempt_at = None
-    delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
+    delivery.delivered_at, delivery.dead_at = (store.now, None) if delivered else (None, store.now)
     store.schedule(
-        now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS),
+        store.now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS),
         "forget_delivery",
         delivery.id,
-        format_timestamp(now) or "",
+        format_timestamp(store.now) or "",
     )

@@ -84,8 +84,7 @@ class Route:
 def _locked(core: Core, call: Callable[[], object]) -> object:
     with core.lock:
         core.run_due()
-        now = core.clock.now()
-        with events.low_balance_events(core.store, now, now):
+        with events.low_balance_events(core.store):
             view = call()
         core.save()
     core.wake()

@@ -10,7 +10,7 @@ from pulumi_hosting.emulator.rows import AddressRow, DomainRow, Row, ServerRow
 from pulumi_hosting.emulator.store import Store
 
 APART_FROM_LEDGER = ("seq", "gateway", "description")
-HIDDEN_KINDS = ("stored", "tasks", "faults", "movements")
+HIDDEN_KINDS = ("stored", "tasks", "faults", "movements", "requests")
 
 
 class RequestsQuery(Query):
@@ -20,7 +20,7 @@ class RequestsQuery(Query):
 
 def list_requests(core: Core, query: RequestsQuery) -> object:
     """What arrived under /v1, oldest first; ``last``: at most so many, the newest."""
-    rows = [row for row in core.store.requests if row.id > query.since]
+    rows = [row for row in core.store.requests.values() if row.id > query.since]
     return [log_redaction.logged_request(row) for row in (rows[-query.last :] if query.last else rows)]
 
 

@@ -38,36 +38,36 @@ class NewServerBody(Body):
 
 def create_server(core: Core, body: NewServerBody) -> object:
     """A server that no client ordered: imported (``synthetic``) or a free trial (``is_test``)."""
-    store, now = core.store, core.clock.now()
+    store = core.store
     tariff = find(store.tariffs, body.tariff_id, "tariff")
     owner = account_of(core, body.account_id)
-    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(now, 1))
+    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(store.now, 1))
     plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
     id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
-    return serializers.server(server_lifecycle.add_server(store, id, plan, now), store)
+    return serializers.server(server_lifecycle.add_server(store, id, plan), store)
 
 
 def _edit_server(core: Core, server: ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
-    now, given = core.clock.now(), body.given()
+    given = body.given()
     assign(server, body, "status", "notes")
     server.hostname = server.name
     if "notes" in given:
         server.notes = given["notes"] or ""  # null clears, as in the API
     if "power" in given:
-        server.power_since = now
+        server.power_since = core.store.now
     if given.get("status", server.status) != server.status:
-        _change_status(core, server, given["status"], now)
+        _change_status(core, server, given["status"])
 
 
-def _change_status(core: Core, server: ServerRow, status: str, now: float) -> None:
+def _change_status(core: Core, server: ServerRow, status: str) -> None:
     if status == "suspended":
-        server_lifecycle.suspend(core.store, server, now)
+        server_lifecycle.suspend(core.store, server)
     elif status in ("cancelled", "terminated"):
-        server_lifecycle.end(core.store, server, now, status=status)
+        server_lifecycle.end(core.store, server, status=status)
     elif server.status == "suspended":
         server.suspended_from = status
-        server_lifecycle.resume(core.store, server, now)
+        server_lifecycle.resume(core.store, server)
     else:
         server.status = status
         if status in ("active", "stopped"):
@@ -76,7 +76,7 @@ def _change_status(core: Core, server: ServerRow, status: str, now: float) -> No
 
 def _delete_server(core: Core, server: ServerRow) -> None:
     if not server.is_gone:
-        server_lifecycle.end(core.store, server, core.clock.now())
+        server_lifecycle.end(core.store, server)
 
 
 # --- domains, subscriptions -------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def _edit_domain(core: Core, domain: DomainRow, body: Body) -> None:
     status = body.given().get("status", domain.status)
     if status != domain.status:
         if status == "active" and domain.status in ("pending", "transfer_pending"):
-            registrar.activate(core.store, domain, core.clock.now())
+            registrar.activate(core.store, domain)
         domain.status = status
         if status in ("active", "expired"):
             registrar.cancel_other_owners(core.store, domain)

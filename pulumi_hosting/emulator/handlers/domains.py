@@ -112,7 +112,7 @@ def register_domain(call: Call) -> Answer:
     elif call.simulated:
         domain.status, domain.expires_at = "active", periods.months_after(call.now, 12 * years)
     else:
-        registrar.activate(store, domain, call.now)
+        registrar.activate(store, domain)
     return call.answer(
         202 if pending else 201,
         m.DomainOrderResult,
@@ -180,7 +180,7 @@ def renew_domain(call: Call) -> Answer:
     years: int = call.body.years
     _check_settled(domain)
     zone = price_list.ZONES[domain.tld]
-    until = registrar.renewed_until(domain, years, call.now)
+    until = registrar.renewed_until(call.store, domain, years)
     if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):
         words = f"the registrar allows at most {registrar.MOST_YEARS} years ahead"
         raise Refusal("upstream_rejected", words)
@@ -196,7 +196,7 @@ def renew_domain(call: Call) -> Answer:
         row.expires_at = until
         row.years += years
     else:
-        registrar.extend(call.store, domain, years, call.now)
+        registrar.extend(call.store, domain, years)
     how = dialects.RENEWED_DOMAIN(call.dialect)
     status, word = dialects.PENDING_RENEWAL(call.dialect) if pending else (200, "renewed")
     return call.answer(

@@ -35,7 +35,8 @@ def reinstall_server(call: Call) -> Answer:
     row.ssh_key_ids = ssh_key_ids
     if row is server:
         server.busy = "reinstall"
-        call.scheduler.after_provisioning(call.now, "finish_reinstall", server.id, call.body.os)
+        done = call.now + call.store.provisioning_delay
+        call.store.schedule(done, "finish_reinstall", server.id, call.body.os)
     return Answer(
         202,
         {
@@ -53,7 +54,7 @@ def reset_server_password(call: Call) -> Answer:
         raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     for limit in call.operation.limits:
         name = f"{call.operation.id}:{call.key.mode}:{call.ids[limit.per]}"
-        reset, over = hit_within(call.store, name, limit.calls, limit.seconds, call.now)
+        reset, over = hit_within(call.store, name, limit.calls, limit.seconds)
         if over:
-            raise too_many("normal", limit.calls, reset, call.now)
+            raise too_many(call.store, "normal", limit.calls, reset)
     return Answer(200, {"server_id": server.id, "password": call.store.password()})

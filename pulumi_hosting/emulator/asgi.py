@@ -56,12 +56,13 @@ async def _body(receive: Receive, limit: float) -> bytes | None:
 
 class Application:
     """Everything that is served. ``names``: host names, besides those of this machine, to which the control
-    interface and the console answer.
+    interface and the console answer. ``on_ready`` is called at the start of the server.
     """
 
-    def __init__(self, core: Core, names: Names = ()) -> None:
+    def __init__(self, core: Core, names: Names = (), on_ready: Callable[[], None] = lambda: None) -> None:
         self.core = core
         self.names = names
+        self.on_ready = on_ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -107,6 +108,7 @@ class Application:
         self.core.wake = lambda: loop.call_soon_threadsafe(woken.set)
         task = asyncio.create_task(delivery_loop(self.core, woken))
         await send({"type": "lifespan.startup.complete"})
+        self.on_ready()  # the socket listens already
         await receive()
         self.core.wake = lambda: None
         task.cancel()

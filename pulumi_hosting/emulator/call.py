@@ -21,6 +21,7 @@ from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invali
 from pulumi_hosting.emulator.rows import (
     AccountRow,
     AddressRow,
+    Columns,
     DomainRow,
     InvoiceRow,
     KeyRow,
@@ -54,11 +55,11 @@ class Call:
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
     query: Any = None
-    data: Any = None
+    data: View | None = None
     body: Any = None
     idempotency_key: str | None = None
     asked: StoredResponse | None = None
-    fault: dict[str, Any] = field(default_factory=dict)
+    fault: Columns = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
     # --- caller and operation
@@ -192,26 +193,16 @@ class Call:
         if code is not None and not self.simulated:
             self.account.promo_used = [*self.account.promo_used, code.upper()]
 
-    def purchase(
-        self,
-        type: str,
-        amount: Decimal,
-        description: str,
-        *,
-        period: tuple[float, float] | None = None,
-        **bought: Any,
-    ) -> InvoiceRow | None:
+    def purchase(self, type: str, amount: Decimal, description: str, **columns: Any) -> InvoiceRow | None:
         """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover
-        it. ``bought``: ``server_id`` or ``domain_id``.
+        it. ``columns``: ``server_id`` or ``domain_id``, and ``period``.
 
         The fault ``refunded`` applies here: charged, failed at the panel or registrar, credited back.
         """
         ledger.require(self.account, amount)
         invoice = None
         if not self.simulated:
-            invoice = ledger.new_invoice(
-                self.store, self.account, type, amount, description, period=period, **bought
-            )
+            invoice = ledger.new_invoice(self.store, self.account, type, amount, description, **columns)
             ledger.pay(self.store, invoice, self.cause)
         if "refunded" in self.fault:
             if invoice is not None:

@@ -249,12 +249,8 @@ class Core:
     def next_due(self) -> float | None:
         """When the next task or delivery is due."""
         with self.lock:
-            moments = [
-                moment
-                for moment in (self.store.next_due(), webhook_delivery.next_due(self.store))
-                if moment is not None
-            ]
-            return min(moments, default=None)
+            moments = (self.store.next_due(), webhook_delivery.next_due(self.store))
+            return min((moment for moment in moments if moment is not None), default=None)
 
     def deliver_due(self) -> None:
         """Send every delivery that is due, one after the other, without holding the lock while sending.
@@ -266,8 +262,8 @@ class Core:
                 with self.lock:
                     now = self.clock.now()
                     tasks.run_due(self.store, now)
-                    delivery = webhook_delivery.first_due(self.store)
-                    if delivery is None:
+                    delivery = webhook_delivery.next_delivery(self.store)
+                    if delivery is None or (delivery.next_attempt_at or 0.0) > now:
                         self.save()
                         return
                     attempt = webhook_delivery.attempt(self.store, delivery)

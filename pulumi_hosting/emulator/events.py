@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
 from pulumi_hosting.emulator.formats import View, format_timestamp
@@ -17,12 +16,12 @@ def envelope(
     account_id: int,
     type: str,
     object: View,
-    previous: dict[str, Any] | None,
+    previous: View | None,
     resource: str | None,
 ) -> tuple[str, str]:
     """The event's id and its JSON, which is the same at every attempt."""
     event_id = "evt_" + store.token("event", 24)
-    data: dict[str, Any] = {"object": object}
+    data: View = {"object": object}
     if previous is not None or dialects.PREVIOUS(store.service.dialect) == "null":
         data["previous"] = previous
     event = {
@@ -38,25 +37,21 @@ def envelope(
     return event_id, json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
-def subscribers(store: Store, account_id: int, type: str) -> list[SubscriptionRow]:
-    return [
-        subscription
-        for subscription in store.of(SubscriptionRow, account_id).values()
-        if subscription.active and (type in subscription.events or "*" in subscription.events)
-    ]
-
-
 def emit(
     store: Store,
     account_id: int,
     type: str,
     view: Callable[[], View],
     *,
-    previous: dict[str, Any] | None = None,
+    previous: View | None = None,
     resource: str,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
-    receivers = subscribers(store, account_id, type)
+    receivers = [
+        row
+        for row in store.of(SubscriptionRow, account_id).values()
+        if row.active and (type in row.events or "*" in row.events)
+    ]
     if not receivers:
         return
     event = envelope(store, account_id, type, view(), previous, serializers.API + resource)
@@ -69,7 +64,7 @@ def of(
     type: str,
     row: KeyRow | ServerRow | InvoiceRow | DomainRow,
     *,
-    previous: dict[str, Any] | None = None,
+    previous: View | None = None,
 ) -> None:
     """An event of a row; sandbox servers have none."""
     if store.subscriptions and not (isinstance(row, ServerRow) and row.is_sandbox):

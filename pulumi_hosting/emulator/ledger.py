@@ -64,9 +64,7 @@ def move(
             direction=direction,
             type=type,
             description=description,
-            operation=cause.operation,
-            idempotency_key=cause.idempotency_key,
-            request_seq=cause.request_seq,
+            **cause._asdict(),
             **columns,
         )
     )
@@ -92,11 +90,10 @@ def new_invoice(
     *,
     gateway: str | None = "balance",
     due_at: float | None = None,
-    period: tuple[float, float] | None = None,
+    period: tuple[float | None, float | None] = (None, None),
     **bought: Any,
 ) -> InvoiceRow:
     """Add an unpaid invoice and send its event. ``bought``: ``server_id`` or ``domain_id``."""
-    start, end = period or (None, None)
     invoice = store.add(
         InvoiceRow(
             account_id=account.id,
@@ -107,8 +104,8 @@ def new_invoice(
             created_at=store.now,
             due_at=store.now if due_at is None else due_at,
             gateway=gateway,
-            period_start=start,
-            period_end=end,
+            period_start=period[0],
+            period_end=period[1],
             **bought,
         )
     )

@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.formats import format_http_date
+from pulumi_hosting.emulator.rows import StoredResponse
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Answer:
     drop: bool = False
     truncate: int | None = None
     without: frozenset[str] = frozenset()
-    stored: Any = None
+    stored: StoredResponse | None = None
     server_id: int | None = None
 
     def headers_to_send(self, now: float) -> dict[str, str]:
@@ -73,7 +74,7 @@ class Refusal(Exception):
         code: str,
         message: str = "",
         *,
-        details: dict[str, Any] | None = None,
+        details: dict[str, object] | None = None,
         retry_after: float | None = None,
         status: int | None = None,
         headers: dict[str, str] | None = None,
@@ -87,8 +88,8 @@ class Refusal(Exception):
         self.headers = headers or {}
         super().__init__(f"{self.status} {code}")
 
-    def body(self, request_id: str) -> dict[str, Any]:
-        error: dict[str, Any] = {"code": self.code, "message": self.message, "request_id": request_id}
+    def body(self, request_id: str) -> dict[str, object]:
+        error: dict[str, object] = {"code": self.code, "message": self.message, "request_id": request_id}
         if self.details is not None:
             error["details"] = self.details
         return {"error": error}

@@ -62,29 +62,20 @@ class Router(Generic[R]):
     """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
 
     def __init__(self, operations: Iterable[R]) -> None:
-        paths: dict[tuple[str, ...], dict[str, R]] = {}
+        paths: dict[str, dict[str, R]] = {}
         for operation in operations:
-            paths.setdefault(tuple(operation.path.strip("/").split("/")), {})[operation.method] = operation
-        self._by_length: dict[int, list[tuple[tuple[str, ...], dict[str, R]]]] = {}
-        for segments, methods in sorted(paths.items(), key=lambda item: [s.startswith("{") for s in item[0]]):
-            self._by_length.setdefault(len(segments), []).append((segments, methods))
+            paths.setdefault(operation.path, {})[operation.method] = operation
+        by_precedence = sorted(paths, key=lambda path: [part[:1] == "{" for part in path.split("/")])
+        self._paths = [
+            (re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), paths[path]) for path in by_precedence
+        ]
 
     def __call__(self, method: str, path: str) -> tuple[R, dict[str, str]]:
-        given = path[1:].split("/")
-        for segments, methods in self._by_length.get(len(given), ()):
-            ids = {}
-            for want, got in zip(segments, given, strict=True):
-                if want[:1] == "{":
-                    ids[want[1:-1]] = got
-                elif want != got:
-                    break
-            else:
-                if "" in ids.values():
-                    break
-                operation = methods.get(method)
-                if operation is None:
-                    raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
-                return operation, ids
+        for pattern, methods in self._paths:
+            if found := pattern.fullmatch(path):
+                if operation := methods.get(method):
+                    return operation, found.groupdict()
+                raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
         raise Refusal("not_found", "there is no such path")
 
 
@@ -247,13 +238,7 @@ def replay_stored_response(call: Call) -> Answer | None:
     if call.idempotency_key is None:
         return None
     asked = idempotency_store.asked(
-        call.store,
-        call.key,
-        call.idempotency_key,
-        call.operation,
-        call.request,
-        call.request_id,
-        call.data,
+        call.store, call.key, call.idempotency_key, call.operation, call.request, call.request_id, call.data
     )
     stored = idempotency_store.recall(call.store, asked)
     if stored is not None:
@@ -320,9 +305,7 @@ def add_common_headers(call: Call, response: Answer) -> None:
 def error_response(error: Refusal, request_id: str) -> Answer:
     """The error envelope, with ``Retry-After`` for 429 and 503."""
     response = Answer(error.status, error.body(request_id), dict(error.headers))
-    retry_after = error.retry_after
-    if retry_after is None and error.status in (429, 503):
-        retry_after = 1
+    retry_after = 1 if error.retry_after is None and error.status in (429, 503) else error.retry_after
     if retry_after is not None:
         response.headers["Retry-After"] = format_seconds(retry_after)
     return response

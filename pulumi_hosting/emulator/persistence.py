@@ -11,11 +11,10 @@ import sqlite3
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.rows import RequestLog, Row, row_types
+from pulumi_hosting.emulator.rows import Columns, RequestLog, Row, row_types
 from pulumi_hosting.emulator.store import ServiceSettings, Store
 
 FORMAT = 1
@@ -27,21 +26,21 @@ class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for the user."""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(type(value).__name__)
 
 
-def _dump(value: Any) -> str:
+def _dump(value: object) -> str:
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-def _columns(row: Row) -> dict[str, Any]:
+def _columns(row: Row) -> Columns:
     return log_redaction.columns(row) if isinstance(row, RequestLog) else row.columns()
 
 
-def _service(settings: dict[str, Any]) -> ServiceSettings:
+def _service(settings: Columns) -> ServiceSettings:
     # A file of an earlier version lacks the behaviour variants added since; they keep their defaults.
     return ServiceSettings(**{**settings, "readings": ServiceSettings().readings | settings["readings"]})
 
@@ -98,11 +97,8 @@ class EmulatorStateFile:
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
-        store.counters, store.windows, store.recent = (
-            meta["counters"],
-            meta["windows"],
-            meta.get("recent", {}),
-        )
+        store.counters, store.windows = meta["counters"], meta["windows"]
+        store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
         for kind in row_types():
             for id, text in by_kind.get(kind.kind, []):

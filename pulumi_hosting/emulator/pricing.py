@@ -9,11 +9,11 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list
-from pulumi_hosting.emulator.formats import CENT, View, format_money, format_timestamp, shown_as
+from pulumi_hosting.emulator.formats import CENT, View, shown_as
 from pulumi_hosting.emulator.rows import (
     GONE,
     AccountRow,
@@ -38,7 +38,7 @@ class Price(NamedTuple):
     total: Decimal
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
 
-    def discounts_view(self) -> list[dict[str, Any]]:
+    def discounts_view(self) -> list[View]:
         return [
             shown_as(m.Discount, type=type, percent=percent, amount=amount)
             for type, percent, amount in self.discounts
@@ -214,19 +214,19 @@ def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) ->
         )
         for invoice, part in quote.parts
     ]
-    return {
-        "server_id": server.id,
-        "amount": format_money(quote.amount),
-        "currency": store.accounts[server.account_id].currency,
-        "refundable": quote.refundable,
-        "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
-        "days_left": periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
-        "gross_amount": format_money(quote.amount),
-        "referral_adjustment": "0.00",
-        "note": NOTES[quote.reason],
-        "breakdown": breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
-        "computed_at": format_timestamp(store.now),
-    }
+    return shown_as(
+        m.RefundQuote,
+        quote,
+        server_id=server.id,
+        currency=store.accounts[server.account_id].currency,
+        excluded_reason=dialects.excluded_reason(quote.reason, dialect),
+        days_left=periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
+        gross_amount=quote.amount,
+        referral_adjustment=0 * CENT,
+        note=NOTES[quote.reason],
+        breakdown=breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
+        computed_at=store.now,
+    )
 
 
 def renews_automatically(server: ServerRow) -> bool:

@@ -9,7 +9,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import EVENT_TYPES
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import dialects, price_list, pricing
-from pulumi_hosting.emulator.formats import View, format_money, format_timestamp, shown_as
+from pulumi_hosting.emulator.formats import View, format_money, shown_as
 from pulumi_hosting.emulator.rows import (
     AccountRow,
     AddressRow,
@@ -169,27 +169,20 @@ def server(row: ServerRow, store: Store) -> View:
         primary_ip=next((address.address for address in addresses if address.primary), None),
         ips=[address.address for address in addresses],
         resources=_resources(plan.cpu_cores, plan.ram_mb, plan.disk_gb),
-        # These two are written out: every order and every page of servers waits for them.
-        flags={
-            "blocked": row.blocked,
-            "suspended": row.status == "suspended",
-            "expired": row.expired,
-            "pending_cancel": row.status == "pending_cancel",
-            "protected_until": None,
-            "is_test": row.is_test,
-            "synthetic": row.synthetic,
-        },
-        billing={
-            "cycle": row.cycle,
-            "months": row.months,
-            "price_monthly": format_money(pricing.group_price(account, plan.price_monthly)),
-            "recurring_amount": format_money(pricing.recurring(store, row)),
-            "currency": account.currency,
-            "next_due_at": format_timestamp(row.next_due_at),
-            "auto_renew": row.auto_renew,
-            "promo_code": row.promo_code,
-            "extra_ips": sum([address.bought for address in addresses]),
-        },
+        flags=shown_as(
+            m.ServerFlags,
+            row,
+            suspended=row.status == "suspended",
+            pending_cancel=row.status == "pending_cancel",
+        ),
+        billing=shown_as(
+            m.ServerBilling,
+            row,
+            price_monthly=pricing.group_price(account, plan.price_monthly),
+            recurring_amount=pricing.recurring(store, row),
+            currency=account.currency,
+            extra_ips=sum([address.bought for address in addresses]),
+        ),
         created_at=None if row.synthetic else row.created_at,
     )
 

@@ -4,20 +4,18 @@ interface.
 
 import ipaddress
 import socket
-from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api.models.field_types import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.emulator import events, periods
-from pulumi_hosting.emulator.rows import AddressRow, InvoiceRow, OrderRow, ServerRow, TariffRow
+from pulumi_hosting.emulator.rows import AddressRow, Columns, InvoiceRow, OrderRow, ServerRow, TariffRow
 from pulumi_hosting.emulator.store import Store
 
 # Of 198.18.0.0/15 (RFC 2544, benchmarking) and 2001:db8::/32 (RFC 3849, documentation): no real machine has
 # such an address.
 FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
 FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
-FREE = Decimal("0.00")
 # Tasks that are dropped with their server.
 PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
@@ -44,35 +42,18 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
     return store.new_id(ServerRow)
 
 
-def add_address(
-    store: Store,
-    server: ServerRow,
-    *,
-    version: int = 4,
-    primary: bool = False,
-    price: Decimal | None = None,
-    invoice_id: int | None = None,
-) -> AddressRow:
+def add_address(store: Store, server: ServerRow, version: int = 4, **columns: Any) -> AddressRow:
+    """Give the server its next address of this version. ``columns``: others of its row."""
     number = store.count(f"ipv{version}")
     if version == 4:
         text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
     else:
         text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
-    return store.add(
-        AddressRow(
-            server_id=server.id,
-            address=text,
-            version=version,
-            primary=primary,
-            bought=price is not None,
-            price_monthly=price or FREE,
-            added_at=store.now,
-            invoice_id=invoice_id,
-        )
-    )
+    columns |= {"server_id": server.id, "version": version, "added_at": store.now}
+    return store.add(AddressRow(address=text, **columns))
 
 
-def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> dict[str, Any]:
+def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> Columns:
     """The columns of a monthly server that is paid until ``until``."""
     return {
         "account_id": account_id,
@@ -87,7 +68,7 @@ def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -
 
 
 def order_of(
-    invoice: InvoiceRow, plan: dict[str, Any], status: str, updated_at: float, *, outcome: str = "active"
+    invoice: InvoiceRow, plan: Columns, status: str, updated_at: float, *, outcome: str = "active"
 ) -> OrderRow:
     """The order of a server; its id is the invoice's."""
     return OrderRow(
@@ -104,7 +85,7 @@ def order_of(
     )
 
 
-def add_server(store: Store, id: int, plan: dict[str, Any]) -> ServerRow:
+def add_server(store: Store, id: int, plan: Columns) -> ServerRow:
     """Add a server from the columns in ``plan``, with its IPv4 and IPv6 address, and schedule its next due
     date, or in the sandbox its end after 24 hours.
     """

@@ -36,7 +36,7 @@ REQUESTS_KEPT = 20_000
 OPENING_BALANCE = Decimal("1000.00")
 
 
-VARIANTS: dict[str, tuple[Any, ...]] = {
+VARIANTS: dict[str, tuple[object, ...]] = {
     "refusals_stored": (True, False),
     "transient_refusals_stored": (True, False),
     "replay_request_id": ("fresh", "stored"),
@@ -57,7 +57,7 @@ class ServiceSettings:
     dialect: str = "spec"
     api_enabled: bool = True
     sandbox_enabled: bool = True
-    readings: dict[str, Any] = field(
+    readings: dict[str, object] = field(
         default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()}
     )
     """The value of each behaviour variant."""
@@ -223,13 +223,7 @@ class Store:
         return account
 
     def new_key(
-        self,
-        account: AccountRow,
-        mode: str,
-        *,
-        name: str,
-        scopes: list[str] | None = None,
-        **columns: Any,
+        self, account: AccountRow, mode: str, *, name: str, scopes: list[str] | None = None, **columns: Any
     ) -> KeyRow:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes

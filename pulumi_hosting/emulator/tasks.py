@@ -86,7 +86,7 @@ def assign_address(store: Store, server: ServerRow, task: Task) -> None:
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
     price = store.tariffs[server.tariff_id].extra_ip_price
     invoice_id = int(task.note) if task.note else None
-    server_lifecycle.add_address(store, server, price=price, invoice_id=invoice_id)
+    server_lifecycle.add_address(store, server, bought=True, price_monthly=price, invoice_id=invoice_id)
 
 
 @task_of(ServerRow)

@@ -4,10 +4,9 @@ import hmac
 import ipaddress
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import idna
@@ -141,7 +140,7 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None and port != default else "")
 
 
-def check_routes(routes: dict[str, Any]) -> dict[str, str]:
+def check_routes(routes: Mapping[str, object]) -> dict[str, str]:
     """Routes by normalized origin; ``ValueError`` if an origin is not https or a target not on loopback."""
     checked = {}
     for source, target in routes.items():
@@ -162,12 +161,7 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
 
 
 def new_delivery(
-    store: Store,
-    subscription: SubscriptionRow,
-    event: tuple[str, str],
-    type: str,
-    *,
-    queued: bool = True,
+    store: Store, subscription: SubscriptionRow, event: tuple[str, str], type: str, *, queued: bool = True
 ) -> DeliveryRow:
     """Add a delivery of an event, whose id and payload are ``event``, to the log. ``queued``: send it now."""
     event_id, payload = event
@@ -229,24 +223,21 @@ def failed(error: Exception) -> AttemptOutcome:
     return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
 
 
-def pending(store: Store) -> list[DeliveryRow]:
-    """Deliveries that wait for an attempt; those of disabled subscriptions wait until they are enabled."""
-    return [
+def next_delivery(store: Store) -> DeliveryRow | None:
+    """The delivery whose attempt comes next; those of disabled subscriptions wait until they are enabled."""
+    waiting = (
         delivery
         for delivery in store.deliveries.values()
         if delivery.next_attempt_at is not None
         and (subscription := store.subscriptions.get(delivery.subscription_id)) is not None
         and subscription.active
-    ]
+    )
+    return min(waiting, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
 def next_due(store: Store) -> float | None:
-    return min((delivery.next_attempt_at or 0.0 for delivery in pending(store)), default=None)
-
-
-def first_due(store: Store) -> DeliveryRow | None:
-    due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= store.now]
-    return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
+    delivery = next_delivery(store)
+    return None if delivery is None else delivery.next_attempt_at
 
 
 def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None:

@@ -157,7 +157,7 @@ def create_invoice(core: Core, body: InvoiceBody) -> object:
 
 def _with_status(core: Core, id: int, status: str) -> InvoiceRow:
     """The invoice of that id; 409 if it has another status."""
-    invoice: InvoiceRow = find(core.store.invoices, id, "invoice")
+    invoice = find(core.store.invoices, id, "invoice")
     if invoice.status != status:
         raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
     return invoice

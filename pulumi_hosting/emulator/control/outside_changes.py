@@ -132,7 +132,7 @@ class Kind:
     path: str
     word: str
     row: type[Row]
-    kinds: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, object] = field(default_factory=dict)
     edit: Callable[[Core, Any, Body], None] = _assign
     delete: Callable[[Core, Any], None] | None = _remove
 
@@ -195,7 +195,4 @@ KINDS = (
     Kind("/tariffs/{id}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
 )
 
-ROUTES = (
-    Route("POST", "/servers", create_server),
-    *(route for kind in KINDS for route in kind.routes()),
-)
+ROUTES = (Route("POST", "/servers", create_server), *(route for kind in KINDS for route in kind.routes()))

@@ -5,6 +5,7 @@ from typing import Any
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list, pricing, registrar, serializers
 from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow
 from pulumi_hosting.emulator.validation import invalid_period
@@ -99,7 +100,7 @@ def register_domain(call: Call) -> Answer:
     promo = (("promo", price_list.PROMO_CODES[code.upper()].percent),) if code else ()
     price = pricing.discounted(zone.price_register * years, promo)
     pending = "registrar" in call.fault
-    chosen: dict[str, Any] = {"privacy": privacy, "nameservers": nameservers}
+    chosen: View = {"privacy": privacy, "nameservers": nameservers}
     domain = _ordered(call, name, zone, status="pending", years=years, **chosen)
     invoice = call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     call.use_promo(body.promo_code)
@@ -144,7 +145,7 @@ def _decide_later(
         call.store.schedule(call.now + seconds, task, domain_id, note)
 
 
-def _shown(call: Call, domain: DomainRow, how: str) -> Any:
+def _shown(call: Call, domain: DomainRow, how: str) -> View | str:
     if how == "name":
         return domain.name
     # A simulated or pending domain cannot be read, so it has no id.
@@ -228,7 +229,7 @@ def transfer_domain(call: Call) -> Answer:
         raise Refusal("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise Refusal("upstream_rejected", "the present registrar refused the auth code")
-    chosen: dict[str, Any] = {"privacy": privacy, "nameservers": nameservers}
+    chosen: View = {"privacy": privacy, "nameservers": nameservers}
     domain = _ordered(call, name, zone, status="transfer_pending", years=1, **chosen)
     words = f"Transfer of {name}"
     invoice = call.purchase("domain_transfer", zone.price_transfer, words, domain_id=domain.id)

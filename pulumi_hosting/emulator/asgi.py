@@ -121,19 +121,16 @@ class Application:
             _transport(scope).abort()
             await _gone(receive)
             return
-        await _start(send, response, self.core)
-        if response.truncate is not None and response.truncate < len(response.content):
-            await send(
-                {
-                    "type": "http.response.body",
-                    "body": response.content[: response.truncate],
-                    "more_body": True,
-                }
-            )
+        # ``Date`` is the time of the emulator's clock at the moment of sending.
+        sent = response.headers_to_send(self.core.clock.now())
+        headers = [(_header_name(name), value.encode("latin-1")) for name, value in sent.items()]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        content = response.content[: response.truncate]
+        is_cut = len(content) < len(response.content)
+        await send({"type": "http.response.body", "body": content, "more_body": is_cut})
+        if is_cut:
             _transport(scope).close()
             await _gone(receive)
-            return
-        await send({"type": "http.response.body", "body": response.content})
 
 
 def _transport(scope: Scope) -> asyncio.Transport:
@@ -160,13 +157,6 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
             wait = RECOVER_SECONDS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), wait)
-
-
-async def _start(send: Send, response: Answer, core: Core) -> None:
-    """Status and headers; ``Date`` is the time of the emulator's clock at the moment of sending."""
-    sent = response.headers_to_send(core.clock.now())
-    headers = [(_header_name(name), value.encode("latin-1")) for name, value in sent.items()]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
 
 
 @lru_cache(256)

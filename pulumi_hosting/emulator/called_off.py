@@ -36,11 +36,11 @@ def _take_back(store: Store, invoice: InvoiceRow) -> None:
     domain = store.domains.get(invoice.domain_id or 0)
     if order is not None and order.server_id is None:
         order.status, order.updated_at, invoice.cancelled_at = "cancelled", store.now, store.now
-        _drop(store, "finish_order", order.id)
+        store.drop_tasks(order.id, "finish_order")
     elif invoice.type == "ip_purchase" and server is not None:
         has_come = any(address.invoice_id == invoice.id for address in store.addresses.values())
         if server.addresses_coming and not has_come:
-            _drop(store, "assign_address", server.id, str(invoice.id))
+            store.drop_tasks(server.id, "assign_address", note=str(invoice.id))
             server.busy, server.addresses_coming = None, server.addresses_coming - 1
     elif invoice.type == "vds_renewal" and server is not None and not server.is_gone:
         start = invoice.period_start
@@ -48,13 +48,6 @@ def _take_back(store: Store, invoice: InvoiceRow) -> None:
             server.next_due_at = start
             server_lifecycle.schedule_due_date(store, server)
     elif domain is not None:
-        _drop(store, "extend_domain", domain.id, str(invoice.id))
+        store.drop_tasks(domain.id, "extend_domain", note=str(invoice.id))
         if invoice.type != "domain_renewal" and domain.status in PENDING:
             domain.status = "cancelled"
-
-
-def _drop(store: Store, what: str, object_id: int, invoice: str = "") -> None:
-    """Drop the tasks of this kind for this object that the invoice, if one is named, started."""
-    for task in list(store.tasks.values()):
-        if (task.what, task.object_id) == (what, object_id) and (not invoice or invoice in task.note.split()):
-            store.remove(task)

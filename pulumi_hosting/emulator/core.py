@@ -191,7 +191,9 @@ class Core:
             return response
         # Nothing was asked where the call was refused before its key was looked up, or answered from it.
         if call.asked is not None and idempotency_store.is_kept(self.store, response):
-            stored = idempotency_store.remember(self.store, call.asked, response, call.operation.once)
+            stored = idempotency_store.remember(
+                self.store, call.asked, response, call.operation.once, call.request_id
+            )
             if call.fault.get("delay"):
                 stored.running, response.stored = True, stored
         server_id = call.ids.get("server_id")

@@ -27,13 +27,7 @@ def read(text: str | None) -> str:
 
 
 def asked(
-    store: Store,
-    caller: KeyRow,
-    key: str,
-    operation: Operation,
-    request: ApiRequest,
-    request_id: str,
-    data: View | None,
+    store: Store, caller: KeyRow, key: str, operation: Operation, request: ApiRequest, data: View | None
 ) -> StoredResponse:
     """What is asked under an Idempotency-Key, as the row that stores its response, not added yet. Keys are
     compared within its ``scope``.
@@ -46,9 +40,7 @@ def asked(
     parsed = variants["body_comparison"] == "parsed"
     content = _encode(data if data is not None else {}).encode() if parsed else request.body
     fingerprint = sha256(content).hexdigest()
-    return StoredResponse(
-        scope, key, operation.id, request.path, fingerprint, store.now, request_id=request_id
-    )
+    return StoredResponse(scope, key, operation.id, request.path, fingerprint, store.now)
 
 
 def recall(store: Store, asked: StoredResponse) -> StoredResponse | None:
@@ -75,13 +67,15 @@ def is_kept(store: Store, response: Answer) -> bool:
     return bool(variants["refusals_stored"] and (variants["transient_refusals_stored"] or not passing))
 
 
-def remember(store: Store, asked: StoredResponse, response: Answer, once: Collection[str]) -> StoredResponse:
+def remember(
+    store: Store, asked: StoredResponse, response: Answer, once: Collection[str], request_id: str
+) -> StoredResponse:
     """Store the response. Secrets that are shown only ``once`` are blanked."""
     body = response.body
     if isinstance(body, dict) and once:
         body = {**body, **{name: "" for name in once if name in body}}
     retry_after = response.headers.get("Retry-After")
-    asked.status, asked.body = response.status, body
+    asked.status, asked.body, asked.request_id = response.status, body, request_id
     asked.retry_after = float(retry_after) if retry_after else None
     return store.add(asked)
 

@@ -238,7 +238,7 @@ def replay_stored_response(call: Call) -> Answer | None:
     if call.idempotency_key is None:
         return None
     asked = idempotency_store.asked(
-        call.store, call.key, call.idempotency_key, call.operation, call.request, call.request_id, call.data
+        call.store, call.key, call.idempotency_key, call.operation, call.request, call.data
     )
     stored = idempotency_store.recall(call.store, asked)
     if stored is not None:

@@ -1,5 +1,6 @@
 """The domain registrar: names, availability, activation. The README lists the rules of its decisions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import idna
@@ -43,26 +44,25 @@ def look_up(given: str) -> Name:
     )
 
 
+def _named(store: Store, text: str, *statuses: str) -> Iterator[DomainRow]:
+    """The domains of that name, on any account, that have one of ``statuses``."""
+    return (row for row in store.domains.values() if row.name == text and row.status in statuses)
+
+
 def find_active(store: Store, text: str) -> DomainRow | None:
     """The active or pending domain of that name, on any account."""
-    for domain in store.domains.values():
-        if domain.name == text and domain.status not in ("cancelled", "expired"):
-            return domain
-    return None
+    return next(_named(store, text, "active", "pending", "transfer_pending"), None)
 
 
 def renewable(store: Store, text: str, account_id: int) -> DomainRow | None:
     """The account's expired domain of that name, which it can renew."""
-    for domain in store.domains.values():
-        if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
-            return domain
-    return None
+    return next((row for row in _named(store, text, "expired") if row.account_id == account_id), None)
 
 
 def cancel_other_owners(store: Store, domain: DomainRow) -> None:
     """A name has one owner: cancel every other active or expired domain of this name."""
-    for other in store.domains.values():
-        if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
+    for other in list(_named(store, domain.name, "active", "expired")):
+        if other is not domain:
             other.status = "cancelled"
 
 

@@ -16,8 +16,6 @@ from pulumi_hosting.emulator.store import Store
 # such an address.
 FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
 FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
-# Tasks that are dropped with their server.
-PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
@@ -150,9 +148,7 @@ def clear(store: Store, server: ServerRow) -> None:
     """Remove the addresses of an ended server and its pending tasks."""
     for address in list(store.of(AddressRow, server.id).values()):
         store.remove(address)
-    for task in list(store.tasks.values()):
-        if task.object_id == server.id and task.what in PENDING_TASKS:
-            store.remove(task)
+    store.drop_tasks(server.id, "assign_address", "finish_reinstall")
 
 
 def generated_name(store: Store, tariff: TariffRow) -> str:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.console import console_response, is_console
-from pulumi_hosting.emulator.control import control_response
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
 
@@ -20,6 +19,8 @@ def other_response(core: Core, request: ApiRequest, names: Names = None) -> Answ
     if is_console(request.path):
         return console_response(request.method, request.headers.get("host", ""), names)
     if f"{request.path}/".startswith(f"{CONTROL}/"):
+        from pulumi_hosting.emulator.control import control_response  # would be a tenth of the start
+
         path = request.path.removeprefix(CONTROL) or "/"
         response = control_response(core, replace(request, path=path), names)
     else:

@@ -23,9 +23,9 @@ TIMEOUT_SECONDS = 10
 RESPONSE_BYTES = 1000
 KEEP_DELIVERED_SECONDS = 14 * 86400
 KEEP_DEAD_SECONDS = 30 * 86400
-_HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
 # Characters not encoded in the path of a request line; `%` because the path may be encoded already.
 _SENT_AS_IS = "/%:@!$&'()*+,;=~"
+_HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
 USER_AGENT = "Hosting-Webhooks/1.0"
 
 
@@ -69,36 +69,15 @@ def is_http_loopback(url: str) -> bool:
 
 
 def url_problem(url: str) -> str | None:
-    """Why a subscription's URL is not a public https address, or ``None``."""
+    """Why a subscription's URL, which the request's model accepts, is no public address, or ``None``."""
+    host = (urlsplit(url).hostname or "").lower()
     try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:
-        return "invalid"
-    if port == 0 or any(letter <= " " or letter == "\x7f" for letter in url):
-        return "invalid"
-    if "[" in parts.netloc or ":" in host:
-        return _address_problem(host)
-    try:
-        return _address_problem(str(ipaddress.IPv4Address(host)))
+        address = ipaddress.ip_address(host)
     except ValueError:
         return _name_problem(host)
-
-
-def _address_problem(text: str) -> str | None:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return "invalid"
     inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    if (
-        "%" in text
-        or not (address.is_global or inner is not address)
-        or not inner.is_global
-        or inner.is_multicast
-    ):
-        return "not_public"
-    return None
+    is_global = inner.is_global and (address.is_global or inner is not address)
+    return None if is_global and not inner.is_multicast and "%" not in host else "not_public"
 
 
 def _name_problem(host: str) -> str | None:
@@ -246,7 +225,6 @@ def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None
     if subscription is None or store.deliveries.get(delivery.id) is not delivery:
         # The delivery was deleted, or the store reset, during the attempt.
         return
-    delivery.attempts += 1
     note(store, delivery, subscription, outcome)
     if outcome.ok:
         subscription.failures_in_row = 0
@@ -265,11 +243,9 @@ def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None
 
 
 def note(store: Store, delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome) -> None:
-    delivery.last_status, delivery.last_error, delivery.last_response = (
-        outcome.status,
-        outcome.error,
-        outcome.response,
-    )
+    delivery.attempts += 1
+    delivery.last_status, delivery.last_error = outcome.status, outcome.error
+    delivery.last_response = outcome.response
     subscription.last_delivery_at, subscription.last_status = store.now, outcome.status
 
 

@@ -3,26 +3,19 @@ an account.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
 from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
+from pulumi_hosting.api.values import check_webhook_url
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.rows import (
-    AddressRow,
-    DeliveryRow,
-    DomainRow,
-    Row,
-    ServerRow,
-    SshKeyRow,
-    SubscriptionRow,
-    TariffRow,
-)
 
 # --- servers ----------------------------------------------------------------------------------------------
 
@@ -47,7 +40,7 @@ def create_server(core: Core, body: NewServerBody) -> object:
     return serializers.server(server_lifecycle.add_server(store, id, plan), store)
 
 
-def _edit_server(core: Core, server: ServerRow, body: Body) -> None:
+def _edit_server(core: Core, server: r.ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
     given = body.given()
     assign(server, body, "status", "notes")
@@ -60,7 +53,7 @@ def _edit_server(core: Core, server: ServerRow, body: Body) -> None:
         _change_status(core, server, given["status"])
 
 
-def _change_status(core: Core, server: ServerRow, status: str) -> None:
+def _change_status(core: Core, server: r.ServerRow, status: str) -> None:
     if status == "suspended":
         server_lifecycle.suspend(core.store, server)
     elif status in ("cancelled", "terminated"):
@@ -74,7 +67,7 @@ def _change_status(core: Core, server: ServerRow, status: str) -> None:
             server.power = "running" if status == "active" else "stopped"
 
 
-def _delete_server(core: Core, server: ServerRow) -> None:
+def _delete_server(core: Core, server: r.ServerRow) -> None:
     if not server.is_gone:
         server_lifecycle.end(core.store, server)
 
@@ -82,7 +75,7 @@ def _delete_server(core: Core, server: ServerRow) -> None:
 # --- domains, subscriptions -------------------------------------------------------------------------------
 
 
-def _edit_domain(core: Core, domain: DomainRow, body: Body) -> None:
+def _edit_domain(core: Core, domain: r.DomainRow, body: Body) -> None:
     """Drift of a domain; a domain that becomes active or expired ends every other row of its name."""
     assign(domain, body, "status")
     status = body.given().get("status", domain.status)
@@ -94,8 +87,8 @@ def _edit_domain(core: Core, domain: DomainRow, body: Body) -> None:
             registrar.cancel_other_owners(core.store, domain)
 
 
-def _delete_subscription(core: Core, row: SubscriptionRow) -> None:
-    for delivery in list(core.store.of(DeliveryRow, row.id).values()):
+def _delete_subscription(core: Core, row: r.SubscriptionRow) -> None:
+    for delivery in list(core.store.of(r.DeliveryRow, row.id).values()):
         core.store.remove(delivery)
     core.store.remove(row)
 
@@ -107,19 +100,20 @@ def _event_types(events: list[str]) -> list[str]:
 
 
 def _public_url(url: str) -> str:
-    if not url.startswith("https://") or webhook_delivery.url_problem(url):
-        raise ValueError("must be a public https address")
-    return url
+    with suppress(ValueError):
+        if webhook_delivery.url_problem(check_webhook_url(url)) is None:
+            return url
+    raise ValueError("must be a public https address")
 
 
 # --- what can be changed and deleted ----------------------------------------------------------------------
 
 
-def _assign(core: Core, row: Row, body: Body) -> None:
+def _assign(core: Core, row: r.Row, body: Body) -> None:
     assign(row, body)
 
 
-def _remove(core: Core, row: Row) -> None:
+def _remove(core: Core, row: r.Row) -> None:
     core.store.remove(row)
 
 
@@ -131,7 +125,7 @@ class Kind:
 
     path: str
     word: str
-    row: type[Row]
+    row: type[r.Row]
     kinds: dict[str, object] = field(default_factory=dict)
     edit: Callable[[Core, Any, Body], None] = _assign
     delete: Callable[[Core, Any], None] | None = _remove
@@ -164,7 +158,7 @@ KINDS = (
     Kind(
         "/servers/{id}",
         "server",
-        ServerRow,
+        r.ServerRow,
         {
             "status": Annotated[str, one_of(*SERVER_STATUSES)],
             "notes": str | None,
@@ -173,26 +167,26 @@ KINDS = (
         _edit_server,
         _delete_server,
     ),
-    Kind("/servers/{id}/ips/{ip_id}", "address", AddressRow),
-    Kind("/ssh-keys/{id}", "SSH key", SshKeyRow),
+    Kind("/servers/{id}/ips/{ip_id}", "address", r.AddressRow),
+    Kind("/ssh-keys/{id}", "SSH key", r.SshKeyRow),
     Kind(
         "/domains/{id}",
         "domain",
-        DomainRow,
+        r.DomainRow,
         {"status": Annotated[str, one_of(*DOMAIN_STATUSES)]},
         _edit_domain,
     ),
     Kind(
         "/webhooks/{id}",
         "subscription",
-        SubscriptionRow,
+        r.SubscriptionRow,
         {
             "url": Annotated[str, AfterValidator(_public_url)],
             "events": Annotated[list[str], AfterValidator(_event_types)],
         },
         delete=_delete_subscription,
     ),
-    Kind("/tariffs/{id}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
+    Kind("/tariffs/{id}", "tariff", r.TariffRow, {"price_monthly": Amount}, delete=None),
 )
 
 ROUTES = (Route("POST", "/servers", create_server), *(route for kind in KINDS for route in kind.routes()))

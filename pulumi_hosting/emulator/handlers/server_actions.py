@@ -16,12 +16,11 @@ def power_server(call: Call) -> Answer:
     server.power = "running" if running else "stopped"
     if server.status != "pending_cancel":
         server.status = "active" if running else "stopped"
-    message = {
-        "start": "The server is starting.",
-        "stop": "The server is stopping.",
-        "restart": "The server is restarting.",
-    }[action]
-    return Answer(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
+    word = {"start": "starting", "stop": "stopping", "restart": "restarting"}[action]
+    return Answer(
+        202,
+        {"server_id": server.id, "action": action, "status": "accepted", "message": f"The server is {word}."},
+    )
 
 
 def reinstall_server(call: Call) -> Answer:

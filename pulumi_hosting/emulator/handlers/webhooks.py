@@ -22,8 +22,7 @@ def list_webhooks(call: Call) -> Answer:
 
 
 def _check(url: str | None, names: list[str] | None) -> None:
-    problem = None if url is None else webhook_delivery.url_problem(url)
-    if problem is not None:
+    if url is not None and (problem := webhook_delivery.url_problem(url)) is not None:
         raise invalid(url=problem)
     if names is not None and any(name not in EVENT_TYPES and name != "*" for name in names):
         raise invalid(events="unknown")
@@ -95,7 +94,6 @@ def test_webhook(call: Call) -> Outbound:
     delivery = webhook_delivery.new_delivery(call.store, row, event, "ping", queued=False)
 
     def answer(outcome: AttemptOutcome) -> Answer:
-        delivery.attempts = 1
         webhook_delivery.note(call.store, delivery, row, outcome)
         webhook_delivery.settle(call.store, delivery, delivered=outcome.ok)
         shown = _shown(call, delivery)

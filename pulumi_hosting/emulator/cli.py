@@ -19,6 +19,7 @@ from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.daemon import ReadyLine
+from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
 
 
@@ -119,8 +120,6 @@ def emulator(
     """
 
     def run(on_ready: Callable[[ReadyLine], None]) -> None:
-        from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
-
         listener = _listen(host, port)
         time = Clock(manual=clock == "manual")
         try:
@@ -176,7 +175,7 @@ def serve(
     on_ready: Callable[[ReadyLine], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM. ``on_ready`` is called with the ready line."""
-    import uvicorn
+    import uvicorn  # a tenth of the start, and --help does not need it
 
     from pulumi_hosting.emulator.asgi import Application, Protocol
 

@@ -119,7 +119,7 @@ class Core:
     ) -> Answer:
         """Finish a request that had to wait for the network."""
         with self.lock:
-            self.store.now = call.now
+            call.store.now = call.now
             return self._conclude(call, lambda: then(outcome))
 
     def _run_pipeline(self, call: Call) -> Answer | Outbound:
@@ -141,19 +141,16 @@ class Core:
             return self.send(attempt)
         except Exception as error:
             log.exception("a webhook could not be sent")
-            return webhook_delivery.failed(error)
+            return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
 
     def finish(self, response: Answer) -> None:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
-        if not response.delay:
-            return
-        with self.lock:
-            if response.stored is not None:
-                response.stored.running = False
-            if response.server_id is not None:
-                self.store.changing.discard(response.server_id)
+        if response.at_end:
+            with self.lock:
+                for end in response.at_end:
+                    end()
 
     def _record(self, request: ApiRequest) -> RequestLog:
         known = self.store.requests
@@ -195,7 +192,8 @@ class Core:
                 self.store, call.asked, response, call.operation.once, call.request_id
             )
             if call.fault.get("delay"):
-                stored.running, response.stored = True, stored
+                stored.running = True
+                response.at_end.append(partial(setattr, stored, "running", False))
         server_id = call.ids.get("server_id")
         if (
             call.fault.get("delay")
@@ -203,8 +201,8 @@ class Core:
             and server_id in self.store.servers
             and call.operation.is_write
         ):
-            response.server_id = server_id
             self.store.changing.add(server_id)
+            response.at_end.append(partial(self.store.changing.discard, server_id))
         middleware.add_common_headers(call, response)
         if call.fault:
             faults.change_response(response, call.fault)

@@ -1,6 +1,6 @@
 """Requests, responses, and errors that become the error envelope."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,6 @@ from pydantic_core import to_json
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.formats import format_http_date
-from pulumi_hosting.emulator.rows import StoredResponse
 
 
 @dataclass(slots=True)
@@ -32,7 +31,7 @@ class Answer:
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering.
     ``truncate``: send only so many bytes of the body. ``without``: headers that are left out, in lower case.
-    ``stored``, ``server_id``: what is in progress until the delay is over.
+    ``at_end``: called when the delay is over.
     """
 
     status: int
@@ -43,8 +42,7 @@ class Answer:
     drop: bool = False
     truncate: int | None = None
     without: frozenset[str] = frozenset()
-    stored: StoredResponse | None = None
-    server_id: int | None = None
+    at_end: list[Callable[[], object]] = field(default_factory=list)
 
     def headers_to_send(self, now: float) -> dict[str, str]:
         """All headers, with ``Date`` for the time ``now``."""

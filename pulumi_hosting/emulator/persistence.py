@@ -61,19 +61,10 @@ class EmulatorStateFile:
         rows = [(kind, id, store.tables[kind].get(id)) for kind, id in store.changed]
         gone = [(kind, id) for kind, id, row in rows if row is None]
         changed = [(kind, id, _dump(_columns(row))) for kind, id, row in rows if row is not None]
-        meta = _dump(
-            {
-                "format": FORMAT,
-                "seed": store.seed,
-                "counters": store.counters,
-                "windows": store.windows,
-                "recent": store.recent,
-                "service": asdict(store.service),
-                "manual": clock.manual,
-                "frozen": clock.frozen,
-                "offset": clock.offset,
-            }
-        )
+        about: Columns = {"format": FORMAT, "service": asdict(store.service)}
+        about |= {name: getattr(store, name) for name in ("seed", "counters", "windows", "recent")}
+        about |= {name: getattr(clock, name) for name in ("manual", "frozen", "offset")}
+        meta = _dump(about)
         with self._connection:
             if store is not self._saved:
                 # After a reset: remove the rows of the store before it.
@@ -90,19 +81,18 @@ class EmulatorStateFile:
         rows = self._connection.execute("SELECT kind, id, text FROM rows ORDER BY id").fetchall()
         if not rows:
             return None
-        by_kind: dict[str, list[tuple[int, str]]] = {}
-        for kind, id, text in rows:
-            by_kind.setdefault(kind, []).append((id, text))
-        meta = json.loads(by_kind["meta"][0][1])
+        texts = {(kind, id): text for kind, id, text in rows}
+        meta = json.loads(texts["meta", 0])
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
         store.counters, store.windows = meta["counters"], meta["windows"]
         store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
-        for kind in row_types():
-            for id, text in by_kind.get(kind.kind, []):
-                store.tables[kind.kind][id] = kind.load(json.loads(text))
+        types = {row.kind: row for row in row_types()}
+        for (kind, id), text in texts.items():
+            if kind in types:
+                store.tables[kind][id] = types[kind].load(json.loads(text))
         self._saved = store
         store.rebuild()
         store.changed.clear()

@@ -124,22 +124,33 @@ def recurring(store: Store, server: ServerRow) -> Decimal:
     """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
     addresses.
     """
-    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    tariff = store.tariffs[server.tariff_id]
     # An address that is being assigned is paid for and renews with the others.
     addresses = tariff.extra_ip_price * server.addresses_coming
     for address in bought_addresses(store, server):
         addresses += address.price_monthly
-    if server.cycle == "hourly":
-        return price(store, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
-    return price(store, account, tariff, months=server.months).total + addresses * server.months
+    months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
+    return renewal(store, server, addresses, months, hours)
 
 
-def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
-    """The part of ``amount`` for what is left of the period ``start``..``end``, to the cent."""
+def renewal(
+    store: Store, server: ServerRow, addresses: Decimal, months: int | None, hours: int | None
+) -> Decimal:
+    """The cost of a renewal today. ``addresses``: what the server's bought addresses cost per month."""
+    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    total = price(store, account, tariff, months=months, hours=hours).total
+    if hours is not None:
+        return total + cents(addresses * hours / periods.HOURS_OF_A_MONTH)
+    return total + addresses * (months or 1)
+
+
+def prorated(invoice: InvoiceRow, now: float) -> Decimal:
+    """What is left of an invoice for what is left of its period, to the cent."""
+    start, end = invoice.period_start or 0.0, invoice.period_end or 0.0
     if now >= end:
         return Decimal("0.00")
     left = Decimal(str(end - max(now, start))) / Decimal(str(end - start))
-    return cents(amount * left)
+    return cents((invoice.amount - invoice.refunded) * left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +182,7 @@ def refund(store: Store, server: ServerRow) -> Refund:
         return Refund(nothing, "promo_tariff")
     if server.status == "suspended" and store.now >= server.next_due_at:
         return Refund(nothing, "unpaid")
-    parts = tuple(
-        (
-            invoice,
-            prorated(
-                invoice.amount - invoice.refunded,
-                invoice.period_start or 0.0,
-                invoice.period_end or 0.0,
-                store.now,
-            ),
-        )
-        for invoice in paid
-        if invoice.refundable
-    )
+    parts = tuple((invoice, prorated(invoice, store.now)) for invoice in paid if invoice.refundable)
     amount = sum((part for _, part in parts), nothing)
     if amount == 0:
         return Refund(nothing, "hourly" if server.cycle == "hourly" else "consumed", parts)

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
+from pulumi_hosting.api.values import check_webhook_url
 from pulumi_hosting.emulator.browser_requests import is_loopback
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.messages import Answer
@@ -69,8 +70,11 @@ def is_http_loopback(url: str) -> bool:
 
 
 def url_problem(url: str) -> str | None:
-    """Why a subscription's URL, which the request's model accepts, is no public address, or ``None``."""
-    host = (urlsplit(url).hostname or "").lower()
+    """Why a subscription's URL is not a public https address, or ``None``."""
+    try:
+        host = (urlsplit(check_webhook_url(url)).hostname or "").lower()
+    except ValueError:
+        return "invalid"
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -195,11 +199,6 @@ def send(attempt: Attempt) -> AttemptOutcome:
     finally:
         connection.close()
     return AttemptOutcome(status, error, text, int((time.monotonic() - started) * 1000))
-
-
-def failed(error: Exception) -> AttemptOutcome:
-    """The outcome of an attempt that raised ``error``."""
-    return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
 
 
 def next_delivery(store: Store) -> DeliveryRow | None:

@@ -3,14 +3,12 @@ an account.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
 from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
-from pulumi_hosting.api.values import check_webhook_url
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
@@ -100,10 +98,9 @@ def _event_types(events: list[str]) -> list[str]:
 
 
 def _public_url(url: str) -> str:
-    with suppress(ValueError):
-        if webhook_delivery.url_problem(check_webhook_url(url)) is None:
-            return url
-    raise ValueError("must be a public https address")
+    if webhook_delivery.url_problem(url) is not None:
+        raise ValueError("must be a public https address")
+    return url
 
 
 # --- what can be changed and deleted ----------------------------------------------------------------------

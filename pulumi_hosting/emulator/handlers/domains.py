@@ -60,7 +60,9 @@ def _privacy(call: Call, zone: price_list.ZoneEntry) -> bool:
     return privacy
 
 
-def _ordered(call: Call, name: str, zone: price_list.ZoneEntry, **columns: Any) -> DomainRow:
+def _ordered(
+    call: Call, name: str, zone: price_list.ZoneEntry, privacy: bool, nameservers: list[str], **columns: Any
+) -> DomainRow:
     """The row of an ordered domain, numbered but not added."""
     return call.store.number(
         DomainRow(
@@ -69,6 +71,8 @@ def _ordered(call: Call, name: str, zone: price_list.ZoneEntry, **columns: Any) 
             tld=zone.tld,
             created_at=call.now,
             auto_renew=bool(call.body.auto_renew),
+            privacy=privacy,
+            nameservers=nameservers,
             **columns,
         )
     )
@@ -100,8 +104,7 @@ def register_domain(call: Call) -> Answer:
     promo = (("promo", price_list.PROMO_CODES[code.upper()].percent),) if code else ()
     price = pricing.discounted(zone.price_register * years, promo)
     pending = "registrar" in call.fault
-    chosen: View = {"privacy": privacy, "nameservers": nameservers}
-    domain = _ordered(call, name, zone, status="pending", years=years, **chosen)
+    domain = _ordered(call, name, zone, privacy, nameservers, status="pending", years=years)
     invoice = call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     call.use_promo(body.promo_code)
     call.add(domain)
@@ -198,13 +201,12 @@ def renew_domain(call: Call) -> Answer:
         row.years += years
     else:
         registrar.extend(call.store, domain, years)
-    how = dialects.RENEWED_DOMAIN(call.dialect)
     status, word = dialects.PENDING_RENEWAL(call.dialect) if pending else (200, "renewed")
     return call.answer(
         status,
         m.DomainRenewResult,
         status=word,
-        domain=row.name if how == "name" else call.view(row),
+        domain=_shown(call, row, dialects.RENEWED_DOMAIN(call.dialect)),
         domain_id=row.id,
         years=years,
         total_years=row.years,
@@ -229,8 +231,7 @@ def transfer_domain(call: Call) -> Answer:
         raise Refusal("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise Refusal("upstream_rejected", "the present registrar refused the auth code")
-    chosen: View = {"privacy": privacy, "nameservers": nameservers}
-    domain = _ordered(call, name, zone, status="transfer_pending", years=1, **chosen)
+    domain = _ordered(call, name, zone, privacy, nameservers, status="transfer_pending", years=1)
     words = f"Transfer of {name}"
     invoice = call.purchase("domain_transfer", zone.price_transfer, words, domain_id=domain.id)
     if not call.simulated:

@@ -187,7 +187,7 @@ def delete_server(call: Call) -> Answer:
 
 
 def renew_server(call: Call) -> Answer:
-    store, account, body = call.store, call.account, call.body
+    store, body = call.store, call.body
     server = call.server()
     if server.status == "pending_cancel":
         raise Refusal("cancel_pending")
@@ -197,13 +197,8 @@ def renew_server(call: Call) -> Answer:
         raise invalid_period(unit)
     if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
         raise invalid_period("hours")
-    tariff = store.tariffs[server.tariff_id]
     extra = sum((address.price_monthly for address in pricing.bought_addresses(store, server)), Decimal(0))
-    if body.hours is not None:
-        amount = pricing.price(store, account, tariff, hours=body.hours).total
-        amount += pricing.cents(extra * body.hours / periods.HOURS_OF_A_MONTH)
-    else:
-        amount = pricing.price(store, account, tariff, months=body.months).total + extra * body.months
+    amount = pricing.renewal(store, server, extra, body.months, body.hours)
     period = server_lifecycle.next_period(store, server, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period(unit)

@@ -21,7 +21,7 @@ Work = Callable[..., Any]
 
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
-    "emulator": ("starlette", "uvicorn"),
+    "emulator": ("uvicorn",),
 }
 """Extra -> modules that show whether it is installed."""
 

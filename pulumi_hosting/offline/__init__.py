@@ -10,9 +10,9 @@ aliases and the other resource options; transforms of resources; exit codes, eng
 its secrets.
 
 Not supported: languages other than Python; backends other than files; secrets other than by passphrase;
-hooks, transforms of invokes, policies, plans, stack references, components in plugins, parameterized
-packages, automatic names, downloads of plugins, hashes of assets. A program that uses one of these fails with
-an error that names it.
+hooks, transforms of invokes, policies, plans, stack references, components in plugins, reads of providers,
+parameterized packages, automatic names, downloads of plugins, hashes of assets. A program that uses one of
+these fails with an error that names it.
 """
 
 import os

@@ -6,8 +6,8 @@ import pytest
 
 from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.engine import program_process
+from pulumi_hosting.offline.generator import deletions
 from pulumi_hosting.offline.generator.decisions import Decisions
-from pulumi_hosting.offline.generator.generator import StepGenerator
 from pulumi_hosting.offline.storage.backend import Backend
 from tests.offline.conftest import MakeProject, up
 
@@ -208,6 +208,6 @@ def test_an_internal_error_is_one_line_without_values(
     )
     monkeypatch.undo()
     up(project)
-    monkeypatch.setattr(StepGenerator, "deletions", broken)
+    monkeypatch.setattr(deletions, "deletions", broken)
     assert project.stack().destroy().errors == [message]
     assert "a value of the program" not in "".join(capfd.readouterr())

@@ -12,8 +12,8 @@ from pulumi_hosting.offline.generator.decisions import shown as _shown
 from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
 from pulumi_hosting.offline.model.goals import Targets
 from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, SecretValue
+from pulumi_hosting.offline.model.provider_results import ProviderDiff, ProviderResult, diff_of_inputs
 from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
-from pulumi_hosting.offline.providers.provider_results import ProviderDiff, diff_of_inputs
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring
@@ -75,8 +75,9 @@ def test_a_wrong_duration(text: str) -> None:
 
 
 def test_the_text_of_init_errors() -> None:
-    assert str(InitError(["a", "b"], "1", {}, None, False)) == "2 errors occurred:\n\t* a\n\t* b"
-    assert str(InitError([], "1", {}, None, False)) == "resource init failed"
+    result = ProviderResult("1", {})
+    assert str(InitError(["a", "b"], result)) == "2 errors occurred:\n\t* a\n\t* b"
+    assert str(InitError([], result)) == "resource init failed"
 
 
 def test_a_step_without_its_state() -> None:

@@ -6,14 +6,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import grpc
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import alias_pb2, resource_pb2, resource_pb2_grpc
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.proto import alias_pb2, callback_pb2, resource_pb2, resource_pb2_grpc
 
 from ..errors import OfflineError, ProviderError
-from ..model.goals import Alias, Goal, ReadGoal
+from ..model.goals import Alias, Goal
 from ..model.property_values import (
     Properties,
     SecretValue,
@@ -38,6 +38,7 @@ _FEATURES = {
     "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
     "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
 }
+Answer = TypeVar("Answer")
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
 
 
@@ -81,10 +82,14 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
     # What the engine can do.
 
-    def SupportsFeature(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def SupportsFeature(
+        self, request: resource_pb2.SupportsFeatureRequest, context: grpc.ServicerContext
+    ) -> resource_pb2.SupportsFeatureResponse:
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    def GetDeploymentInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def GetDeploymentInfo(
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> resource_pb2.DeploymentInfo:
         info = self._info
         return resource_pb2.DeploymentInfo(
             project=info.project,
@@ -97,43 +102,55 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             supportedFeatures=list(_FEATURES.values()),
         )
 
-    def RegisterPackage(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RegisterPackage(
+        self, request: resource_pb2.RegisterPackageRequest, context: grpc.ServicerContext
+    ) -> resource_pb2.RegisterPackageResponse:
         if request.HasField("parameterization") or request.HasField("extension"):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
         ref = f"{request.name}@{request.version}"
         self._packages[ref] = (request.name, request.version)
         return resource_pb2.RegisterPackageResponse(ref=ref)
 
-    def RegisterStackTransform(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RegisterStackTransform(
+        self, request: callback_pb2.Callback, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
         self._transforms.add(request)
         return empty_pb2.Empty()
 
-    def SignalAndWaitForShutdown(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def SignalAndWaitForShutdown(
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
         self.finished.set()
         self._shutdown.wait()
         return empty_pb2.Empty()
 
     # Registrations.
 
-    def RegisterResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RegisterResource(
+        self, request: resource_pb2.RegisterResourceRequest, context: grpc.ServicerContext
+    ) -> resource_pb2.RegisterResourceResponse:
         return self._answer(context, lambda: self._register(request))
 
-    def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def ReadResource(
+        self, request: resource_pb2.ReadResourceRequest, context: grpc.ServicerContext
+    ) -> resource_pb2.ReadResourceResponse:
         return self._answer(context, lambda: self._read(request))
 
-    def RegisterResourceOutputs(self, request: Any, context: grpc.ServicerContext) -> Any:
-        def store() -> Any:
-            self._deployment.register_outputs(
-                request.urn, without_outputs(from_struct(request.outputs, keep_null=False))
-            )
+    def RegisterResourceOutputs(
+        self, request: resource_pb2.RegisterResourceOutputsRequest, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
+        def store() -> empty_pb2.Empty:
+            self._deployment.register_outputs(request.urn, _declared(request.outputs))
             return empty_pb2.Empty()
 
         return self._answer(context, store)
 
-    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Invoke(
+        self, request: resource_pb2.ResourceInvokeRequest, context: grpc.ServicerContext
+    ) -> resource_pb2.ResourceInvokeResponse:
         return self._answer(context, lambda: self._invoke(request))
 
-    def _answer(self, context: grpc.ServicerContext, serve: Callable[[], Any]) -> Any:
+    def _answer(self, context: grpc.ServicerContext, serve: Callable[[], Answer]) -> Answer:
         try:
             return serve()
         except DeploymentClosed:
@@ -145,7 +162,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         except OfflineError as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
 
-    def _register(self, request: Any) -> Any:
+    def _register(
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
         if request.remote:
             raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
         _inherit(request, self._goals.get(request.parent))
@@ -179,9 +198,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             yield urn
             urn = self._parents.get(urn, "")
 
-    def _goal(self, request: Any) -> Goal:
+    def _goal(self, request: resource_pb2.RegisterResourceRequest) -> Goal:
         dependencies = sorted(set(request.dependencies))
-        properties = without_outputs(from_struct(request.object, keep_null=False))
+        properties = _declared(request.object)
         if request.propertyDependencies:
             property_dependencies = {
                 key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()
@@ -221,7 +240,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             hide_diff=list(request.hideDiffs),
         )
 
-    def _provider(self, request: Any) -> str:
+    def _provider(
+        self, request: resource_pb2.RegisterResourceRequest | resource_pb2.ReadResourceRequest
+    ) -> str:
         """The provider of a resource: given, its parents', or the default one of its package."""
         package = package_of(request.type)
         given: str = request.provider or getattr(request, "providers", {}).get(package, "")
@@ -248,12 +269,13 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 self._default_providers[package, version] = ref
             return ref
 
-    def _read(self, request: Any) -> Any:
-        goal = ReadGoal(
-            type=request.type,
-            name=request.name,
+    def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
+        goal = Goal(
+            request.type,
+            request.name,
+            custom=True,
             id=request.id,
-            properties=without_outputs(from_struct(request.properties, keep_null=False)),
+            properties=_declared(request.properties),
             parent=request.parent,
             provider=self._provider(request),
             dependencies=sorted(set(request.dependencies)),
@@ -267,7 +289,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             ),
         )
 
-    def _invoke(self, request: Any) -> Any:
+    def _invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:
         package = package_of(request.tok)
         if package == "pulumi":
             raise _Unsupported(_NOT_OFFLINE.format("stack references"))
@@ -275,7 +297,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         provider = self._deployment.registry.get(ref)
         if provider is None:
             raise ProviderError(f"unknown provider {provider_urn(ref)} ({provider_id(ref)})")
-        args = without_outputs(from_struct(request.args, keep_null=False))
+        args = _declared(request.args)
         if contains_unknowns(args):
             return resource_pb2.ResourceInvokeResponse(unknown=True)
         result = provider.invoke(request.tok, args, preview=self._info.preview)
@@ -292,14 +314,20 @@ class _Unsupported(Exception):
     pass
 
 
-def _inherit(request: Any, parent: Goal | None) -> None:
+def _inherit(request: resource_pb2.RegisterResourceRequest, parent: Goal | None) -> None:
     """What a resource does not say of itself, its parent says."""
     if parent is None:
         return
-    for field, inherited in (("protect", parent.protect), ("retainOnDelete", parent.retain_on_delete)):
-        if inherited is not None and not request.HasField(field):
-            setattr(request, field, inherited)
+    if parent.protect is not None and not request.HasField("protect"):
+        request.protect = parent.protect
+    if parent.retain_on_delete is not None and not request.HasField("retainOnDelete"):
+        request.retainOnDelete = parent.retain_on_delete
     request.deletedWith = request.deletedWith or parent.deleted_with
+
+
+def _declared(struct: struct_pb2.Struct) -> Properties:
+    """Properties as a program sent them, plain values in place of outputs."""
+    return {key: without_outputs(value) for key, value in from_struct(struct, keep_null=False).items()}
 
 
 def _alias(item: alias_pb2.Alias) -> Alias:

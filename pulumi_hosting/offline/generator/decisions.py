@@ -1,22 +1,22 @@
 """What the generator works with: the operation it decides for, and what it has decided so far."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from ..errors import AlreadyReported
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
+from ..model.provider_results import CheckFailure, ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import CheckFailure, ProviderDiff
 from ..providers.registry import Registry
 from ..steps.base import Step
-from ..steps.changes import SameStep
-from ..steps.operations import SAME
+from ..steps.changes import DeleteStep, SameStep
+from ..steps.operations import DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, SAME
 from ..steps.reads import ImportStep, RefreshStep
 from .urn_names import Names
 
@@ -53,6 +53,10 @@ class DiffRequest:
 
 Work = DiffRequest | RefreshStep | ImportStep | list[Step]
 """What may take long: a diff, or steps to run before the decision goes on."""
+
+Result = TypeVar("Result")
+Course = Generator[Work, ProviderDiff | None, Result]
+"""A decision under way: it yields what may take long, and is sent the diff that it asked for."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,15 @@ class Decisions:
 
     # Decisions that many paths end with.
 
+    def delete(self, state: ResourceState, *, replacing: bool = False, pending: bool = False) -> DeleteStep:
+        """The delete of a resource. `pending`: it stays in the state until its replacement is there."""
+        self.deleted.add(state.urn)
+        if replacing:
+            op = DISCARD_REPLACED if state.external else DELETE_REPLACED
+        else:
+            op = DISCARD if state.external else DELETE
+        return DeleteStep(op, state, replacing=replacing, pending_replacement=pending, deleted=self.deleted)
+
     def decide(self, steps: list[Step], new: ResourceState) -> Decision:
         """These steps, unless one depends on a create that was skipped because it was not targeted."""
         if self.operation.targets:
@@ -197,7 +210,7 @@ def nothing_to_do(state: ResourceState) -> Decision:
     return Decision([], lambda: state)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
     if isinstance(value, SecretValue):
         return "[secret]"

@@ -42,11 +42,10 @@ class ResourceState:
     replace_with: list[str] = field(default_factory=list)
     created: str = ""
     modified: str = ""
-    source_position: str = ""
     ignore_changes: list[str] = field(default_factory=list)
     hide_diff: list[str] = field(default_factory=list)
     replace_on_changes: list[str] = field(default_factory=list)
-    replacement_trigger: Any = None
+    replacement_trigger: object = None
     refresh_before_update: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
     """Fields of another engine that this one does not know; saved unchanged."""

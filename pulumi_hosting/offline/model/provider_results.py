@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..model.property_values import Properties, changed_keys
+from .property_values import Properties, changed_keys
 
 Changes = Literal["none", "some", "unknown"]
 
@@ -21,7 +21,6 @@ class ProviderDiff:
     diffs: tuple[str, ...] = ()
     detailed: Mapping[str, str] | None = None
     delete_before_replace: bool = False
-    stables: tuple[str, ...] = ()
 
     @property
     def replace(self) -> bool:
@@ -31,18 +30,11 @@ class ProviderDiff:
 
     def inverted(self) -> "ProviderDiff":
         """The diff in the other direction."""
-        turned = {
-            "add": "delete",
-            "delete": "add",
-            "add-replace": "delete-replace",
-            "delete-replace": "add-replace",
-        }
-        detailed = (
-            None
-            if self.detailed is None
-            else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
-        )
-        return replace(self, detailed=detailed)
+        if self.detailed is None:
+            return self
+        turned = {"add": "delete", "delete": "add"}
+        kinds = ((path, *kind.partition("-")) for path, kind in self.detailed.items())
+        return replace(self, detailed={path: turned.get(a, a) + dash + b for path, a, dash, b in kinds})
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO
+from typing import TextIO
 
-from ..model.property_values import hide_secrets
+from ..model.property_values import Properties, hide_secrets
 from ..model.state import ResourceState
 from ..steps.base import Step
 
-Event = dict[str, Any]
+Event = Properties
 Listener = Callable[[Event], None]
 
 
@@ -23,7 +23,7 @@ class Events:
         self._sequence = 0
         self._lock = threading.RLock()
 
-    def emit(self, kind: str, body: dict[str, Any]) -> None:
+    def emit(self, kind: str, body: Properties) -> None:
         with self._lock:
             event = {"sequence": self._sequence, "timestamp": int(self._clock()), kind: body}
             self._sequence += 1
@@ -39,7 +39,7 @@ class Events:
     def diagnostic(self, severity: str, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
         """`severity`: debug, info, info#err (a line that a process printed on stderr), warning or error."""
         prefix = {"error": "error: ", "warning": "warning: "}.get(severity, "")
-        body: dict[str, Any] = {
+        body: Properties = {
             "prefix": prefix,
             "message": message.rstrip("\n") + "\n",
             "color": "never",
@@ -76,12 +76,12 @@ class Events:
         )
 
 
-def _planned(body: dict[str, Any], planning: bool) -> dict[str, Any]:
+def _planned(body: Properties, planning: bool) -> Properties:
     return body | ({"planning": True} if planning else {})
 
 
-def metadata(step: Step, op: str) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def metadata(step: Step, op: str) -> Properties:
+    result: Properties = {
         "op": op,
         "urn": step.urn,
         "type": step.res.type,
@@ -101,10 +101,10 @@ def metadata(step: Step, op: str) -> dict[str, Any]:
     return result
 
 
-def _state(state: ResourceState | None) -> dict[str, Any] | None:
+def _state(state: ResourceState | None) -> Properties | None:
     if state is None:
         return None
-    result: dict[str, Any] = {
+    result: Properties = {
         "type": state.type,
         "urn": state.urn,
         "custom": state.custom,
@@ -124,7 +124,7 @@ def _state(state: ResourceState | None) -> dict[str, Any] | None:
     return result | {key: value for key, value in flags.items() if value}
 
 
-def _shown(properties: dict[str, Any]) -> dict[str, Any]:
+def _shown(properties: Properties) -> Properties:
     """Properties to print: without secrets and without the internal ones of SDK and engine."""
     return {key: hide_secrets(value) for key, value in properties.items() if not key.startswith("__")}
 
@@ -133,7 +133,7 @@ class Digest:
     """A listener that collects what `preview --json` prints: one object, with the keys of Pulumi's."""
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {
+        self.content: Properties = {
             "config": {},
             "steps": [],
             "diagnostics": [],
@@ -159,7 +159,7 @@ class Digest:
             self.content["changeSummary"] = summary["resourceChanges"]
 
 
-def _digested(metadata: dict[str, Any]) -> dict[str, Any]:
+def _digested(metadata: Properties) -> Properties:
     step = {"op": metadata["op"], "urn": metadata["urn"], "provider": metadata["provider"]}
     facts = {
         "oldState": metadata["old"],

@@ -1,7 +1,6 @@
 """The Engine service: takes the log of programs and providers, and keeps the root resource."""
 
 from collections.abc import Callable
-from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
@@ -22,18 +21,22 @@ class EngineService(engine_pb2_grpc.EngineServicer):
         self._log = log
         self._root = ""
 
-    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Log(self, request: engine_pb2.LogRequest, context: object) -> empty_pb2.Empty:
         self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
         return empty_pb2.Empty()
 
-    def GetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def GetRootResource(self, request: object, context: object) -> engine_pb2.GetRootResourceResponse:
         return engine_pb2.GetRootResourceResponse(urn=self._root)
 
-    def SetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def SetRootResource(
+        self, request: engine_pb2.SetRootResourceRequest, context: object
+    ) -> engine_pb2.SetRootResourceResponse:
         self._root = request.urn
         return engine_pb2.SetRootResourceResponse()
 
-    def RequirePulumiVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RequirePulumiVersion(
+        self, request: object, context: object
+    ) -> engine_pb2.RequirePulumiVersionResponse:
         return engine_pb2.RequirePulumiVersionResponse()
 
 

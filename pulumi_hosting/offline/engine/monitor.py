@@ -83,13 +83,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     # What the engine can do.
 
     def SupportsFeature(
-        self, request: resource_pb2.SupportsFeatureRequest, context: grpc.ServicerContext
+        self, request: resource_pb2.SupportsFeatureRequest, context: object
     ) -> resource_pb2.SupportsFeatureResponse:
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    def GetDeploymentInfo(
-        self, request: empty_pb2.Empty, context: grpc.ServicerContext
-    ) -> resource_pb2.DeploymentInfo:
+    def GetDeploymentInfo(self, request: object, context: object) -> resource_pb2.DeploymentInfo:
         info = self._info
         return resource_pb2.DeploymentInfo(
             project=info.project,
@@ -111,15 +109,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._packages[ref] = (request.name, request.version)
         return resource_pb2.RegisterPackageResponse(ref=ref)
 
-    def RegisterStackTransform(
-        self, request: callback_pb2.Callback, context: grpc.ServicerContext
-    ) -> empty_pb2.Empty:
+    def RegisterStackTransform(self, request: callback_pb2.Callback, context: object) -> empty_pb2.Empty:
         self._transforms.add(request)
         return empty_pb2.Empty()
 
-    def SignalAndWaitForShutdown(
-        self, request: empty_pb2.Empty, context: grpc.ServicerContext
-    ) -> empty_pb2.Empty:
+    def SignalAndWaitForShutdown(self, request: object, context: object) -> empty_pb2.Empty:
         self.finished.set()
         self._shutdown.wait()
         return empty_pb2.Empty()

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ..errors import AlreadyReported, PluginError, ProviderError
 from ..model.goals import Goal
-from ..model.property_values import contains_unknowns, without_secrets
+from ..model.property_values import Properties, contains_unknowns, without_secrets
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
@@ -149,7 +148,7 @@ def _replacement(
         )
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
-    facts: dict[str, Any] = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
+    facts: Properties = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
     replace = Step(REPLACE, old, new, **facts)
     delete_first = (
         diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from .property_values import Properties, changed_keys
 
@@ -59,7 +59,7 @@ class ProviderResult:
     refresh_before_update: bool = False
 
 
-def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> ProviderDiff:
+def diff_of_inputs(old: Properties, new: Properties) -> ProviderDiff:
     """The engine's comparison, for providers that leave it to the engine."""
     keys = changed_keys(old, new)
     detailed = {key: "add" if key not in old else "delete" if key not in new else "update" for key in keys}

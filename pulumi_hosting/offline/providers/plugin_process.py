@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from ..errors import PluginError
 
@@ -55,7 +55,7 @@ class PluginProcess:
             reader.start()
         self.port = self._wait_for_port(first)
 
-    def _read(self, stream: Any, is_error: bool, first: queue.Queue[str], on_line: LineSink) -> None:
+    def _read(self, stream: IO[bytes], is_error: bool, first: queue.Queue[str], on_line: LineSink) -> None:
         waiting = not is_error
         with stream:
             for raw in stream:

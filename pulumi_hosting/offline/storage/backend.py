@@ -13,10 +13,10 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import InvalidConfiguration, StackLocked, StackNotFound
+from ..model.property_values import Properties
 from .well_formed import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
@@ -71,7 +71,7 @@ class Backend:
             meta.write_text("version: 1\n")
         self.write(stack, None)
 
-    def read(self, stack: str) -> dict[str, Any] | None:
+    def read(self, stack: str) -> Properties | None:
         """The saved deployment; None for a stack that never had one.
 
         Raises `InvalidConfiguration` for an invalid file.
@@ -90,7 +90,7 @@ class Backend:
             raise self.unreadable(stack, "it has no checkpoint")
         if data.get("version") != 3:
             raise self.unreadable(stack, "it is not of version 3, the only one that the offline engine reads")
-        latest: dict[str, Any] | None = checkpoint.get("latest")
+        latest: Properties | None = checkpoint.get("latest")
         if latest is not None and (problem := problem_of(latest)):
             raise self.unreadable(stack, problem)
         return latest

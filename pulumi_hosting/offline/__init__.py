@@ -22,7 +22,14 @@ import os
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from .errors import InvalidConfiguration, OfflineError, StackLocked, StackNotFound  # after the line above
-from .stack import Stack  # the same
+from .stack import OfflineStack  # the same
 from .stack_operation import StackResult  # the same
 
-__all__ = ["InvalidConfiguration", "OfflineError", "Stack", "StackLocked", "StackNotFound", "StackResult"]
+__all__ = [
+    "InvalidConfiguration",
+    "OfflineError",
+    "OfflineStack",
+    "StackLocked",
+    "StackNotFound",
+    "StackResult",
+]

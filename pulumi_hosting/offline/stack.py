@@ -11,7 +11,7 @@ from .stack_operation import Command, RunOptions, StackOperation, StackResult
 from .storage.stack_store import StackStore
 
 
-class Stack(StackStore):
+class OfflineStack(StackStore):
     """One stack. `write` takes each line of the display; None displays nothing.
 
     `listeners` get every engine event.

@@ -6,13 +6,6 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
-_SEVERITIES = {
-    engine_pb2.DEBUG: "debug",
-    engine_pb2.INFO: "info",
-    engine_pb2.WARNING: "warning",
-    engine_pb2.ERROR: "error",
-}
-
 
 class EngineService(engine_pb2_grpc.EngineServicer):
     """`log` takes severity, message, URN and whether the message is ephemeral."""
@@ -22,7 +15,8 @@ class EngineService(engine_pb2_grpc.EngineServicer):
         self._root = ""
 
     def Log(self, request: engine_pb2.LogRequest, context: object) -> empty_pb2.Empty:
-        self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
+        severity = engine_pb2.LogSeverity.Name(request.severity).lower()
+        self._log(severity, request.message, request.urn, request.ephemeral)
         return empty_pb2.Empty()
 
     def GetRootResource(self, request: object, context: object) -> engine_pb2.GetRootResourceResponse:

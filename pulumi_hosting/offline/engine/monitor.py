@@ -73,7 +73,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._parents: dict[str, str] = {}
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
-        self._packages: dict[str, tuple[str, str]] = {}
+        self._versions: dict[str, str] = {}
+        """Of packages, by what the program calls them."""
         self._transforms = Transforms()
 
     def release(self) -> None:
@@ -106,7 +107,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if request.HasField("parameterization") or request.HasField("extension"):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
         ref = f"{request.name}@{request.version}"
-        self._packages[ref] = (request.name, request.version)
+        self._versions[ref] = request.version
         return resource_pb2.RegisterPackageResponse(ref=ref)
 
     def RegisterStackTransform(self, request: callback_pb2.Callback, context: object) -> empty_pb2.Empty:
@@ -246,9 +247,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             return inherited
         for ancestor in self._ancestors(request.parent):
             given = given or self._component_providers.get(ancestor, {}).get(package, "")
-        return given or self._default_provider(
-            package, request.version or self._packages.get(request.packageRef, ("", ""))[1]
-        )
+        version = request.version or self._versions.get(request.packageRef, "")
+        return given or self._default_provider(package, version)
 
     def _default_provider(self, package: str, version: str) -> str:
         with self._default_lock:
@@ -295,9 +295,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if contains_unknowns(args):
             return resource_pb2.ResourceInvokeResponse(unknown=True)
         result = provider.invoke(request.tok, args, preview=self._info.preview)
-        answer = resource_pb2.ResourceInvokeResponse(
-            failures=[{"property": failure.property, "reason": failure.reason} for failure in result.failures]
-        )
+        answer = resource_pb2.ResourceInvokeResponse(failures=result.failures)
         getattr(answer, "return").CopyFrom(
             to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
         )

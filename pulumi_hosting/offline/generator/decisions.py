@@ -1,15 +1,17 @@
 """What the generator works with: the operation it decides for, and what it has decided so far."""
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
+
+from pulumi.runtime.proto.provider_pb2 import CheckFailure
 
 from ..errors import AlreadyReported
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
-from ..model.provider_results import CheckFailure, ProviderDiff
+from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.interface import ResourceProvider
@@ -152,17 +154,16 @@ class Decisions:
             provider = operation.registry.get(state.provider)
         return provider
 
-    def report(self, new: ResourceState, failures: Iterable[CheckFailure]) -> None:
+    def report(self, new: ResourceState, failures: Sequence[CheckFailure]) -> None:
         """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""
-        found = list(failures)
-        for failure in found:
+        for failure in failures:
             if failure.property:
                 value = shown(new.inputs.get(failure.property))
                 problem = f": property {failure.property} value {value} has a problem: {failure.reason}"
             else:
                 problem = f" has a problem: {failure.reason}"
             self.operation.error(f"{new.type} resource '{new.name}'{problem}", new.urn)
-        if found:
+        if failures:
             raise AlreadyReported(f"resource {new.urn} is invalid")
 
     # Decisions that many paths end with.

@@ -13,7 +13,6 @@ from ..steps.operations import CREATE, CREATE_REPLACEMENT, IMPORT, IMPORT_REPLAC
 from ..steps.reads import ImportStep, RefreshStep
 from .comparison import Registration, compare, recreate
 from .decisions import Course, Decision, Decisions, nothing_to_do
-from .targets import leave_untargeted
 
 
 def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
@@ -141,8 +140,27 @@ def _create_or_compare(decisions: Decisions, registration: Registration) -> Cour
         decisions.outcomes.add("create", new.urn)
         return decisions.decide([CreateStep(CREATE, None, new)], new)
     if not targeted:
-        return leave_untargeted(decisions, old, new)
+        return _leave_untargeted(decisions, old, new)
     return (yield from compare(decisions, registration))
+
+
+def _leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:
+    """Keep a resource as it is, and everything it depends on that the program no longer declares."""
+    steps: list[Step] = []
+
+    def keep(state: ResourceState) -> ResourceState:
+        decisions.names.taken.add(state.urn)
+        decisions.outcomes.add("same", new.urn, state.urn)
+        for urn in state.needed_urns():
+            if not decisions.is_done(urn) and urn in decisions.operation.olds:
+                keep(decisions.operation.olds[urn])
+        kept = state.copy(id="")
+        if not state.delete:
+            steps.append(SameStep(SAME, state, kept, untargeted=True))
+        return kept
+
+    kept = keep(old)
+    return Decision(steps, lambda: kept)
 
 
 def _check(decisions: Decisions, registration: Registration, *, targeted: bool, was_external: bool) -> None:

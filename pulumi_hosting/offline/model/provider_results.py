@@ -1,8 +1,10 @@
 """What providers answer: the result of a check, of a diff, of a create, read or update."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from pulumi.runtime.proto.provider_pb2 import CheckFailure
 
 from .property_values import Properties, changed_keys
 
@@ -38,15 +40,9 @@ class ProviderDiff:
 
 
 @dataclass(frozen=True)
-class CheckFailure:
-    property: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class CheckResult:
     inputs: Properties
-    failures: tuple[CheckFailure, ...] = ()
+    failures: Sequence[CheckFailure] = ()
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,6 @@ class PluginProcess:
             )
             raise PluginError(f"the provider plugin {self.name} did not start{said}") from None
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def interrupt(self) -> None:
         """Ask it to end, once: a second SIGINT would interrupt its clean-up."""
         if not self._interrupted and self._process.poll() is None:

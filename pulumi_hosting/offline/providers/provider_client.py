@@ -22,7 +22,7 @@ from ..model.property_values import (
     without_secrets,
 )
 from ..model.protobuf import WireFormat, from_struct, to_struct
-from ..model.provider_results import Changes, CheckFailure, CheckResult, ProviderDiff, ProviderResult
+from ..model.provider_results import Changes, CheckResult, ProviderDiff, ProviderResult
 from ..model.state import ResourceState
 from ..model.urns import package_of, urn_name, urn_type
 from .plugin_process import START_TIMEOUT, STOP_TIMEOUT, PluginProcess
@@ -136,7 +136,7 @@ class ProviderClient:
         answer: provider_pb2.CheckResponse | None = self._ask_if_implemented("CheckConfig", urn, request)
         if answer is None:
             return CheckResult(news)
-        return CheckResult(mark_secrets(from_struct(answer.inputs), news), _failures(answer.failures))
+        return CheckResult(mark_secrets(from_struct(answer.inputs), news), answer.failures)
 
     def diff_config(
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
@@ -184,7 +184,7 @@ class ProviderClient:
             olds=to_struct(olds, wire, keep_null=False), news=to_struct(news, wire), randomSeed=seed
         )
         answer: provider_pb2.CheckResponse = self._ask("Check", urn, request)
-        return CheckResult(self._received(answer.inputs, news, preview), _failures(answer.failures))
+        return CheckResult(self._received(answer.inputs, news, preview), answer.failures)
 
     def diff(
         self, old: ResourceState, news: Properties, ignore: Iterable[str], *, preview: bool
@@ -270,7 +270,7 @@ class ProviderClient:
         sent = to_struct(args, replace(self._wire, unknowns=False))
         request = provider_pb2.InvokeRequest(tok=token, args=sent, preview=preview)
         answer: provider_pb2.InvokeResponse = self._call("Invoke", request)
-        return CheckResult(from_struct(getattr(answer, "return")), _failures(answer.failures))
+        return CheckResult(from_struct(getattr(answer, "return")), answer.failures)
 
     def cancel(self) -> None:
         with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed already
@@ -315,10 +315,6 @@ class _Refused(ProviderError):
 def _config_text(value: object) -> str:
     bare = without_secrets(value)
     return bare if isinstance(bare, str) else json.dumps(bare)
-
-
-def _failures(found: Iterable[provider_pb2.CheckFailure]) -> tuple[CheckFailure, ...]:
-    return tuple(CheckFailure(item.property, item.reason) for item in found)
 
 
 _CHANGES: dict[int, Changes] = {

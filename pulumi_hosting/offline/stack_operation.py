@@ -17,6 +17,7 @@ from .engine.grpc_server import GrpcServer
 from .engine.monitor import StackInfo
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Options
+from .generator.decisions import Mode
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import Snapshot
@@ -86,6 +87,9 @@ class StackOperation:
         self._listeners = listeners
         self._preview = options.preview_only or command == "preview"
         self._with_program = command in ("up", "preview") or options.run_program
+        mode: Mode = "update"
+        if command == "refresh" or (command == "destroy" and options.run_program):
+            mode = command
         self._engine_options = Options(
             preview=self._preview,
             parallel=options.parallel or 4 * (os.cpu_count() or 1),
@@ -94,11 +98,7 @@ class StackOperation:
             or (stack.project.refresh and command != "import"),
             refresh_only=command == "refresh",
             run_program=options.run_program,
-            mode="refresh"
-            if command == "refresh"
-            else "destroy"
-            if command == "destroy" and options.run_program
-            else "update",
+            mode=mode,
             targets=Targets(options.targets),
             target_dependents=options.target_dependents,
             import_goal=options.import_goal,
@@ -196,8 +196,6 @@ class StackOperation:
 
     def _run(self, deployment: Deployment, host: PluginHost, python: str, engine_address: str) -> bool:
         if not self._with_program:
-            if self._command == "destroy" and not deployment.resources:
-                return deployment.run(None)
             return _interruptible(deployment, host, lambda: deployment.run(None))
         if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in deployment.resources):
             host.start_early(DYNAMIC_PACKAGE)

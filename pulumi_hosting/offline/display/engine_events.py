@@ -45,17 +45,13 @@ class Events:
             "color": "never",
             "severity": severity,
         }
-        if urn:
-            body["urn"] = urn
-        if ephemeral:
-            body["ephemeral"] = True
-        self.emit("diagnosticEvent", body)
+        self.emit("diagnosticEvent", body | _set(urn=urn, ephemeral=ephemeral))
 
     def pre(self, step: Step, *, planning: bool) -> None:
-        self.emit("resourcePreEvent", _planned({"metadata": metadata(step, step.op)}, planning))
+        self.emit("resourcePreEvent", {"metadata": metadata(step, step.op)} | _set(planning=planning))
 
     def outputs(self, step: Step, op: str, *, planning: bool) -> None:
-        self.emit("resOutputsEvent", _planned({"metadata": metadata(step, op)}, planning))
+        self.emit("resOutputsEvent", {"metadata": metadata(step, op)} | _set(planning=planning))
 
     def failed(self, step: Step, steps: int) -> None:
         self.emit("resOpFailedEvent", {"metadata": metadata(step, step.op), "status": 0, "steps": steps})
@@ -76,10 +72,6 @@ class Events:
         )
 
 
-def _planned(body: Properties, planning: bool) -> Properties:
-    return body | ({"planning": True} if planning else {})
-
-
 def metadata(step: Step, op: str) -> Properties:
     result: Properties = {
         "op": op,
@@ -92,36 +84,28 @@ def metadata(step: Step, op: str) -> Properties:
         else {path: {"diffKind": kind, "inputDiff": False} for path, kind in step.detailed.items()},
         "provider": step.res.provider,
     }
-    if step.keys:
-        result["keys"] = list(step.keys)
-    if step.diffs:
-        result["diffs"] = list(step.diffs)
-    if step.logical:
-        result["logical"] = True
-    return result
+    return result | _set(keys=list(step.keys), diffs=list(step.diffs), logical=step.logical)
+
+
+def _set(**facts: object) -> Properties:
+    """Those that are set; Pulumi leaves out the others."""
+    return {name: value for name, value in facts.items() if value}
 
 
 def _state(state: ResourceState | None) -> Properties | None:
     if state is None:
         return None
-    result: Properties = {
-        "type": state.type,
-        "urn": state.urn,
-        "custom": state.custom,
-        "id": state.id,
-        "parent": state.parent,
-        "inputs": _shown(state.inputs),
-        "outputs": _shown(state.outputs),
-        "provider": state.provider,
-    }
-    flags = {
-        "delete": state.delete,
-        "protect": state.protect,
-        "external": state.external,
-        "retainOnDelete": state.retain_on_delete,
-        "initErrors": state.init_errors,
-    }
-    return result | {key: value for key, value in flags.items() if value}
+    names = ("type", "urn", "custom", "id", "parent")
+    result: Properties = {name: getattr(state, name) for name in names}
+    result["inputs"], result["outputs"] = _shown(state.inputs), _shown(state.outputs)
+    result["provider"] = state.provider
+    return result | _set(
+        delete=state.delete,
+        protect=state.protect,
+        external=state.external,
+        retainOnDelete=state.retain_on_delete,
+        initErrors=state.init_errors,
+    )
 
 
 def _shown(properties: Properties) -> Properties:
@@ -161,14 +145,13 @@ class Digest:
 
 def _digested(metadata: Properties) -> Properties:
     step = {"op": metadata["op"], "urn": metadata["urn"], "provider": metadata["provider"]}
-    facts = {
-        "oldState": metadata["old"],
-        "newState": metadata["new"],
-        "diffReasons": metadata.get("diffs"),
-        "replaceReasons": metadata.get("keys"),
-        "detailedDiff": metadata["detailedDiff"],
-    }
-    return step | {key: value for key, value in facts.items() if value}
+    return step | _set(
+        oldState=metadata["old"],
+        newState=metadata["new"],
+        diffReasons=metadata.get("diffs"),
+        replaceReasons=metadata.get("keys"),
+        detailedDiff=metadata["detailedDiff"],
+    )
 
 
 def write_lines(file: TextIO) -> Listener:

@@ -60,13 +60,7 @@ class Deployment:
         self.targets = options.targets
         self.target_dependents = options.target_dependents
         self._set_resources(self.base.resources)
-        self.steps = StepRunner(
-            self.events,
-            self.journal,
-            preview=options.preview,
-            parallel=options.parallel,
-            count_refreshes=options.refresh_only,
-        )
+        self.steps = StepRunner(self.events, self.journal, options)
         names = Names(self.stack, self.project)
         self._decisions = Decisions(self, options.mode, options.refresh and options.run_program, names)
         self._deciding = threading.RLock()

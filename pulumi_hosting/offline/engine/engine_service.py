@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+from pulumi.runtime.proto import engine_pb2 as pb
+from pulumi.runtime.proto import engine_pb2_grpc
 
 
 class EngineService(engine_pb2_grpc.EngineServicer):
@@ -14,24 +15,22 @@ class EngineService(engine_pb2_grpc.EngineServicer):
         self._log = log
         self._root = ""
 
-    def Log(self, request: engine_pb2.LogRequest, context: object) -> empty_pb2.Empty:
-        severity = engine_pb2.LogSeverity.Name(request.severity).lower()
+    def Log(self, request: pb.LogRequest, context: object) -> empty_pb2.Empty:
+        severity = pb.LogSeverity.Name(request.severity).lower()
         self._log(severity, request.message, request.urn, request.ephemeral)
         return empty_pb2.Empty()
 
-    def GetRootResource(self, request: object, context: object) -> engine_pb2.GetRootResourceResponse:
-        return engine_pb2.GetRootResourceResponse(urn=self._root)
+    def GetRootResource(self, request: object, context: object) -> pb.GetRootResourceResponse:
+        return pb.GetRootResourceResponse(urn=self._root)
 
     def SetRootResource(
-        self, request: engine_pb2.SetRootResourceRequest, context: object
-    ) -> engine_pb2.SetRootResourceResponse:
+        self, request: pb.SetRootResourceRequest, context: object
+    ) -> pb.SetRootResourceResponse:
         self._root = request.urn
-        return engine_pb2.SetRootResourceResponse()
+        return pb.SetRootResourceResponse()
 
-    def RequirePulumiVersion(
-        self, request: object, context: object
-    ) -> engine_pb2.RequirePulumiVersionResponse:
-        return engine_pb2.RequirePulumiVersionResponse()
+    def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
+        return pb.RequirePulumiVersionResponse()
 
 
 def add_engine(engine: EngineService) -> Callable[[grpc.Server], None]:

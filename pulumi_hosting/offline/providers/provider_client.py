@@ -60,8 +60,8 @@ class ProviderClient:
         self._wire = WireFormat()
         self._supports_preview = False
         self._handshaken = False
-        self._configured: bool | None = None
-        """None: not yet. False: with unknown values, so that it cannot be called."""
+        self._known = True
+        """False: it is to be configured with unknown values, so that it cannot be called."""
         self._handshake(engine_address, root, program)
 
     @property
@@ -151,8 +151,8 @@ class ProviderClient:
 
     def configure(self, urn: str, id: str, inputs: Properties) -> None:
         known = {key: value for key, value in inputs.items() if key != "version"}
-        if contains_unknowns(known):
-            self._configured = False
+        self._known = not contains_unknowns(known)
+        if not self._known:
             return
         package = package_of(urn_type(urn))
         request = provider_pb2.ConfigureRequest(
@@ -168,11 +168,6 @@ class ProviderClient:
         if not self._handshaken:
             self._wire = WireFormat(secrets=answer.acceptSecrets, resources=answer.acceptResources)
             self._supports_preview = answer.supportsPreview
-        self._configured = True
-
-    @property
-    def _known(self) -> bool:
-        return self._configured is not False
 
     def check(
         self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool

@@ -124,6 +124,16 @@ def test_a_stack_reference_is_not_supported(make_project: MakeProject) -> None:
     assert len(result.errors) == 1
 
 
+def test_a_provider_cannot_be_read(make_project: MakeProject) -> None:
+    result = up(
+        make_project(
+            'pulumi.ProviderResource("toy", "old", {}, opts=pulumi.ResourceOptions(id="x"))', form="native"
+        )
+    )
+    assert result.exit_code == 1
+    assert result.errors[0].startswith("the offline engine reads no providers: urn:pulumi:dev::toys::")
+
+
 def test_a_missing_plugin(make_project: MakeProject) -> None:
     project = make_project('pulumi.CustomResource("elsewhere:index:Thing", "a", {})')
     result = up(project)

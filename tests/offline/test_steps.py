@@ -17,7 +17,15 @@ from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, 
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring
-from pulumi_hosting.offline.steps.operations import CREATE, DELETE, DELETE_REPLACED, REFRESH, SAME, UPDATE
+from pulumi_hosting.offline.steps.operations import (
+    CREATE,
+    DELETE,
+    DELETE_REPLACED,
+    REFRESH,
+    SAME,
+    UPDATE,
+    verb,
+)
 from pulumi_hosting.offline.steps.reads import RefreshStep
 from pulumi_hosting.offline.storage.journal import Journal
 from tests.offline.test_state import thing
@@ -57,6 +65,24 @@ def test_ignored_changes() -> None:
     new, failed = ignoring({"a": 2, "b": {"c": 2}}, {"a": 1}, ["a", "b.c", "["])
     assert new == {"a": 1, "b": {"c": 2}}
     assert failed == ["b.c"]
+
+
+@pytest.mark.parametrize(
+    ("op", "doing", "done"),
+    [
+        ("create", "create", "created"),
+        ("create-replacement", "create replacement", "created replacement"),
+        ("delete-replaced", "delete original", "deleted original"),
+        ("discard", "discard", "discarded"),
+        ("discard-replaced", "discard original", "discarded original"),
+        ("import-replacement", "import replacement", "imported replacement"),
+        ("read", "read", "read"),
+        ("read-replacement", "read for replacement", "read for replacement"),
+        ("refresh", "refresh", "refreshed"),
+    ],
+)
+def test_an_operation_in_words(op: str, doing: str, done: str) -> None:
+    assert (verb(op, done=False), verb(op, done=True)) == (doing, done)
 
 
 def test_refused_values_are_printed_except_secrets() -> None:

@@ -266,12 +266,17 @@ class Deployment:
         """Refresh resources of the state without a program, and continue with what was found."""
         for state in states:
             self.registry.ensure(state.provider, self.resources)
-        steps = {id(state): RefreshStep(REFRESH, state, state) for state in states}
-        self.steps.run_batch(list(steps.values()), self, keep_going=True)
-        refreshed = [steps[id(state)].result if id(state) in steps else state for state in self.resources]
-        self._set_resources(rebuild(state for state in refreshed if state is not None))
+        steps = [RefreshStep(REFRESH, state, state) for state in states]
+        self.steps.run_batch(steps, self, keep_going=True)
+        self._set_resources(rebuild(self._found(steps)))
         if self.journal is not None:
             self.journal.rebase(self.resources)
+
+    def _found(self, steps: list[RefreshStep]) -> list[ResourceState]:
+        """The state's resources as a refresh found them, without those that are gone."""
+        results = {id(step.old): step.result for step in steps}
+        found = (results.get(id(state), state) for state in self.resources)
+        return [state for state in found if state is not None]
 
     def _finish(self) -> None:
         """What the program did not declare: refreshed, or deleted."""
@@ -293,10 +298,8 @@ class Deployment:
         with self._deciding:
             steps = deletions.refreshes(self._decisions)
         self.steps.run_batch(steps, self, keep_going=True)
-        refreshed = {id(step.old): step.result for step in steps if isinstance(step, RefreshStep)}
-        if refreshed and self.journal is not None:
-            kept = [refreshed.get(id(state), state) for state in self.resources]
-            self.journal.rebase([state for state in kept if state is not None])
+        if steps and self.journal is not None:
+            self.journal.rebase(self._found(steps))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""

@@ -4,7 +4,7 @@ After the first failure nothing new starts; the steps under way finish and are s
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..display.engine_events import Events
@@ -101,7 +101,7 @@ class StepRunner:
                         self.fail()
                     raise DeploymentClosed from error
 
-    def run_batch(self, steps: list[Step], context: StepContext, *, keep_going: bool = False) -> None:
+    def run_batch(self, steps: Sequence[Step], context: StepContext, *, keep_going: bool = False) -> None:
         """Run independent steps in parallel and wait for all."""
         if not steps:
             return

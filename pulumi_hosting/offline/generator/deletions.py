@@ -11,10 +11,10 @@ from .decisions import Decisions
 from .dependents import dependent_replacements
 
 
-def refreshes(decisions: Decisions) -> list[Step]:
+def refreshes(decisions: Decisions) -> list[RefreshStep]:
     """Refresh steps for what is in the state and was not registered."""
     operation = decisions.operation
-    steps: list[Step] = []
+    steps = []
     for state in operation.resources:
         if not decisions.is_done(state.urn) and state.urn in operation.targets:
             operation.registry.ensure(state.provider, operation.resources)

@@ -104,13 +104,13 @@ def _sent(properties: Properties, wire: WireFormat, keep_null: bool) -> Properti
 
 def _sent_value(value: object, wire: WireFormat, keep_null: bool) -> object:
     """What stands for a value on the wire: text, numbers, lists and maps."""
+    if value is None or isinstance(value, (str, int, float)):  # most values: the fastest way first
+        return value
+    if isinstance(value, dict):
+        return _sent(value, wire, keep_null)
+    if isinstance(value, list):
+        return [_sent_value(item, wire, keep_null) for item in value]
     match value:
-        case None | str() | bool() | int() | float():
-            return value
-        case dict():
-            return _sent(value, wire, keep_null)
-        case list():
-            return [_sent_value(item, wire, keep_null) for item in value]
         case Unknown():
             return UNKNOWN_STRING
         case SecretValue() if wire.secrets:

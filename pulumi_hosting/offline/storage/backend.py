@@ -131,11 +131,7 @@ class Backend:
         return self._root / "offline" / f"{self.project}.json"
 
     def selected(self) -> str | None:
-        try:
-            chosen = json.loads(self._selection().read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return None
-        name = chosen.get("stack") if isinstance(chosen, dict) else None
+        name = _object_in(self._selection()).get("stack")
         return name if isinstance(name, str) and name else None
 
     def select(self, stack: str) -> None:
@@ -182,15 +178,11 @@ class Lock:
             "to end or delete the lock file with `pulumi-hosting offline cancel`."
         ]
         for path in others:
-            try:
-                holder = json.loads(path.read_bytes())
-            except (OSError, ValueError, RecursionError):
-                holder = {}
-            holder = holder if isinstance(holder, dict) else {}
-            who = (
-                f"{holder.get('username', '?')}@{holder.get('hostname', '?')} (pid {holder.get('pid', '?')})"
+            known = _object_in(path)
+            user, host, pid, at = (
+                known.get(key, "?") for key in ("username", "hostname", "pid", "timestamp")
             )
-            lines.append(f"  file://{path}: created by {who} at {holder.get('timestamp', '?')}")
+            lines.append(f"  file://{path}: created by {user}@{host} (pid {pid}) at {at}")
         raise StackLocked("\n".join(lines))
 
     def take(self) -> None:
@@ -204,6 +196,15 @@ class Lock:
 
     def release(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _object_in(file: Path) -> Properties:
+    """The JSON object in a file; an empty one if there is none that can be read."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _user() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
-from pulumi_hosting.offline import InvalidConfiguration, Stack, StackResult
+from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
 from pulumi_hosting.offline.stack_operation import Command
 
@@ -135,7 +135,7 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     as_json = given["as_json"]
     digest = Digest() if as_json and command == "preview" else None
     listeners = (digest or _print_event,) if as_json else ()
-    stack = Stack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
+    stack = OfflineStack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
     options = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "target_dependents")}
     for kind in ("targets", "replaces"):
         options[kind] = given[kind] + given["target_replaces"]

@@ -158,7 +158,7 @@ class Adapter:
             refusal = self._not_checked(props, planned.unchecked)
             return {"": refusal} if refusal else {}
         if not before:
-            remarks.tell_replacement(request, self.session.replacements.of(self._label(props)))
+            remarks.tell_replacement(self.session, request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
             spending.show_unpriced(self.session.budget, request, self.resource, remark)
         if planned.refusals:

@@ -191,8 +191,6 @@ def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str
 
 def stays(resource: AnyResource, id: str, olds: PropertyValues) -> str:
     """With its price, since it goes on costing that."""
-    price = olds.get("recurringAmount") or olds.get("priceMonthly")
-    amount = " ".join(str(part) for part in (price, olds.get("currency")) if part)
-    return (
-        f"{resource.title} {id}{f' ({amount})' if price else ''} stays: another resource of this stack has it"
-    )
+    price = olds.get("priceMonthly")
+    amount = f" ({price} {olds.get('currency') or ''}".rstrip() + ")" if price else ""
+    return f"{resource.title} {id}{amount} stays: another resource of this stack has it"

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.planning.plan import Plan, deletes_double
+from pulumi_hosting.planning.plan import Plan, PlanOptions, consequence_of, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
 from pulumi_hosting.resources.base import AnyResource
@@ -23,14 +23,16 @@ def tell(
         request.warn(deletes_double(resource, double))
 
 
-def tell_replacement(request: Request, declared: Declaring | None) -> None:
+def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:
     """Say what replacing the object does, where an engine asks as for a new one after a comparison that
     replaces nothing: an option does (``replace_on_changes``), which no provider is told."""
     if declared is None or declared.state is None or not isinstance(declared.resource, Rebuildable):
         return
     if fields := declared.changed:
         declared.changed = frozenset()
-        request.info(declared.resource.consequence(declared.state, frozenset(), fields) or "")
+        options = PlanOptions(reach=session.unreachable)
+        what = consequence_of(request, declared.resource, declared.state, frozenset(), fields, options)
+        request.info(what or "")
 
 
 def _is_said_to_be_gone(

@@ -37,7 +37,7 @@ def entry_stamp(olds: PropertyValues) -> dict[str, Any]:
 
 def recorded_values(resource: AnyResource, id: str, olds: PropertyValues) -> dict[str, Any]:
     """Everything that an entry records, the inputs that are no part of the state among them."""
-    return {**from_pulumi(olds, resource.State.nested_fields())[0], "id": id}
+    return {**from_pulumi(olds)[0], "id": id}
 
 
 def recorded_state(resource: AnyResource, values: Mapping[str, Any]) -> Any:
@@ -50,7 +50,7 @@ def outputs_of(resource: AnyResource, state: Any, declared: Mapping[str, Any]) -
     """What to record: the state, and what was declared but is no part of it."""
     fields = resource.State.model_fields
     beside = {name: value for name, value in declared.items() if name not in fields}
-    return to_pulumi({**beside, **state.values()}, ("id",), resource.State.nested_fields())
+    return to_pulumi({**beside, **state.values()}, ("id",))
 
 
 def managed_inputs(

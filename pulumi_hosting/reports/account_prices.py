@@ -21,6 +21,7 @@ from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.resources.server_fields import from_api
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import as_text
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class AccountPrices:
     def __init__(self, account: Request | None, why_none: str = "") -> None:
         self._account = account
         self.refusals = dict.fromkeys([why_none] if why_none else ())
+        self._servers: dict[str, JsonObject] | None = None
 
     def charge(self, kind: str, declared: JsonObject) -> Cost | None:
         """What making it would charge now."""
@@ -59,7 +61,7 @@ class AccountPrices:
         """A server as it is, with what its deletion would credit now; None where it cannot be read."""
         if id_number(id) is None:
             return None
-        return self._ask(lambda request: from_api(request.client.servers.get(int(id))).values())
+        return self._ask(lambda request: _server(request.client.servers.get(int(id))))
 
     def server_named(self, name: str) -> JsonObject | None:
         """The one living server of that name."""
@@ -67,6 +69,14 @@ class AccountPrices:
             lambda request: [str(server.id) for server in _living(request) if server.name == name]
         )
         return self.server(found[0]) if found and len(found) == 1 else None
+
+    def price_of_server(self, id: str) -> JsonObject:
+        """What a living server costs, from one list for all of them; nothing if that is not known."""
+        if self._servers is None:
+            self._servers = {
+                str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()
+            }
+        return self._servers.get(id, {})
 
     def balance(self) -> AccountBalance | None:
         """The balance, and what will be taken from it."""
@@ -83,6 +93,17 @@ class AccountPrices:
         except HostingError as error:
             self.refusals[str(error)] = None
             return None
+
+
+def _server(server: m.ServerDetail) -> JsonObject:
+    """Its state, with what no state has: what it costs, and what its deletion would credit now."""
+    quote = {"amount": str(server.refund_quote.amount)} if server.refund_quote else None
+    return {**from_api(server).values(), **_price_of(server), "refund_quote": quote}
+
+
+def _price_of(server: m.Server) -> JsonObject:
+    billing = server.billing
+    return {"price_monthly": as_text(billing.price_monthly), "currency": billing.currency} if billing else {}
 
 
 def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:

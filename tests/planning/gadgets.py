@@ -219,7 +219,11 @@ class RebuildableGadget(Gadget, Rebuildable[GadgetState]):
         return field == "key" and bool(olds[field]) and olds[field].split()[0] == after.split()[0]
 
     def consequence(
-        self, state: GadgetState, fields: frozenset[str], replaces: Collection[str]
+        self,
+        state: GadgetState,
+        fields: frozenset[str],
+        replaces: Collection[str],
+        credit: Decimal | None = None,
     ) -> str | None:
         if replaces:
             return f"{state.id} is replaced"

@@ -2,13 +2,14 @@
 order is taken for.
 """
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.resources.server_fields import RefundQuote, ServerState
+from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, ResourceHarness
@@ -93,18 +94,16 @@ def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHar
 
 
 @pytest.mark.parametrize(
-    ("quote", "credit"),
+    ("refund", "credit"),
     [
         (None, ""),
-        (RefundQuote(amount="4.83", currency="EUR", refundable=True), ", and about 4.83 EUR is credited"),
-        (RefundQuote(amount="0.00", currency="EUR", refundable=False), ", and nothing is credited"),
+        (Decimal("4.83"), ", and about 4.83 EUR is credited"),
+        (Decimal("0.00"), ", and nothing is credited"),
     ],
 )
-def test_a_replacement_says_what_becomes_of_the_present_server(
-    quote: RefundQuote | None, credit: str
-) -> None:
-    state = ServerState.partial({"id": "20001", "refund_quote": quote})
-    assert SERVER.consequence(state, frozenset({"name", "os", "tariff_id"}), ("tariff_id", "os")) == (
+def test_a_replacement_says_what_becomes_of_the_present_server(refund: Decimal | None, credit: str) -> None:
+    state = ServerState.partial({"id": "20001", "currency": "EUR"})
+    assert SERVER.consequence(state, frozenset({"name", "os", "tariff_id"}), ("tariff_id", "os"), refund) == (
         "os and tariff_id by replacing server 20001: unless it is retained, it is deleted and ITS DISK IS "
         f"ERASED{credit}"
     )

@@ -61,18 +61,21 @@ class ResourceInfoModule(HostingModule):
 
 
 class ServerInfoModule(ResourceInfoModule):
-    """With ``live``, the present state of each server is read too, with one expensive request per server."""
+    """With ``details``, all that the service shows of each server is read too, with one request per server;
+    with ``live`` its present state, with one expensive request per server."""
 
     @property
     def filters(self) -> frozenset[str]:
-        return super().filters - {"live"}
+        return super().filters - {"details", "live"}
 
     def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import ServiceState
         from pulumi_hosting.schema.fields import shown
         from pulumi_hosting.schema.lookups import LOOKUPS
 
-        live = None
+        details = live = None
+        if task.params["details"]:
+            details = shown(request.client.servers.get(int(values["id"])), LOOKUPS["getServer"].value)
         if task.params["live"]:
             try:
                 live = shown(
@@ -80,7 +83,7 @@ class ServerInfoModule(ResourceInfoModule):
                 )
             except ServiceState as error:  # an imported server has no record in the panel
                 task.warn(f"server {values['id']}: {error}")
-        return {**values, "live": live}
+        return {**values, "details": details, "live": live}
 
 
 class LookupInfoModule(HostingModule):

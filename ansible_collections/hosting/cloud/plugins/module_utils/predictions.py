@@ -23,9 +23,14 @@ _STATUS = {"running": "active", "stopped": "stopped"}
 
 
 def of_outcome(
-    memory: RunMemory, request: Request, resource: AnyResource, inputs: Any, outcome: Outcome
+    memory: RunMemory,
+    request: Request,
+    resource: AnyResource,
+    inputs: Any,
+    outcome: Outcome,
+    refund: Mapping[str, str] | None = None,
 ) -> None:
-    """Remember what bringing an object to its state would change."""
+    """Remember what bringing an object to its state would change. ``refund``: what its deletion credits."""
     from pulumi_hosting.resources.powers import natural_key, sandbox_of
 
     if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
@@ -36,7 +41,7 @@ def of_outcome(
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
     if outcome.action == "deleted":
-        _deleted(memory, resource, before)
+        _deleted(memory, resource, before, refund)
         return
     if resource.kind == "ptr":
         _ptr(memory, request, resource, before, given)
@@ -95,7 +100,9 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         memory.predict_revocation()
 
 
-def _deleted(memory: RunMemory, resource: AnyResource, before: Mapping[str, Any]) -> None:
+def _deleted(
+    memory: RunMemory, resource: AnyResource, before: Mapping[str, Any], refund: Mapping[str, str] | None
+) -> None:
     from pulumi_hosting.resources.powers import Registered
 
     kind, id = resource.kind, str(before["id"])
@@ -107,9 +114,8 @@ def _deleted(memory: RunMemory, resource: AnyResource, before: Mapping[str, Any]
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        refund = before.get("refund_quote")
-        if isinstance(refund, Mapping) and refund.get("refundable"):
-            memory.predict_charge(-Decimal(str(refund["amount"])))
+        if refund:
+            memory.predict_charge(-Decimal(refund["amount"]))
 
 
 def _fields(resource: AnyResource, given: Mapping[str, Any]) -> dict[str, Any]:

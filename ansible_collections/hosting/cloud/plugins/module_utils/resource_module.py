@@ -90,7 +90,9 @@ class ResourceModule(HostingModule):
         if interrupted is not None:
             result = self.with_unreported(task, interrupted, outcome, result)
         if task.check_mode:  # at the end: what the task still reads is the account before it
-            predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
+            predictions.of_outcome(
+                task.memory, request, resource, checked.inputs, outcome, result.get("refund")
+            )
         return result
 
     # --- what differs from one resource to another

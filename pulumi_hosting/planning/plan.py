@@ -223,8 +223,9 @@ def consequence_of(
     credit = None
     if replaces and isinstance(resource, Refunded) and options.reach() is None:
         credit = resource.refund(request, current)
-    rebuilt = resource if isinstance(resource, Rebuildable) else None
-    return rebuilt and rebuilt.consequence(current, fields, replaces, credit)
+    if isinstance(resource, Rebuildable):
+        return resource.consequence(current, fields, replaces, credit)
+    return None
 
 
 def _doubles(

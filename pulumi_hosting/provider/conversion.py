@@ -17,6 +17,8 @@ from pulumi_hosting.provider.names import IDENTITY as IDENTITY
 from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
 from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS
 from pulumi_hosting.provider.names import WAIT_TIMEOUT as WAIT_TIMEOUT
+from pulumi_hosting.provider.names import PropertyValues as PropertyValues
+from pulumi_hosting.provider.names import Props as Props
 from pulumi_hosting.provider.names import camel as camel
 
 MANAGED = "__managed"
@@ -74,7 +76,7 @@ def is_wait_timeout(value: Any) -> bool:
     return isinstance(value, int | float) and 0 < value <= 86400
 
 
-def from_pulumi(props: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
+def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
     """A resource's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left
     out; a user's own map keeps its keys.
     """
@@ -85,7 +87,7 @@ def from_pulumi(props: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str
     return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
 
 
-def to_pulumi(values: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+def to_pulumi(values: PropertyValues, without: Iterable[str] = ()) -> Props:
     """Wire properties: camelCase keys, no nulls."""
     left_out = frozenset(without)
     return {

@@ -1,19 +1,18 @@
 """What a comparison says of a recorded object: what its change does, and what the account shows of it."""
 
 from contextlib import suppress
-from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.plan import Plan, PlanOptions, consequence_of, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
-from pulumi_hosting.resources.base import AnyResource
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Rebuildable, Remarked
 from pulumi_hosting.session.request import Request
 
 
 def tell(
-    session: ProviderSession, request: Request, resource: AnyResource, state: Any, planned: Plan
+    session: ProviderSession, request: Request, resource: AnyResource, state: State, planned: Plan
 ) -> None:
     """Say it. Of an object that is gone, a change does nothing more."""
     if not _is_said_to_be_gone(session, request, resource, state):
@@ -36,7 +35,7 @@ def tell_replacement(session: ProviderSession, request: Request, declared: Decla
 
 
 def _is_said_to_be_gone(
-    session: ProviderSession, request: Request, resource: AnyResource, state: Any
+    session: ProviderSession, request: Request, resource: AnyResource, state: State
 ) -> bool:
     """Say what the account shows of it whatever the program declares. Without a key, or an answer, there is
     nothing to say."""

@@ -4,7 +4,7 @@ Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode 
 applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,7 +19,6 @@ from pulumi_hosting.resources.powers import (
     Predicted,
     Priced,
     Rebuildable,
-    Refunded,
     Registered,
     Repeatable,
     Validated,
@@ -195,9 +194,10 @@ def _plan_change(
         named, waiting = getattr(current, "name", current.id), ", ".join(sorted(found.fields))
         warning = f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later"
         return Plan("unchanged", found, remarks=found.remarks, warnings=(warning,))
-    consequence = consequence_of(
-        request, resource, current, found.fields - {*found.replaces}, found.replaces, options
-    )
+    consequence = None
+    if isinstance(resource, Rebuildable):
+        asked = request if found.replaces and options.reach() is None else None
+        consequence = resource.consequence(asked, current, found.fields - {*found.replaces}, found.replaces)
     return Plan(
         "replaced" if found.replaces else "updated",
         found,
@@ -208,24 +208,6 @@ def _plan_change(
         else None,
         doubles=doubles,
     )
-
-
-def consequence_of(
-    request: Request,
-    resource: AnyResource,
-    current: State,
-    fields: frozenset[str],
-    replaces: Collection[str],
-    options: PlanOptions,
-) -> str | None:
-    """See ``Rebuildable.consequence``. Only for an object that is replaced the account is asked what its
-    deletion would credit."""
-    credit = None
-    if replaces and isinstance(resource, Refunded) and options.reach() is None:
-        credit = resource.refund(request, current)
-    if isinstance(resource, Rebuildable):
-        return resource.consequence(current, fields, replaces, credit)
-    return None
 
 
 def _doubles(

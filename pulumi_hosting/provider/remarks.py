@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.planning.plan import Plan, PlanOptions, consequence_of, deletes_double
+from pulumi_hosting.planning.plan import Plan, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
 from pulumi_hosting.resources.base import AnyResource, State
@@ -29,9 +29,8 @@ def tell_replacement(session: ProviderSession, request: Request, declared: Decla
         return
     if fields := declared.changed:
         declared.changed = frozenset()
-        options = PlanOptions(reach=session.unreachable)
-        what = consequence_of(request, declared.resource, declared.state, frozenset(), fields, options)
-        request.info(what or "")
+        asked = request if session.unreachable() is None else None
+        request.info(declared.resource.consequence(asked, declared.state, frozenset(), fields) or "")
 
 
 def _is_said_to_be_gone(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
@@ -43,7 +44,6 @@ class AccountPrices:
     def __init__(self, account: Request | None, why_none: str = "") -> None:
         self._account = account
         self.refusals = dict.fromkeys([why_none] if why_none else ())
-        self._servers: dict[str, JsonObject] | None = None
 
     def charge(self, kind: str, declared: JsonObject) -> Cost | None:
         """What making it would charge now."""
@@ -70,13 +70,10 @@ class AccountPrices:
         )
         return self.server(found[0]) if found and len(found) == 1 else None
 
-    def price_of_server(self, id: str) -> JsonObject:
-        """What a living server costs, from one list for all of them; nothing if that is not known."""
-        if self._servers is None:
-            self._servers = {
-                str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()
-            }
-        return self._servers.get(id, {})
+    @cached_property
+    def of_servers(self) -> dict[str, JsonObject]:
+        """What each living server costs, by its id, from one list; nothing if that is not known."""
+        return {str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()}
 
     def balance(self) -> AccountBalance | None:
         """The balance, and what will be taken from it."""

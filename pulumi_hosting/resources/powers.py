@@ -154,10 +154,10 @@ class Rebuildable(ABC, Generic[S]):
 
     @abstractmethod
     def consequence(
-        self, state: S, fields: frozenset[str], replaces: Collection[str], credit: Decimal | None = None
+        self, request: Request | None, state: S, fields: frozenset[str], replaces: Collection[str]
     ) -> str | None:
         """What a user must know before ``fields`` are changed in place, or before a change of ``replaces``
-        replaces the object. ``credit``: what its deletion would credit; None where that is not known.
+        replaces the object, with what its deletion would credit. Without a ``request`` nothing is asked.
         """
 
 

@@ -389,13 +389,13 @@ class ServerResource(
 
     def consequence(
         self,
+        request: Request | None,
         state: ServerState,
         fields: frozenset[str],
         replaces: Collection[str],
-        credit: Decimal | None = None,
     ) -> str | None:
         if replaces:
-            then = ""
+            then, credit = "", self.refund(request, state) if request else None
             if credit is not None:
                 amount = f"about {credit} {state.currency or ''}".rstrip() + " is" if credit else "nothing is"
                 then = f", and {amount} credited"

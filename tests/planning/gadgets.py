@@ -220,11 +220,12 @@ class RebuildableGadget(Gadget, Rebuildable[GadgetState]):
 
     def consequence(
         self,
+        request: Request | None,
         state: GadgetState,
         fields: frozenset[str],
         replaces: Collection[str],
-        credit: Decimal | None = None,
     ) -> str | None:
+        assert replaces or request is None  # only for an object that goes the account is asked
         if replaces:
             return f"{state.id} is replaced"
         return "its disk is erased" if "key" in fields else None

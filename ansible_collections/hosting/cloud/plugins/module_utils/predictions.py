@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import NO_ADDRESS
@@ -23,14 +22,9 @@ _STATUS = {"running": "active", "stopped": "stopped"}
 
 
 def of_outcome(
-    memory: RunMemory,
-    request: Request,
-    resource: AnyResource,
-    inputs: Any,
-    outcome: Outcome,
-    refund: Mapping[str, str] | None = None,
+    memory: RunMemory, request: Request, resource: AnyResource, inputs: Any, outcome: Outcome
 ) -> None:
-    """Remember what bringing an object to its state would change. ``refund``: what its deletion credits."""
+    """Remember what bringing an object to its state would change."""
     from pulumi_hosting.resources.powers import natural_key, sandbox_of
 
     if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
@@ -41,7 +35,7 @@ def of_outcome(
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
     if outcome.action == "deleted":
-        _deleted(memory, resource, before, refund)
+        _deleted(memory, request, resource, before)
         return
     if resource.kind == "ptr":
         _ptr(memory, request, resource, before, given)
@@ -100,10 +94,8 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         memory.predict_revocation()
 
 
-def _deleted(
-    memory: RunMemory, resource: AnyResource, before: Mapping[str, Any], refund: Mapping[str, str] | None
-) -> None:
-    from pulumi_hosting.resources.powers import Registered
+def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before: Mapping[str, Any]) -> None:
+    from pulumi_hosting.resources.powers import Refunded, Registered
 
     kind, id = resource.kind, str(before["id"])
     if isinstance(resource, Registered):  # it stays until its time is over
@@ -114,8 +106,9 @@ def _deleted(
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        if refund:
-            memory.predict_charge(-Decimal(refund["amount"]))
+        gone = resource.State.partial({"id": id})
+        if isinstance(resource, Refunded) and (refund := resource.refund(request, gone)):
+            memory.predict_charge(-refund)
 
 
 def _fields(resource: AnyResource, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,9 +90,7 @@ class ResourceModule(HostingModule):
         if interrupted is not None:
             result = self.with_unreported(task, interrupted, outcome, result)
         if task.check_mode:  # at the end: what the task still reads is the account before it
-            predictions.of_outcome(
-                task.memory, request, resource, checked.inputs, outcome, result.get("refund")
-            )
+            predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
         return result
 
     # --- what differs from one resource to another

@@ -132,7 +132,6 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             update={
                 period.unit: period.count,
                 "next_due_at": None,
-                "refund_quote": None,
                 "charged": str(cost.amount) if exact else None,
             }
             # What a payment makes of a suspension is the service's to say.

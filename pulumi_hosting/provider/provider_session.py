@@ -105,7 +105,7 @@ class ProviderSession(Session):
                 self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
-            self.budget.limit = settings.max_charge
+            self.budget.limit = settings.limit
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization

@@ -154,11 +154,9 @@ def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[Account
         if isinstance(server, Damaged):
             request.warn(str(server.error()))
         elif not server.is_gone:
-            state = from_api(server)
-            price, currency = _price(request, state)
-            tag = split_tag(server.notes)[1]
-            months = server.billing.months if server.billing else None
-            yield AccountObject(resource, state, price, currency, tag, _note(state), months)
+            state, billing, tag = from_api(server), server.billing, split_tag(server.notes)[1]
+            price, months = (billing.price_monthly, billing.months) if billing else (None, None)
+            yield AccountObject(resource, state, price, state.currency, tag, _note(state), months)
 
 
 def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:

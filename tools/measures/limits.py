@@ -30,9 +30,9 @@ WALKS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 LIMITS = {
     "functions that a refreshed server passes, from the answer to the state": Limit(42, 47, 25),
     "its returns to a folder that it has left": Limit(21, 23, 8),
-    "functions that read `max_charge`": Limit(16, 15, 6),
-    "folders of these functions": Limit(4, 4, 1),
-    "uses of `Any`": Limit(1616, 1375, 900),
+    "functions that read `max_charge`": Limit(16, 11, 6),
+    "folders of these functions": Limit(4, 3, 1),
+    "uses of `Any`": Limit(1616, 1215, 900),
     "imports inside functions": Limit(208, 196, 120),
     "class names that several modules define": Limit(50, 16, 0),
     "functions without a docstring, in per cent": Limit(50, 48, 50),
@@ -69,7 +69,7 @@ BUDGETS = {
         "dynamic resources and native provider over one adapter, with state, replacements, preview",
     ),
     "pulumi_hosting/rehearsal": Budget(1328, 1310, "rehearsals, both engines, and the check of an account"),
-    "pulumi_hosting/reports": Budget(2348, 2570, "a file for each question that a command answers"),
+    "pulumi_hosting/reports": Budget(2348, 2580, "a file for each question that a command answers"),
     "pulumi_hosting/resources": Budget(
         3466, 3850, "a file per resource: inputs, state, mapping, and its powers"
     ),

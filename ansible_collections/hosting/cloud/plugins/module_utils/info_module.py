@@ -67,21 +67,23 @@ class ResourceInfoModule(HostingModule):
 
 
 class ServerInfoModule(ResourceInfoModule):
-    """With ``live``, the present state of each server is read too, with one expensive request per server."""
+    """With ``details``, all that the service shows of each server is read too, with one request per server;
+    with ``live`` its present state, with one expensive request per server."""
 
     @property
     def filters(self) -> frozenset[str]:
-        return super().filters - {"live"}
+        return super().filters - {"details", "live"}
 
     def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
-        if not task.params["live"]:
-            return {**values, "live": None}
-        try:
-            live = ask(request, "getServerStatus", [values["id"]], {})
-        except ServiceState as error:  # an imported server has no record in the panel
-            task.warn(f"server {values['id']}: {error}")
-            live = None
-        return {**values, "live": live}
+        details = live = None
+        if task.params["details"]:
+            details = ask(request, "getServer", [values["id"]], {})
+        if task.params["live"]:
+            try:
+                live = ask(request, "getServerStatus", [values["id"]], {})
+            except ServiceState as error:  # an imported server has no record in the panel
+                task.warn(f"server {values['id']}: {error}")
+        return {**values, "details": details, "live": live}
 
 
 class LookupInfoModule(HostingModule):

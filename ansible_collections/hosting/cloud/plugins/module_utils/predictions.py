@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json, Values
@@ -22,7 +21,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.exactly_once.server_search import tag_identity
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import AnyResource
-    from pulumi_hosting.resources.powers import Registered, natural_key, sandbox_of
+    from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
     from pulumi_hosting.session.request import Request
 
 
@@ -44,7 +43,7 @@ def of_outcome(
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
     if outcome.action == "deleted":
-        _deleted(memory, resource, before)
+        _deleted(memory, request, resource, before)
         return
     if resource.kind == "ptr":
         _ptr(memory, request, resource, before, given)
@@ -93,7 +92,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         memory.predict_revocation()
 
 
-def _deleted(memory: RunMemory, resource: AnyResource, before: Values) -> None:
+def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before: Values) -> None:
     kind, id = resource.kind, str(before["id"])
     if isinstance(resource, Registered):  # it stays until its time is over
         memory.predict_change(kind, id, {"auto_renew": False})
@@ -103,9 +102,9 @@ def _deleted(memory: RunMemory, resource: AnyResource, before: Values) -> None:
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        refund = before.get("refund_quote")
-        if isinstance(refund, Mapping) and refund.get("refundable"):
-            memory.predict_charge(-Decimal(str(refund["amount"])))
+        gone = resource.State.partial({"id": id})
+        if isinstance(resource, Refunded) and (refund := resource.refund(request, gone)):
+            memory.predict_charge(-refund)
 
 
 def _fields(resource: AnyResource, given: Values) -> Json:

@@ -104,7 +104,8 @@ def _predicted_refund(request: Request, outcome: Outcome) -> Json | None:
     if outcome.action != "deleted" or is_planned(id) or not id.isdigit():
         return None
     try:
-        quote = request.client.servers.refund_quote(int(id))
+        ask = request.client.servers.refund_quote
+        quote = request.shared(("refund", id), lambda: ask(int(id)))  # the prediction asks too
     except ApiError:
         return None  # deleted at the same moment, or the service cannot compute it
     return as_charge(str(quote.amount), quote.currency)

@@ -115,6 +115,9 @@ class Client(Services):
         self._read_only = read_only
         self.transport = Transport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
+        self.observer: Callable[[HttpRequest, object], None] | None = None
+        """Is told of each attempt of a write, and of each read of one object: the request, and its result or
+        its error."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
@@ -207,6 +210,7 @@ class Client(Services):
         retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
         place = self.rate_limiter.place(row, request.query)
         failure: HostingError | None = None
+        observer = self.observer if row.is_write or row.path.endswith("}") else None
         while True:
             try:
                 place.wait(failure)
@@ -222,13 +226,18 @@ class Client(Services):
                 answer = self.transport.send(request, sent_id, stop_at)
                 place.answered(answer.status, answer.headers)
                 meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
-                return self._result(request, answer, meta)
+                found = self._result(request, answer, meta)
+                if observer:
+                    observer(request, found)
+                return found
             except HostingError as error:
                 failure = error
             finally:
                 place.lost()  # unless it was answered
             if isinstance(failure, ApiError) and failure.status == 404:
                 failure = absence.judged(failure, row, self.key_owner, self.base_url, self.words)
+            if observer:
+                observer(request, failure)
             failure = attempts.failed(failure, sent_id)
             failure._words = self.words
             if place.is_refused(row):

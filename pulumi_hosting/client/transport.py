@@ -65,11 +65,7 @@ class HttpResponse:
 class Transport:
     """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first
     request.
-
-    ``observer`` is called after each attempt, with the request and its response; None where there was none.
     """
-
-    observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
     def __init__(
         self,
@@ -127,8 +123,6 @@ class Transport:
                 with closing(response):
                     found = self._read(request.operation, response, stop_at)
             if isinstance(found, HttpResponse):
-                if self.observer is not None:
-                    self.observer(request, found)
                 return found
             failure = found
         except HostingError as error:
@@ -136,8 +130,6 @@ class Transport:
         except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
             failure = self._failure(request.operation, error)
         response = None  # nor may the frame of the failure hold it: its request carries the key
-        if self.observer is not None:
-            self.observer(request, None)
         raise failure
 
     def _headers(self, client: "httpx.Client", ours: Mapping[str, str], request_id: str) -> "httpx.Headers":

@@ -114,7 +114,7 @@ class Service:
     asked: list[str] = field(default_factory=list)
     """The keys that were asked about."""
     asked_since: datetime | None = None
-    transport: Any = field(default_factory=lambda: SimpleNamespace(observer=None))
+    observer: Any = None
     is_test_key: bool = False
     base_url: str = "https://hosting.example/v1"
     account_id: int = 7

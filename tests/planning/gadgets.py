@@ -80,7 +80,7 @@ class Client:
 
     def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
         self.is_test_key, self.scopes = is_test_key, scopes
-        self.transport = SimpleNamespace(observer=None)
+        self.observer: Any = None
         self.key_owner, self.words = KeyOwner(self.me), WORDS
 
     def me(self) -> Any:

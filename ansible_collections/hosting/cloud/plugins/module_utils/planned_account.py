@@ -11,7 +11,7 @@ real, with the same code.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import cache
@@ -88,10 +88,6 @@ class PlannedTransport:
         self.inner, self._memory = inner, memory
         self.shows_real = False
         """Whether answers stay as they are."""
-
-    @property
-    def observer(self) -> Callable[[HttpRequest, HttpResponse | None], None] | None:
-        return self.inner.observer
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         operation, path = request.operation, request.path
@@ -237,9 +233,20 @@ class PlannedSnapshot:
         return {operation: self._planned(operation, rows) for operation, rows in found.items()}
 
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
-        if self._memory.key_is_revoked:
-            return None  # whoever asks for it is refused
-        found = self._real.row(part, operation, key, now, max_age)
+        return self._one(operation, key, lambda: self._real.row(part, operation, key, now, max_age))
+
+    def find(self, part: str, operation: str, key: str, page: Any, *rest: Any) -> Any:
+        real = self._for_real(page)
+        return self._one(operation, key, lambda: self._real.find(part, operation, key, real, *rest))
+
+    def listed(self, part: str, operation: str, page: Any, now: Any, max_age: float) -> list[Any]:
+        found = self._real.listed(part, operation, self._for_real(page), now, max_age)
+        return self._planned(operation, found)
+
+    def _one(self, operation: str, key: str, find: Any) -> Any:
+        """The object as it would be; None where it must be read singly: whoever has a revoked key is refused
+        then."""
+        found = None if self._memory.key_is_revoked or is_planned(key) else find()
         rows = [] if found is None else self._planned(operation, [found])
         return next((row for row in rows if str(row.id) == key), None)
 

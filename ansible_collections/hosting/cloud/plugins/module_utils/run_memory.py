@@ -24,7 +24,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.api.models import Me
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.requests import HttpRequest
-    from pulumi_hosting.client.transport import HttpResponse
     from pulumi_hosting.planning.budget import Book
     from pulumi_hosting.session.account_snapshot import AccountSnapshot
     from pulumi_hosting.session.account_snapshot import Storage as SnapshotStorage
@@ -353,12 +352,10 @@ class RunMemory:
         me: Me = kept.get("me", lambda: {"get_me": [client.me()]}, monotonic, RUN_SECONDS)["get_me"][0]
         return me
 
-    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+    def observe(self, request: HttpRequest, outcome: object) -> None:
         """Bring the snapshot up to date with what the task has sent. Asks nothing."""
-        if not (request.operation.is_write or request.operation.id in ("get_server", "get_order")):
-            return
         if "_scope" in self.__dict__ or self._knows_owner:
-            self.reads.observe(request, response)
+            self.reads.observe(request, outcome)
         elif request.operation.is_write:
             self._storage.forget_snapshots()
 

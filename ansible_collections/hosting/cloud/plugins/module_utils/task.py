@@ -22,15 +22,16 @@ from .run_memory import RunMemory
 from .version import VERSION
 
 with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.api import models as m
     from pulumi_hosting.client.client import Client
-    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.client.exceptions import HostingError, InvalidInput
     from pulumi_hosting.client.requests import HttpRequest
-    from pulumi_hosting.client.transport import HttpResponse
     from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.errors import LimitExceeded
     from pulumi_hosting.session.key_owner import ask_through
+    from pulumi_hosting.session.own_writes import is_unknown
     from pulumi_hosting.session.request import Request
     from pulumi_hosting.session.session import Session
     from pulumi_hosting.session.shared_reads import Reads
@@ -134,33 +135,33 @@ class ModuleTask:
         transport: Any = client.transport
         if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner
-        transport.observer = self.observe
+        # What check mode is shown is not what the account has.
+        client.observer = None if self.check_mode else self.observe
         ask_through(client, lambda: self.memory.owner_of(client))
         planned: Any = PlannedTransport(transport, self.memory)
         client.transport = planned if self.check_mode else transport
         return client
 
-    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+    def observe(self, request: HttpRequest, outcome: object) -> None:
         """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps
         bought something."""
-        operation = request.operation
-        self.memory.observe(request, response)
+        operation, failed = request.operation, isinstance(outcome, HostingError)
+        self.memory.observe(request, outcome)
         for reads in self.own_reads:
-            reads.observe(request, response)
+            reads.observe(request, outcome)
         if operation.id in PURCHASES:
-            self._purchased(request, response)
-        elif response is not None and response.status < 300 and operation.id in PAYMENTS:
-            self.payment = _object(response.body) or {}
-        elif response is not None and response.status < 300 and operation.is_write:
+            self._purchased(request, outcome)
+        elif not failed and operation.id in PAYMENTS:
+            self.payment = getattr(outcome, "raw", None) or {}
+        elif not failed and operation.is_write:
             self.wrote = True
 
-    def _purchased(self, request: HttpRequest, response: HttpResponse | None) -> None:
-        shown = None if response is None else _object(response.body)
-        if response is None or response.status >= 500 or (response.status < 300 and shown is None):
+    def _purchased(self, request: HttpRequest, outcome: object) -> None:
+        if is_unknown(outcome):
             self.lost_orders.append(request.operation.id)
-        elif request.operation.id == "create_server" and response.status == 201 and shown is not None:
+        elif isinstance(outcome, m.ServerCreated):
             # A replay shows no secret (API document, "Idempotency").
-            password = shown.get("root_password")
+            password = (outcome.raw or {}).get("root_password")
             given = "password" in json.loads(request.body or b"{}")
             self.replayed = not password and (password == "" or not given)
 
@@ -243,12 +244,3 @@ class ModuleTask:
             params={name: None if name.endswith("_file") else value for name, value in self.params.items()},
             memory=self.memory.without_planned(),
         )
-
-
-def _object(body: bytes) -> Json | None:
-    """The JSON object in a body; None if it is not one."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.shared_store import SharedStore
-    from pulumi_hosting.session.account_snapshot import Box, Kept
+    from pulumi_hosting.session.account_snapshot import Kept
     from pulumi_hosting.session.snapshot_text import from_text, to_text
 
 
@@ -55,21 +55,20 @@ class SnapshotFiles:
         self._read[self._store, name] = (text, kept, texts)
         return kept
 
-    @contextmanager
-    def changing(self, part: str) -> Iterator[Box]:
+    def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
         name = self._name(part)
         with self._hold(name):
-            box = Box(self.load(part))
-            before = box.kept
-            yield box
+            before = self.load(part)
+            kept = after(before)
             if self._unshared is not None:
-                self._unshared[name] = box.kept
-            elif box.kept is not before:
+                self._unshared[name] = kept
+            elif kept is not before:
                 place = self._store, name
                 texts = self._read[place][2] if place in self._read else {}
-                text = to_text(box.kept, texts).encode()
+                text = to_text(kept, texts).encode()
                 self._store.write(name, text)
-                self._read[place] = (text, box.kept, texts)
+                self._read[place] = (text, kept, texts)
+            return kept
 
     @contextmanager
     def asking(self, part: str) -> Iterator[None]:

@@ -107,7 +107,7 @@ def default(name: str, model: type[BaseModel]) -> str:
     if info.is_required():
         other = model.named_by().get(name) if issubclass(model, Inputs) else None
         return f"required, unless `{other}` is given" if other else "required"
-    if issubclass(model, models.Request):
+    if issubclass(model, models.RequestModel):
         return "not sent"
     value = info.get_default(call_default_factory=True, validated_data={})
     return "its own defaults" if isinstance(value, BaseModel) else f"`{value!r}`"

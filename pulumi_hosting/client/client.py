@@ -26,7 +26,7 @@ from pulumi_hosting.api import operations
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models import Me
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
@@ -43,7 +43,7 @@ from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, settings
-from pulumi_hosting.client.transport import HttpResponse, Transport
+from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Client(Services):
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None)
         self._read_only = read_only
-        self.transport = Transport(self._settings, clock, transport, http_client)
+        self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
@@ -181,7 +181,7 @@ class Client(Services):
         operation: Operation | str,
         *ids: int | str,
         query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | Request | None = None,
+        body: Mapping[str, Any] | RequestModel | None = None,
         idempotency_key: str | None = None,
         cursor: str | None = None,
         prepared: Callable[[str | None], HttpRequest] | None = None,

@@ -62,7 +62,7 @@ class HttpResponse:
     body: bytes = field(repr=False)
 
 
-class Transport:
+class HttpTransport:
     """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first
     request.
 

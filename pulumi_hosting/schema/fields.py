@@ -121,7 +121,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     found = type_of(annotation, name, model)
     if choices := _numbers_allowed(info):
         found = replace(found, choices=choices)
-    required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
+    required = info.is_required() if issubclass(model, Inputs | m.RequestModel) else not optional
     if issubclass(model, Inputs) and attribute in model.named_by():
         required = False  # its name may be given instead
     if issubclass(model, State) and ALWAYS in info.metadata:

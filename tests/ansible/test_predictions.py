@@ -14,7 +14,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
 )
 from pulumi_hosting.client.transport import Transport
 from pulumi_hosting.planning.apply import Outcome
-from pulumi_hosting.planning.diff import Change, Diff
+from pulumi_hosting.planning.diff import Diff, FieldChange
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, Inputs, Resource, State
 from pulumi_hosting.resources.powers import Findable, Sandboxed
@@ -58,7 +58,7 @@ class ContactResource(
 CONTACT = ContactResource()
 DECLARED = ContactInputs(email="ada@example.com", name="Ada", adopt_id="7")
 SHOWN = {"id": "7", "email": "ada@example.com", "name": "Ada"}
-RENAMED = Diff((Change("name", "Bo", "Ada", replaces=False),))
+RENAMED = Diff((FieldChange("name", "Bo", "Ada", replaces=False),))
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
 def test_a_forked_child_opens_connections_of_its_own() -> None:
     opened = []
 
-    class Counting(transport.Transport):
+    class Counting(transport.HttpTransport):
         def _open(self) -> httpx.Client:
             opened.append(os.getpid())
             return super()._open()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
 from pulumi_hosting.api.models.field_types import Amount, Id, Money, Number, ShortLine, Timestamp, known
 
 
@@ -217,7 +217,7 @@ class TopupInfo(Response):
     )
 
 
-class TopupRequest(Request):
+class TopupRequest(RequestModel):
     """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field
     is accepted.
     """

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
 
-from pulumi_hosting.api.models.body import Clears, Request, Response
+from pulumi_hosting.api.models.body import Clears, RequestModel, Response
 from pulumi_hosting.api.models.field_types import Id, Money, Timestamp, _whole
 from pulumi_hosting.api.values import check_host_name
 
@@ -65,7 +65,7 @@ class IpQuote(Response):
     )
 
 
-class IpAddRequest(Request):
+class IpAddRequest(RequestModel):
     """The body may be left out altogether; ``count`` can only be 1."""
 
     count: Annotated[Literal[1], BeforeValidator(_whole)] | None = Field(
@@ -117,7 +117,7 @@ def _check_ptr_name(value: str) -> str:
 PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
 
 
-class PtrUpdate(Request):
+class PtrUpdate(RequestModel):
     """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field
     is not ``ptr``.
     """

@@ -20,7 +20,7 @@ class Clears:
     must_be_given: bool = False
 
 
-class Request(BaseModel):
+class RequestModel(BaseModel):
     """A request body or query. Closed, and strict about types; only fields that were set are sent."""
 
     model_config = ConfigDict(
@@ -28,7 +28,7 @@ class Request(BaseModel):
     )
 
 
-class Change(Request):
+class PatchModel(RequestModel):
     """The body of a PATCH: at least one field."""
 
     def model_post_init(self, context: Any) -> None:
@@ -102,7 +102,7 @@ class Listing(Response, Generic[R]):
     next_cursor: str | None = Field(default=None, description="Always null today: the list is whole.")
 
 
-class PageQuery(Request):
+class PageQuery(RequestModel):
     """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same
     filters.
     """

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pulumi_hosting.api.models.body import Request, Response
+from pulumi_hosting.api.models.body import RequestModel, Response
 from pulumi_hosting.api.models.field_types import BillingCycle, Id, Money, Months, Number, PromoCode, known
 
 
@@ -220,15 +220,15 @@ class Quote(Response):
     )
 
 
-class TariffListQuery(Request):
+class TariffListQuery(RequestModel):
     location_id: Id | None = Field(default=None, description="Only tariffs of this location.")
 
 
-class OsListQuery(Request):
+class OsListQuery(RequestModel):
     tariff_id: Id | None = Field(default=None, description="Only images that this tariff allows.")
 
 
-class QuoteQuery(Request):
+class QuoteQuery(RequestModel):
     """``months`` 1 | 3 | 6 | 12 or ``hours`` 1..2160, not both."""
 
     tariff_id: Id = Field(description="Id of the tariff.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     DomainStatusText,
     HostName,
@@ -241,7 +241,7 @@ Nameservers = Annotated[list[HostName], Field(min_length=2, max_length=4), After
 Years = Annotated[int, Field(ge=1, le=10)]
 
 
-class DomainRegister(Request):
+class DomainRegister(RequestModel):
     """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy``
     default true in the document and false on some deployments, so send it; ``auto_renew`` is not accepted
     here by some: use the update instead."""
@@ -267,11 +267,11 @@ class DomainRegister(Request):
     promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
 
 
-class DomainRenew(Request):
+class DomainRenew(RequestModel):
     years: Years = Field(description="Years to pay, 1 to 10.")
 
 
-class DomainUpdate(Change):
+class DomainUpdate(PatchModel):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
     nothing."""
 
@@ -281,7 +281,7 @@ class DomainUpdate(Change):
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
 
 
-class NameserversUpdate(Request):
+class NameserversUpdate(RequestModel):
     """The whole set, 2..4 unique host names (some deployments take exactly two)."""
 
     nameservers: Nameservers = Field(
@@ -289,7 +289,7 @@ class NameserversUpdate(Request):
     )
 
 
-class DomainTransfer(Request):
+class DomainTransfer(RequestModel):
     """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some
     deployments only.
     """
@@ -305,7 +305,7 @@ class DomainTransfer(Request):
     auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
 
 
-class AvailabilityQuery(Request):
+class AvailabilityQuery(RequestModel):
     name: Annotated[str, Field(min_length=1, max_length=253)] = Field(
         description="Full domain name, in Unicode or punycode."
     )

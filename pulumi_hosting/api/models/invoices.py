@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     INVOICE_STATUSES,
     INVOICE_TYPES,
@@ -80,7 +80,7 @@ class PayInvoiceResult(Response):
     )
 
 
-class PaymentLinkRequest(Request):
+class PaymentLinkRequest(RequestModel):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
     gateway: ShortLine | None = Field(

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from pulumi_hosting.api.models.body import Change, Clears, Request, Response
+from pulumi_hosting.api.models.body import Clears, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     SANDBOX_SERVER_IDS,
     BillingCycle,
@@ -309,7 +309,7 @@ class ResetPasswordResult(Response):
     password: NewSecret = Field(description="The new root password, shown this once.")
 
 
-class ServerCreate(Request):
+class ServerCreate(RequestModel):
     """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to
     30 texts.
     """
@@ -350,7 +350,7 @@ class ServerCreate(Request):
             raise ValueError("a monthly order takes months, not hours")
 
 
-class ServerUpdate(Change):
+class ServerUpdate(PatchModel):
     """At least one field. ``notes`` ``None`` clears them."""
 
     auto_renew: bool | None = Field(
@@ -362,7 +362,7 @@ class ServerUpdate(Change):
     )
 
 
-class RenewRequest(Request):
+class RenewRequest(RequestModel):
     """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on
     some deployments).
     """
@@ -379,13 +379,13 @@ class RenewRequest(Request):
             raise ValueError("give exactly one of months and hours")
 
 
-class PowerRequest(Request):
+class PowerRequest(RequestModel):
     action: Literal["start", "stop", "restart"] = Field(
         description="What to do: `start`, `stop` or `restart`."
     )
 
 
-class ReinstallRequest(Request):
+class ReinstallRequest(RequestModel):
     """Destroys all data of the server. ``password``: as when ordering; generated and shown once when
     absent."""
 
@@ -400,7 +400,7 @@ class ReinstallRequest(Request):
     )
 
 
-class ServerListQuery(Request):
+class ServerListQuery(RequestModel):
     cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
     limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="Items per page, 1 to 100."
@@ -413,7 +413,7 @@ class ServerListQuery(Request):
     )
 
 
-class ServerReadQuery(Request):
+class ServerReadQuery(RequestModel):
     include: Literal["live"] | None = Field(
         default=None, description="`live` adds what the panel shows now. Expensive."
     )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from pulumi_hosting.api.models.body import Request, Response
+from pulumi_hosting.api.models.body import RequestModel, Response
 from pulumi_hosting.api.models.field_types import Id, PublicKey, Timestamp
 from pulumi_hosting.api.values import check_line
 
@@ -24,7 +24,7 @@ class SshKey(Response):
     )
 
 
-class SshKeyCreate(Request):
+class SshKeyCreate(RequestModel):
     name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)] = Field(
         description="Name shown in the account, 1 to 255 characters."
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     EVENT_TYPES,
     EventType,
@@ -216,7 +216,7 @@ Events = Annotated[list[str], Field(min_length=1, max_length=64), AfterValidator
 Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 
 
-class SubscriptionCreate(Request):
+class SubscriptionCreate(RequestModel):
     url: WebhookUrl = Field(description="An https URL of a public host.")
     events: Events = Field(
         description="Event types such as `server.created`; `*` for all, where the deployment knows it."
@@ -224,7 +224,7 @@ class SubscriptionCreate(Request):
     description: Description | None = Field(default=None, description="Free text shown in the control panel.")
 
 
-class SubscriptionUpdate(Change):
+class SubscriptionUpdate(PatchModel):
     """At least one field. ``active`` true enables a disabled subscription again and clears its failures;
     ``None`` leaves a field alone.
     """

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Literal
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import RequestModel
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 RetryClass = Literal["safe", "idempotent", "idempotency_key", "never"]
@@ -51,8 +51,8 @@ class Operation:
     summary: str
     responses: Mapping[int, Any]
     scopes: tuple[str, ...] = ()
-    query: type[Request] | None = None
-    request: type[Request] | None = None
+    query: type[RequestModel] | None = None
+    request: type[RequestModel] | None = None
     body_optional: bool = False
     expensive: bool = False
     expensive_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -8,7 +8,7 @@ import grpc
 from google.protobuf import any_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from pulumi_hosting.provider.failures import Failed, as_user_error
+from pulumi_hosting.provider.failures import StepFailed, as_user_error
 
 Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
@@ -38,7 +38,7 @@ def reports_errors(method: Method) -> Method:
         try:
             with as_user_error(InitFailed):
                 return method(self, request, context)
-        except Failed as error:
+        except StepFailed as error:
             line = str(error)
         except InitFailed as error:
             line = str(error)

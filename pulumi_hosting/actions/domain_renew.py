@@ -14,6 +14,7 @@ from pydantic import Field
 from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, resolve
 from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
@@ -49,25 +50,16 @@ class DomainRenewInputs(OfDomain):
 
 
 class DomainRenewed(DomainState):
-    renewal: str | None = Field(
-        default=None,
-        description="renewed; pending_sync or pending when the registrar accepted and the new date shows "
-        "later; empty when nothing was done.",
+    renewal: str | None = optional(
+        "renewed; pending_sync or pending when the registrar accepted and the new date shows "
+        "later; empty when nothing was done."
     )
-    years: int | None = Field(
-        default=None, description="Years that the renewal buys; empty when nothing is done."
+    years: int | None = optional("Years that the renewal buys; empty when nothing is done.")
+    charged: str | None = optional(
+        "What the renewal of the domain cost (decimal, in currency); empty when nothing was done."
     )
-    charged: str | None = Field(
-        default=None,
-        description=(
-            "What the renewal of the domain cost (decimal, in currency); empty when nothing was done."
-        ),
-    )
-    balance_after: str | None = Field(
-        default=None,
-        description=(
-            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
-        ),
+    balance_after: str | None = optional(
+        "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
@@ -36,21 +37,13 @@ class InvoicePaid(Result):
     type: str = Field(description="What was bought: vds_renewal, domain_renewal and so on.")
     amount: str = Field(description="Sum that leaves the balance (decimal, in currency).")
     currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")
-    description: str | None = Field(
-        default=None, description="What the invoice is for, in words of the service."
-    )
-    created_at: str | None = Field(default=None, description="When the invoice was made (RFC 3339, UTC).")
-    due_at: str | None = Field(
-        default=None, description="Last moment to pay it (RFC 3339, UTC); empty where there is none."
-    )
-    paid_at: str | None = Field(
-        default=None, description="When the money left the balance (RFC 3339, UTC); empty while it has not."
-    )
+    description: str | None = optional("What the invoice is for, in words of the service.")
+    created_at: str | None = optional("When the invoice was made (RFC 3339, UTC).")
+    due_at: str | None = optional("Last moment to pay it (RFC 3339, UTC); empty where there is none.")
+    paid_at: str | None = optional("When the money left the balance (RFC 3339, UTC); empty while it has not.")
     server_ids: list[str] = Field(default=[], description="Ids of the servers that its lines pay for.")
     domain_ids: list[str] = Field(default=[], description="Ids of the domains that its lines pay for.")
-    balance_after: str | None = Field(
-        default=None, description="The balance after this payment; empty when nothing was done."
-    )
+    balance_after: str | None = optional("The balance after this payment; empty when nothing was done.")
 
 
 class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):

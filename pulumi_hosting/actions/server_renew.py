@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
@@ -64,28 +65,20 @@ class ServerRenewInputs(OfServer):
 
 
 class ServerRenewed(ServerState):
-    months: int | None = Field(
-        default=None,
-        description="Months that the renewal buys; empty for an hourly server, or when nothing is done.",
+    months: int | None = optional(
+        "Months that the renewal buys; empty for an hourly server, or when nothing is done."
     )
-    hours: int | None = Field(
-        default=None,
-        description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.",
+    hours: int | None = optional(
+        "Hours that the renewal buys; empty for a monthly server, or when nothing is done."
     )
-    charged: str | None = Field(
-        default=None,
-        description=(
-            "What the renewal of the server cost (decimal, in currency); empty when nothing was done."
-        ),
+    charged: str | None = optional(
+        "What the renewal of the server cost (decimal, in currency); empty when nothing was done."
     )
-    invoice_id: str | None = Field(
-        default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done."
+    invoice_id: str | None = optional(
+        "Invoice of the renewal; empty in the sandbox and when nothing was done."
     )
-    balance_after: str | None = Field(
-        default=None,
-        description=(
-            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
-        ),
+    balance_after: str | None = optional(
+        "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
     )
 
 

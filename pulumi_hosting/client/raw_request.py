@@ -7,13 +7,13 @@ have the operation, its own row decides about retries, cost and keys.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any
 from urllib.parse import unquote
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from pulumi_hosting.api.metadata import Meta
-from pulumi_hosting.api.operations import MAX_BODY_BYTES, OPERATIONS, Method, Operation
+from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
@@ -26,8 +26,8 @@ _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 
 def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
     """The row by which the call is made. Raises ``InvalidInput``."""
-    if method not in get_args(Method):
-        raise InvalidInput({"method": f"must be one of {', '.join(get_args(Method))}"}, "the request")
+    if method not in METHODS:
+        raise InvalidInput({"method": f"must be one of {', '.join(METHODS)}"}, "the request")
     if not isinstance(path, str) or not _PATH.fullmatch(path) or _climbs(path):
         raise InvalidInput(
             {"path": "must be a path below the base URL, such as /servers/5, without query or fragment"},
@@ -37,7 +37,7 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
         if known.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[0-9]+", known.path), unquote(path)):
             return replace(
                 known,
-                path=path,
+                route=f"{method} {path}",
                 query=None,
                 request=None,
                 responses={200: RawResponse},
@@ -45,8 +45,7 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
             )
     return Operation(
         id=f"{method} {re.sub('/[0-9]+(?=/|$)', '/{id}', path)}",
-        method=cast(Method, method),
-        path=path,
+        route=f"{method} {path}",
         call="request",
         summary="",
         responses={200: RawResponse},

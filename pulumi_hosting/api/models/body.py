@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta, OriginalBody
+from pulumi_hosting.api.models.field_types import optional
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,7 @@ class Page(Response, Generic[R]):
     """One page of a list; ``next_cursor`` is ``None`` on the last one."""
 
     data: list[R] = Field(description="The items of this page, newest first.")
-    next_cursor: str | None = Field(
-        default=None, description="What `cursor` takes to read the next page; null on the last one."
-    )
+    next_cursor: str | None = optional("What `cursor` takes to read the next page; null on the last one.")
 
 
 class Listing(Response, Generic[R]):
@@ -99,7 +98,7 @@ class Listing(Response, Generic[R]):
     """
 
     data: list[R] = Field(description="Every item of the list.")
-    next_cursor: str | None = Field(default=None, description="Always null today: the list is whole.")
+    next_cursor: str | None = optional("Always null today: the list is whole.")
 
 
 class PageQuery(RequestModel):
@@ -107,7 +106,5 @@ class PageQuery(RequestModel):
     filters.
     """
 
-    cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="Items per page, 1 to 100."
-    )
+    cursor: str | None = optional("Start with the page of this cursor.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = optional("Items per page, 1 to 100.")

@@ -20,7 +20,14 @@ from pulumi_hosting.api.operations.limits import (
     SANDBOX_SERVER_SECONDS,
     WINDOW_SECONDS,
 )
-from pulumi_hosting.api.operations.operation import ExtraLimit, Method, Operation, Paging, RetryClass, Sandbox
+from pulumi_hosting.api.operations.operation import (
+    METHODS,
+    ExtraLimit,
+    Operation,
+    Paging,
+    RetryClass,
+    Sandbox,
+)
 from pulumi_hosting.api.operations.scopes import PRESETS, SCOPES
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "KEY_LENGTH",
     "KEY_MEMORY_SECONDS",
     "MAX_BODY_BYTES",
+    "METHODS",
     "NORMAL_PER_WINDOW",
     "OPERATIONS",
     "PRESETS",
@@ -39,7 +47,6 @@ __all__ = [
     "SCOPES",
     "WINDOW_SECONDS",
     "ExtraLimit",
-    "Method",
     "Operation",
     "Paging",
     "RetryClass",

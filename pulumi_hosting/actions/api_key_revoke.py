@@ -45,8 +45,6 @@ class ApiKeyGone(Result):
 class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
     kind: ClassVar[str] = "api_key_revoke"
     title: ClassVar[str] = "revocation of an API key"
-    Inputs = ApiKeyRevokeInputs
-    Result = ApiKeyGone
     result: ClassVar[str] = "api_key"
     scopes: ClassVar = ()
 

@@ -72,8 +72,6 @@ class BalanceTopupAsked(Result):
 class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
     kind: ClassVar[str] = "balance_topup"
     title: ClassVar[str] = "top-up of the balance"
-    Inputs = BalanceTopupInputs
-    Result = BalanceTopupAsked
     result: ClassVar[str] = "topup"
     scopes: ClassVar = ("balance:read", "balance:topup", "invoices:read", "invoices:pay")
 

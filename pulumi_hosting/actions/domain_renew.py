@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, from_balance, resolve
 from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
@@ -73,8 +73,6 @@ class _Seen:
 class DomainRenewal(Action[DomainRenewInputs, DomainRenewed]):
     kind: ClassVar[str] = "domain_renew"
     title: ClassVar[str] = "renewal of a domain"
-    Inputs = DomainRenewInputs
-    Result = DomainRenewed
     result: ClassVar[str] = "domain"
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
@@ -217,10 +215,8 @@ def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     price, priced_in = catalog_reads.renewal_price(request, domain.name, domain.price_renew, domain.currency)
     if price is None:
         return None
-    balance = catalog_reads.balance(request, fresh=True)
-    currency = priced_in or (balance.currency if balance else "")
     what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
-    return Cost(price * years, currency, what, balance.balance if balance else None)
+    return from_balance(request, price * years, priced_in, what)
 
 
 def _is_of(invoice: m.Invoice, domain_id: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, from_balance, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
@@ -98,8 +98,6 @@ class _Period:
 class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     kind: ClassVar[str] = "server_renew"
     title: ClassVar[str] = "renewal of a server"
-    Inputs = ServerRenewInputs
-    Result = ServerRenewed
     result: ClassVar[str] = "server"
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:order")
@@ -177,22 +175,18 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             for key in ("servers", "orders_and_servers", "balance"):
                 request.reads.forget(key)
         state = resolve(request, SERVER, id=str(server.id))
+        renewed = _renewed(state).model_copy(update={period.unit: period.count})
         if answer is None:
             request.info(f"server {server.id}: the answer of the renewal was lost; the server shows it")
-            renewed = _renewed(state).model_copy(update={period.unit: period.count})
         else:
-            renewed = _renewed(state).model_copy(
-                update={
-                    period.unit: period.count,
-                    "charged": as_text(answer.charged),
-                    "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
-                    "balance_after": as_text(answer.balance_after),
-                    # A simulated renewal need not show in later reads.
-                    "next_due_at": as_text(answer.next_due_at)
-                    if state.mode == "test" and answer.next_due_at
-                    else state.next_due_at,
-                }
-            )
+            shown = {
+                "charged": as_text(answer.charged),
+                "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
+                "balance_after": as_text(answer.balance_after),
+            }
+            if state.mode == "test" and answer.next_due_at:  # a simulated renewal may not show in later reads
+                shown["next_due_at"] = as_text(answer.next_due_at)
+            renewed = renewed.model_copy(update=shown)
         if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
             request.warn(
                 f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which "
@@ -306,11 +300,9 @@ def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: 
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
     amount, how = (billing.recurring_amount, "") if exact else _quoted(request, server, billing, period, unit)
-    balance = catalog_reads.balance(request, fresh=True)
-    currency = billing.currency or (balance.currency if balance else "")
     due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
     what = f"server {server.name}, {period} from {due}{how}"
-    return Cost(amount, currency, what, balance.balance if balance else None), exact
+    return from_balance(request, amount, billing.currency, what), exact
 
 
 def _quoted(

@@ -55,8 +55,6 @@ class WebhookRedelivered(Result):
 class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     kind: ClassVar[str] = "webhook_redeliver"
     title: ClassVar[str] = "redelivery of webhooks"
-    Inputs = WebhookRedeliverInputs
-    Result = WebhookRedelivered
     result: ClassVar[str] = "deliveries"
     many: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)

@@ -23,7 +23,6 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import CallError, InvalidInput, InvalidResponse
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
@@ -43,7 +42,9 @@ Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 class Result(Record):
     """What an action brought."""
 
-    mode: str | None = optional("live, or test: done with a test key, so only simulated.")
+    mode: str | None = Field(
+        default=None, description="live, or test: done with a test key, so only simulated."
+    )
 
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result

@@ -17,9 +17,8 @@ from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, O
 from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
-from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.requests import HttpRequest, HttpResponse
 from pulumi_hosting.client.results import File, RawResponse, file_name
-from pulumi_hosting.client.transport import HttpResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 

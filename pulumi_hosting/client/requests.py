@@ -19,6 +19,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 
@@ -39,6 +40,15 @@ class HttpRequest:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = field(repr=False)
     redact: Redactor = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """Status, headers (names in any case) and the whole body."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
 
 
 class NoFields(RequestModel):

@@ -30,10 +30,9 @@ from pulumi_hosting.client.exceptions import (
     RedirectRefused,
     error_class,
 )
-from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
 from pulumi_hosting.client.results import Damaged, Document, Done, File, file_name
 from pulumi_hosting.client.retry import parse_retry_after
-from pulumi_hosting.client.transport import MAX_ANSWER_BYTES, HttpResponse
 
 log = logging.getLogger("pulumi_hosting")
 

@@ -215,7 +215,7 @@ def _fresh(request: Request, id: str) -> m.Server:
         ) from None
 
 
-def _due(server: m.Server) -> Any:
+def _due(server: m.Server) -> datetime | None:
     return server.billing.next_due_at if server.billing else None
 
 
@@ -249,46 +249,31 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
     """
     due, until = billing.next_due_at, moment(inputs.until)
     assert due is not None  # noqa: S101 — the plan has refused a server without
-    if billing.cycle == "hourly":
-        if inputs.months is not None:
-            raise InvalidInput(
-                {"months": "the server is paid by the hour: give hours, or leave both out"},
-                ServerRenew.title,
-            )
-        needed = math.ceil((until - due) / timedelta(hours=1))
-        count = inputs.hours if inputs.hours is not None else needed
-        if count < needed or count > MOST_HOURS:
-            reach = after_hours(due, min(count, MOST_HOURS))
-            raise _too_short(
-                "hours" if inputs.hours is not None else "until",
-                f"{min(count, MOST_HOURS)} hours",
-                due,
-                reach,
-                until,
-            )
-        return _Period("hours", count)
-    if inputs.hours is not None:
-        raise InvalidInput(
-            {"hours": "the server is paid by the month: give months, or leave both out"}, ServerRenew.title
-        )
-    choices = m.MONTHS if inputs.months is None else (inputs.months,)
-    for months in choices:
-        if after_months(due, months) >= until:
-            return _Period("months", months)
-    longest = choices[-1]
-    field = "until" if inputs.months is None else "months"
-    raise _too_short(
-        field, f"{longest} month{'s' if longest > 1 else ''}", due, after_months(due, longest), until
+    unit: Literal["months", "hours"] = "hours" if billing.cycle == "hourly" else "months"
+    given, other = (inputs.hours, inputs.months) if unit == "hours" else (inputs.months, inputs.hours)
+    if other is not None:
+        field = "months" if unit == "hours" else "hours"
+        reason = f"the server is paid by the {unit[:-1]}: give {unit}, or leave both out"
+        raise InvalidInput({field: reason}, ServerRenew.title)
+    choices: tuple[int, ...] = m.MONTHS
+    if given is not None:
+        choices = (given,)
+    elif unit == "hours":
+        choices = (min(math.ceil((until - due) / timedelta(hours=1)), MOST_HOURS),)
+    periods = [_Period(unit, count) for count in choices]
+    for period in periods:
+        if period.after(due) >= until:
+            return period
+    field, advice = (
+        ("until", "give an earlier date")
+        if given is None
+        else (unit, "give a longer period, or an earlier until")
     )
-
-
-def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> InvalidInput:
-    advice = "give an earlier date" if field == "until" else "give a longer period, or an earlier until"
     reason = (
-        f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; nothing "
-        f"was sent. Next: {advice}"
+        f"{periods[-1]} from {as_text(due)} reach {as_text(periods[-1].after(due))} for certain, not "
+        f"{as_text(until)}; nothing was sent. Next: {advice}"
     )
-    return InvalidInput({field: reason}, ServerRenew.title)
+    raise InvalidInput({field: reason}, ServerRenew.title)
 
 
 def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:

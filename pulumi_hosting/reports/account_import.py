@@ -16,7 +16,7 @@ from pulumi_hosting.planning.diff import live_inputs, shown_inputs
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Inputs, Resource
+from pulumi_hosting.resources.base import AnyResource, Inputs
 from pulumi_hosting.resources.powers import is_provisional, natural_key
 from pulumi_hosting.session.text import holds_secrets
 
@@ -138,7 +138,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
 
 
-def unreadable_inputs(resource: Resource[Any, Any]) -> tuple[str, ...]:
+def unreadable_inputs(resource: AnyResource) -> tuple[str, ...]:
     """The inputs that the API never shows, and that an existing object does not need."""
     model: type[Inputs] = resource.Inputs
     return tuple(
@@ -173,7 +173,7 @@ def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]
     return inputs, dropped
 
 
-def _in_order(resource: Resource[Any, Any], fields: Iterable[str]) -> list[str]:
+def _in_order(resource: AnyResource, fields: Iterable[str]) -> list[str]:
     """What names the object first, then the fields in the order of the resource."""
     first = natural_key(resource)
     return sorted(
@@ -181,7 +181,7 @@ def _in_order(resource: Resource[Any, Any], fields: Iterable[str]) -> list[str]:
     )
 
 
-def _naming(resource: Resource[Any, Any]) -> tuple[str, ...]:
+def _naming(resource: AnyResource) -> tuple[str, ...]:
     """What must be declared as it is: without it the object would be renamed, or another one be meant."""
     return (*natural_key(resource), *(("name",) if resource.default_name else ()))
 

@@ -23,7 +23,7 @@ BY_HAND: frozenset[str] = frozenset()
 
 def files() -> Mapping[str, str]:
     """The text of every page."""
-    filters: dict[str, Callable[..., Any]] = {
+    filters: dict[str, Callable[..., object]] = {
         "cost": _cost,
         "default": default,
         "error_class": lambda row: exceptions.error_class(row.status, row.code).__name__,

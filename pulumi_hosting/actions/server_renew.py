@@ -308,7 +308,7 @@ def _quoted(
     return (desired.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
 
 
-def _query(unit: str, count: int) -> dict[str, Any]:
+def _query(unit: str, count: int) -> dict[str, object]:
     return {unit: count, **({"billing_cycle": "hourly"} if unit == "hours" else {})}
 
 

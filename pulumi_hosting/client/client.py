@@ -343,7 +343,7 @@ class Client(Services):
         self._log(request, str(answer.status), sent_at, attempt, meta.request_id)
         return meta
 
-    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> Any:
+    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> object:
         """The result of a response, or its error, raised."""
         if request.operation.responses.get(200) is RawResponse:
             from pulumi_hosting.client import raw_request
@@ -402,7 +402,7 @@ class Client(Services):
     def __repr__(self) -> str:
         return f"<Client of {self._settings.base_url} with key {self._settings.key_hint}>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "a Client holds an API key and connections: make one where it is needed instead "
             "of pickling or copying it"

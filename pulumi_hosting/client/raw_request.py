@@ -7,7 +7,6 @@ have the operation, its own row decides about retries, cost and keys.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -59,8 +58,8 @@ def _climbs(path: str) -> bool:
 
 def prepare(
     operation: Operation,
-    query: Mapping[str, Any],
-    body: Any,
+    query: Mapping[str, object],
+    body: object,
     *,
     key: str | None,
     base_url: str,
@@ -91,7 +90,7 @@ def _query_value(name: str, value: object) -> str:
     raise InvalidInput({name: "must be a text, a whole number, or true or false"}, "the request")
 
 
-def _revealed(node: Any, found: list[Secret]) -> Any:
+def _revealed(node: object, found: list[Secret]) -> object:
     """The body with its secrets as text. They are collected: those that are ``Secret``, and texts under the
     names of secrets.
     """
@@ -110,7 +109,7 @@ def _revealed(node: Any, found: list[Secret]) -> Any:
     return node
 
 
-def _payload(body: Any) -> bytes:
+def _payload(body: object) -> bytes:
     wrong = "must be made of what JSON has: objects, lists, texts, numbers, true, false and None"
     try:
         payload = to_json(body)
@@ -134,7 +133,7 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
         file.meta = meta
         return RawResponse(file, meta)
     body = request.redact.without_own_key(answer.body)
-    data: Any = None
+    data: object = None
     is_json = not responses.has_odd_number(body)
     if body.strip() and is_json:
         try:

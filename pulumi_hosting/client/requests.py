@@ -58,8 +58,8 @@ class NoFields(RequestModel):
 def prepare(
     operation: Operation,
     ids: Sequence[int | str],
-    query: Mapping[str, Any],
-    body: Mapping[str, Any] | RequestModel,
+    query: Mapping[str, object],
+    body: Mapping[str, object] | RequestModel,
     *,
     key: str | None = None,
     cursor: str | None = None,
@@ -121,7 +121,7 @@ def _checked(model: type[RequestModel] | None, fields: Mapping[str, Any]) -> Req
 
 
 def _checked_query(
-    model: type[RequestModel] | None, fields: Mapping[str, Any]
+    model: type[RequestModel] | None, fields: Mapping[str, object]
 ) -> tuple[RequestModel, dict[str, str]]:
     """The model of these parameters, and those that hold a word which a closed set of this version lacks:
     the sets of the service grow, so the word is sent, and the service decides.

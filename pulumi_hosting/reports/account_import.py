@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from pulumi_hosting.exactly_once.address_list import plain_address
@@ -110,7 +109,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     """Declares every object of the account. An order under way, and what does not fit the inputs of its
     resource, is left out.
     """
-    found: list[tuple[AccountObject, dict[str, Any]]] = []
+    found: list[tuple[AccountObject, dict[str, object]]] = []
     left_out: list[LeftOut] = []
     for one in _oldest_first(account):
         inputs, missing = _inputs(one)
@@ -151,7 +150,7 @@ def unreadable_inputs(resource: AnyResource) -> tuple[str, ...]:
 # --- inputs ------------------------------------------------------------------------------------------------
 
 
-def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]:
+def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOut]]:
     """The inputs that the account shows, and those that no declaration may hold. None where the object
     cannot be declared.
     """
@@ -220,8 +219,10 @@ def _references(
     return known
 
 
-def _with_references(inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]) -> dict[str, Any]:
-    def value_of(name: str, value: Any) -> Any:
+def _with_references(
+    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]
+) -> dict[str, object]:
+    def value_of(name: str, value: object) -> object:
         if not isinstance(value, str):
             return value
         place = (name, inputs.get("server_id", ""), value) if name == "address" else (name, value)
@@ -230,7 +231,7 @@ def _with_references(inputs: JsonObject, references: Mapping[tuple[str, ...], Re
     return {name: value_of(name, value) for name, value in inputs.items()}
 
 
-def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, Any]:
+def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
     return {
         name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
         for name, value in inputs.items()

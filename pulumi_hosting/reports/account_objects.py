@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden
@@ -52,7 +51,7 @@ class AccountObject:
     def id(self) -> str:
         return self.state.id
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines."""
         price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
         return {**named(self), "price_monthly": price, "currency": self.currency}

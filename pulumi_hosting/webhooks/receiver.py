@@ -145,7 +145,7 @@ class Receiver:
     async def _retry(self, what_fails: str, action: Callable[[], Awaitable[T]]) -> T:
         return await retry_until_success(what_fails, action, self._sleep)
 
-    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         # Shielded: an event that was handled is marked even when the receiver is cancelled at that moment.
         return await asyncio.shield(
             asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)

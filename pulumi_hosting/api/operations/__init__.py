@@ -8,7 +8,6 @@ operation is a column of its row.
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
 
 from pulumi_hosting.api.operations.limits import (
     EXPENSIVE_PER_WINDOW,
@@ -98,7 +97,7 @@ def _area(name: str) -> tuple[Operation, ...]:
     return rows
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The whole table, loaded when it is first used."""
     if name not in ("OPERATIONS", "BY_ID", "GROUPS"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

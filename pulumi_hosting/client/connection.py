@@ -4,11 +4,13 @@ failure. Loaded with the first request.
 
 import ssl
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
 
 import httpx
+from httpx import Request as Request
+from httpx import Timeout as Timeout
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
@@ -21,7 +23,7 @@ from pulumi_hosting.client.exceptions import (
     TimedOut,
     TransportError,
 )
-from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpResponse
 from pulumi_hosting.client.settings import Settings
 
 LOCATION = "hosting_location"
@@ -41,25 +43,14 @@ OUR_HEADERS = frozenset(
 """Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
-def prepared(
-    client: httpx.Client, request: HttpRequest, request_id: str, settings: Settings, wait: float
-) -> httpx.Request:
-    """The request with the headers of the client, and ours, which take precedence. Not made by the client: it
-    would add its cookies and parameters.
-    """
-    headers = httpx.Headers(
+def headers(client: httpx.Client, ours: Mapping[str, str], request_id: str, user_agent: str) -> httpx.Headers:
+    """The headers of the client, and ours, which take precedence."""
+    found = httpx.Headers(
         [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
     )
-    identity = {"User-Agent": settings.user_agent, "Accept-Encoding": "gzip"}
-    headers.update({**request.headers, "X-Request-ID": request_id, **identity})
-    return httpx.Request(
-        request.operation.method,
-        request.url,
-        params=request.query or None,
-        headers=headers,
-        content=request.body,
-        extensions={"timeout": httpx.Timeout(wait).as_dict()},
-    )
+    identity = {"User-Agent": user_agent, "Accept-Encoding": "gzip"}
+    found.update({**ours, "X-Request-ID": request_id, **identity})
+    return found
 
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:

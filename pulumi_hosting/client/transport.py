@@ -14,10 +14,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.client.exceptions import (
-    ConfigurationError,
-    HostingError,
-)
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.requests import HttpResponse as HttpResponse
 from pulumi_hosting.client.settings import Settings
@@ -75,7 +72,17 @@ class HttpTransport:
             with connection.until(wait):
                 client = self._connected()
                 response = client.send(
-                    connection.prepared(client, request, request_id, self._settings, wait),
+                    # Not by the client: it would add its cookies and parameters.
+                    connection.Request(
+                        request.operation.method,
+                        request.url,
+                        params=request.query or None,
+                        headers=connection.headers(
+                            client, request.headers, request_id, self._settings.user_agent
+                        ),
+                        content=request.body,
+                        extensions={"timeout": connection.Timeout(wait).as_dict()},
+                    ),
                     stream=True,
                     auth=None,  # the key is in the headers already
                     follow_redirects=False,

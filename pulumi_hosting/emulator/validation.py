@@ -78,7 +78,7 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
     return query
 
 
-def check_query(operation: Operation, query: Mapping[str, str]) -> Request | None:
+def check_query(operation: Operation, query: Mapping[str, str]) -> RequestModel | None:
     if operation.query is None:
         return None
     values: dict[str, object] = dict(query)
@@ -137,7 +137,7 @@ def may_be_null(operation: Operation, name: str) -> bool:
     return operation.id in NULL_CHANGES_NOTHING or (model is not None and clears(model, name))
 
 
-def check_body(operation: Operation, data: View | None) -> Request | None:
+def check_body(operation: Operation, data: View | None) -> RequestModel | None:
     """The body as the operation's model; ``validation_error`` if it does not fit."""
     model: type[RequestModel] | None = operation.request
     if model is None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from pulumi_hosting.api.models.body import Clears, Request
+from pulumi_hosting.api.models.body import Clears, RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.emulator.formats import View
@@ -78,7 +78,7 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
     return query
 
 
-def check_query(operation: Operation, query: Mapping[str, str]) -> Request | None:
+def check_query(operation: Operation, query: Mapping[str, str]) -> RequestModel | None:
     if operation.query is None:
         return None
     values: dict[str, object] = dict(query)
@@ -94,7 +94,7 @@ def check_query(operation: Operation, query: Mapping[str, str]) -> Request | Non
 
 
 @cache
-def _integers(model: type[Request]) -> frozenset[str]:
+def _integers(model: type[RequestModel]) -> frozenset[str]:
     """The integer fields of a query, those with enumerated values included."""
 
     def is_integer(kind: object) -> bool:
@@ -137,9 +137,9 @@ def may_be_null(operation: Operation, name: str) -> bool:
     return operation.id in NULL_CHANGES_NOTHING or (model is not None and clears(model, name))
 
 
-def check_body(operation: Operation, data: View | None) -> Request | None:
+def check_body(operation: Operation, data: View | None) -> RequestModel | None:
     """The body as the operation's model; ``validation_error`` if it does not fit."""
-    model: type[Request] | None = operation.request
+    model: type[RequestModel] | None = operation.request
     if model is None:
         if data:
             raise invalid(**dict.fromkeys(data, "unknown"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
@@ -116,7 +116,7 @@ def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal
     return None
 
 
-def _with_tariff(request: Request, declared: JsonObject) -> dict[str, Any]:
+def _with_tariff(request: Request, declared: JsonObject) -> dict[str, object]:
     """The declaration, with the id of a tariff that it names."""
     return {**declared, **resolved(lambda: request, RESOURCES["server"], declared, {})[0]}
 

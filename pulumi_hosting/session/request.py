@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.session import Session
 from pulumi_hosting.session.shared_reads import Reads
@@ -95,7 +95,7 @@ class Request:
         return self.session.reads
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> RunClock:
         return self.session.clock
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import WALK_LIMIT, Client
 from pulumi_hosting.session.account_snapshot import Answers, ReadPage
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
 
@@ -28,7 +28,7 @@ class Session:
         self,
         client: Client | None = None,
         *,
-        clock: Clock | None = None,
+        clock: RunClock | None = None,
         reads: Reads | None = None,
         ownership: Ownership | None = None,
         declared_mode: str | None = None,
@@ -37,7 +37,7 @@ class Session:
         poll_interval: float = 5.0,
     ) -> None:
         self._client = client
-        self.clock = clock or Clock()
+        self.clock = clock or RunClock()
         self.reads = reads or Reads()
         if client is not None:
             self.reads.watch(client)

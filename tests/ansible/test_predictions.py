@@ -12,9 +12,9 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
     RunMemory,
     planned_id,
 )
-from pulumi_hosting.client.transport import Transport
+from pulumi_hosting.client.transport import HttpTransport
 from pulumi_hosting.planning.apply import Outcome
-from pulumi_hosting.planning.diff import Change, Diff
+from pulumi_hosting.planning.diff import Diff, FieldChange
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, Inputs, Resource, State
 from pulumi_hosting.resources.powers import Findable, Sandboxed
@@ -58,7 +58,7 @@ class ContactResource(
 CONTACT = ContactResource()
 DECLARED = ContactInputs(email="ada@example.com", name="Ada", adopt_id="7")
 SHOWN = {"id": "7", "email": "ada@example.com", "name": "Ada"}
-RENAMED = Diff((Change("name", "Bo", "Ada", replaces=False),))
+RENAMED = Diff((FieldChange("name", "Bo", "Ada", replaces=False),))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_its_reads_show_what_is_predicted(monkeypatch: pytest.MonkeyPatch) -> No
     memory = RunMemory(ProcessStorage(), account=lambda: "1001")
     memory.predict_new("contact", "ada@example.com", {"email": "ada@example.com"})
     memory.predict_change("contact", "7", {"name": "Bo"})
-    transport = planned_account.PlannedTransport(cast(Transport, None), memory)  # nothing is sent
+    transport = planned_account.PlannedTransport(cast(HttpTransport, None), memory)  # nothing is sent
     try:
         changed = transport._changed("list_contacts", [], {}, {"data": [{"id": 7, "email": "b@example.com"}]})
     finally:

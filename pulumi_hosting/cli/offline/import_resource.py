@@ -1,7 +1,6 @@
 """`pulumi-hosting offline import`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -30,7 +29,7 @@ def import_resource(
     id: str,
     protect: bool,
     skip_preview: bool,
-    **_: Any,
+    **_: object,
 ) -> None:
     """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program.
 

@@ -8,7 +8,7 @@ import grpc
 from google.protobuf import any_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from pulumi_hosting.provider.failures import Failed, as_user_error
+from pulumi_hosting.provider.failures import StepFailed, as_user_error
 
 P = TypeVar("P")
 Asked = TypeVar("Asked")
@@ -42,7 +42,7 @@ def reports_errors(
         try:
             with as_user_error(InitFailed):
                 return method(self, request, context)
-        except Failed as error:
+        except StepFailed as error:
             line = str(error)
         except InitFailed as error:
             line = str(error)

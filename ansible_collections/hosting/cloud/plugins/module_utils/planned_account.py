@@ -23,7 +23,7 @@ from .run_memory import RunMemory, is_planned, planned_id, set_fields
 with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.client.results import Damaged
-    from pulumi_hosting.client.transport import HttpResponse, Transport
+    from pulumi_hosting.client.transport import HttpResponse, HttpTransport
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import natural_key
     from pulumi_hosting.session.account_snapshot import AccountSnapshot, Change
@@ -84,7 +84,7 @@ class PlannedTransport:
     """Answers a client's reads as they would be answered after the planned changes. ``inner`` is the client's
     transport."""
 
-    def __init__(self, inner: Transport, memory: RunMemory) -> None:
+    def __init__(self, inner: HttpTransport, memory: RunMemory) -> None:
         self.inner, self._memory = inner, memory
         self.shows_real = False
         """Whether answers stay as they are."""

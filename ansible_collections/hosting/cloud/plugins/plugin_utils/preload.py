@@ -36,8 +36,8 @@ def preloaded(name: str) -> type[ControllerAction]:
         import httpx
 
         from pulumi_hosting.api.models import Me
+        from pulumi_hosting.client.connection import tls_context
         from pulumi_hosting.client.requests import NoFields
-        from pulumi_hosting.client.transport import tls_context
 
         for part in LATE:
             import_module(part)

@@ -242,7 +242,7 @@ SCENARIOS = [
         660,
         slow=True,
     ),
-    Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 11, 37),
+    Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 12, 37),
 ]
 
 

@@ -257,10 +257,10 @@ class PlannedSnapshot:
         self._real.forget(part)
 
     def _for_real(self, ask: Any) -> Any:
-        def asked(*given: Any) -> Any:
+        def asked(*given: Any, **named: Any) -> Any:
             self._transport.shows_real = True
             try:
-                return ask(*given)
+                return ask(*given, **named)
             finally:
                 self._transport.shows_real = False
 

@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix prove transcripts mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
+.PHONY: help demo test test-all test-matrix coverage prove transcripts mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
 .PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
@@ -28,12 +28,18 @@ demo: $(READY)  ## run the demo: emulator, Pulumi program, Ansible playbook, dri
 test: $(READY)  ## run the tests of the development loop: no slow ones, no coverage (ARGS="..." goes to pytest)
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples, matrix), with the coverage floor
-	@$(PYTEST) -m "not matrix" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(ARGS)
+# A part of the tests does not reach the floor; `make coverage` holds it for all parts together.
+SHARDED := $(if $(SHARD),--shard $(SHARD))
+
+test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples, matrix), with the coverage floor (SHARD=2/4: a part)
+	@$(PYTEST) -m "not matrix" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(SHARDED) $(if $(SHARD),--cov-fail-under=0) $(ARGS)
 	@[ -n "$(ARGS)" ] || $(MAKE) --no-print-directory test-matrix
 
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
-	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)
+	@$(PYTEST) -m matrix --verbose -rsP $(SHARDED) $(ARGS)
+
+coverage: $(READY)  ## combine what the parts of a run have covered (.coverage.*), and hold the floor
+	@$(BIN)/coverage combine && $(BIN)/coverage report
 
 prove: $(READY)  ## run the long proofs: damaged answers, what the account does, kills at every request, random faults (ARGS="crash --jobs 4")
 	@$(BIN)/python -m tests.prove $(ARGS)

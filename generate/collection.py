@@ -70,12 +70,14 @@ def files() -> Mapping[str, str]:
     found = modules()
     filters = {"yaml": dumped}
     texts = {f"{COLLECTION}/plugins/modules/{module.name}.py": _text(module) for module in found}
-    stub = render("collection/action.py.j2")
     names = sorted(module.name for module in found)
     content = {"requires_ansible": ">=2.18.0", "action_groups": {"all": names}}
     return {
         **formatted(texts),
-        **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names},
+        **{
+            f"{COLLECTION}/plugins/action/{name}.py": render("collection/action.py.j2", name=name)
+            for name in names
+        },
         **dict(_targets(found)),
         f"{COLLECTION}/meta/runtime.yml": render("collection/runtime.yml.j2", filters, content=content),
     }
@@ -246,7 +248,7 @@ def _beside(source: ModuleSource) -> dict[str, Any]:
     return {name: {"returned": "success", **_entry(name, given)} for name, given in entries}
 
 
-def _entry(name: str, given: ModuleSource) -> dict[str, Any]:
+def _entry(name: str, given: ModuleSource) -> dict[str, object]:
     """A further entry of a result: as the YAML has it, or what a lookup finds."""
     if "lookup" not in given:
         return dict(given)
@@ -300,7 +302,7 @@ def _text(module: Module) -> str:
     )
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> object:
     """Ansible's rules: a list of tuples."""
     if isinstance(value, list):
         return [tuple(tuple(part) if isinstance(part, list) else part for part in rule) for rule in value]
@@ -311,7 +313,7 @@ class _Dumper(yaml.SafeDumper):
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         return super().increase_indent(flow, False)
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 
@@ -323,7 +325,7 @@ def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _string)
 
 
-def dumped(value: Any) -> str:
+def dumped(value: object) -> str:
     """YAML with indented lists, texts in quotes where they would be read as something else."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False

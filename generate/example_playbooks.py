@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from generate.example_programs import Program, Statement, is_setting, text_of
 from generate.render import render
@@ -18,7 +17,7 @@ def playbook(program: Program) -> str:
     """The text of the playbook."""
     if taken := {*map(_snake, program.settings())} & {one.target for one in program.of("resource")}:
         raise ValueError(f"{program.source}: {taken} are settings too, which a playbook cannot tell apart")
-    filters: dict[str, Callable[..., Any]] = {
+    filters: dict[str, Callable[..., object]] = {
         "module": lambda statement: _KINDS[statement.type],
         "options": lambda statement: _options(statement, program),
         "snake": _snake,

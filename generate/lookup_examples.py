@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from generate.collection import Module
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.provider.names import token
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 
-SAMPLES: Mapping[str, Any] = {
+SAMPLES: Mapping[str, object] = {
     "delivery_id": "90001",
     "domain_id": "70001",
     "invoice_id": "10001",
@@ -22,18 +21,18 @@ SAMPLES: Mapping[str, Any] = {
 """A value for each argument that a lookup needs."""
 
 
-def arguments(lookup: Lookup, values: Mapping[str, Any] = SAMPLES) -> dict[str, Any]:
+def arguments(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> dict[str, object]:
     """The arguments of the example: those that are needed."""
     return {field.name: values[field.name] for field in lookup.arguments if field.required}
 
 
-def python(lookup: Lookup, values: Mapping[str, Any] = SAMPLES) -> str:
+def python(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> str:
     """A program in Python; with ``import pulumi_hosting.native as hosting`` the plugin asks."""
     given = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments(lookup, values).items())
     return f"import pulumi_hosting as hosting\n\nfound = hosting.{lookup.name}({given})\n"
 
 
-def yaml(lookup: Lookup, values: Mapping[str, Any] = SAMPLES) -> str:
+def yaml(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> str:
     """The variable of a program in YAML."""
     lines = ["variables:", "  found:", "    fn::invoke:", f"      function: {token(lookup.wire)}"]
     given = arguments(lookup, values)
@@ -42,7 +41,7 @@ def yaml(lookup: Lookup, values: Mapping[str, Any] = SAMPLES) -> str:
     return "\n".join(lines) + "\n"
 
 
-def typescript(lookup: Lookup, values: Mapping[str, Any] = SAMPLES) -> str:
+def typescript(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> str:
     """A program in TypeScript."""
     given = ", ".join(
         f"{camel(name)}: {json.dumps(value)}" for name, value in arguments(lookup, values).items()

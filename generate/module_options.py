@@ -26,19 +26,19 @@ class Option:
     type: str
     description: Sequence[str] = ()
     elements: str | None = None
-    choices: Sequence[Any] | None = None
-    default: Any = None
+    choices: Sequence[object] | None = None
+    default: object = None
     required: bool = False
     secret: bool = False
 
-    def spec(self, name: str) -> dict[str, Any]:
+    def spec(self, name: str) -> dict[str, object]:
         """The option in the argument spec."""
         spec = {"type": self.type, **self._given("elements", "choices", "default", "required")}
         if self.secret or SOUNDS_SECRET.search(name):
             spec["no_log"] = self.secret
         return spec
 
-    def documentation(self) -> dict[str, Any]:
+    def documentation(self) -> dict[str, object]:
         """The option in DOCUMENTATION."""
         return {
             "description": list(self.description),
@@ -46,7 +46,7 @@ class Option:
             **self._given("elements", "choices", "default", "required"),
         }
 
-    def _given(self, *names: str) -> dict[str, Any]:
+    def _given(self, *names: str) -> dict[str, object]:
         values = {name: getattr(self, name) for name in names}
         return {
             name: list(value) if name == "choices" else value
@@ -59,7 +59,7 @@ def option(source: OptionSource, info: FieldInfo | None = None) -> Option:
     """The option for a field of one of our models; without ``info``, one that only the module has."""
     found = Option("str")
     if info is not None:
-        annotation: Any = info.annotation
+        annotation: object = info.annotation
         found = _plain(annotation)
         choices = next(
             (extra["enum"] for extra in _extras(typing.Annotated[annotation, info]) if "enum" in extra), None
@@ -98,7 +98,7 @@ def _plain(annotation: Any) -> Option:
     )
 
 
-def _extras(annotation: Any) -> Iterator[Mapping[str, Any]]:
+def _extras(annotation: object) -> Iterator[Mapping[str, Any]]:
     for part in typing.get_args(annotation):
         if isinstance(part, FieldInfo):
             if isinstance(part.json_schema_extra, dict):

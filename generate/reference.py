@@ -23,7 +23,7 @@ BY_HAND: frozenset[str] = frozenset()
 
 def files() -> Mapping[str, str]:
     """The text of every page."""
-    filters: dict[str, Callable[..., Any]] = {
+    filters: dict[str, Callable[..., object]] = {
         "cost": _cost,
         "default": default,
         "error_class": lambda row: exceptions.error_class(row.status, row.code).__name__,
@@ -107,7 +107,7 @@ def default(name: str, model: type[BaseModel]) -> str:
     if info.is_required():
         other = model.named_by().get(name) if issubclass(model, Inputs) else None
         return f"required, unless `{other}` is given" if other else "required"
-    if issubclass(model, models.Request):
+    if issubclass(model, models.RequestModel):
         return "not sent"
     value = info.get_default(call_default_factory=True, validated_data={})
     return "its own defaults" if isinstance(value, BaseModel) else f"`{value!r}`"

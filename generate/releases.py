@@ -55,7 +55,7 @@ def files() -> Mapping[str, str]:
     }
 
 
-def releases() -> Mapping[str, Mapping[str, Any]]:
+def releases() -> Mapping[str, Mapping[str, object]]:
     """Summary, date, modules and plugins of each version in CHANGELOG.md, the newest first."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     sections = list(HEADING.finditer(text))
@@ -91,7 +91,7 @@ def _plugins(kind: str, version: str) -> Mapping[str, str]:
     return found
 
 
-def _entry(release: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(release: Mapping[str, Any]) -> dict[str, object]:
     """A release in changelog.yaml."""
     return {
         "changes": {"release_summary": release["summary"]},

@@ -7,7 +7,6 @@ import tempfile
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -65,7 +64,7 @@ def docstring(text: str, indent: int = 0) -> str:
 _ENVIRONMENT.filters.update(cell=cell, codes=codes, docstring=docstring, repr=repr)
 
 
-def render(template: str, filters: Mapping[str, Any] | None = None, **values: Any) -> str:
+def render(template: str, filters: Mapping[str, object] | None = None, **values: object) -> str:
     """The text of a template. ``filters`` are the functions that only this kind of template uses."""
     environment = _ENVIRONMENT.overlay()
     environment.filters = {**_ENVIRONMENT.filters, **(filters or {})}

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
 from pulumi_hosting.schema.fields import Field, fields
 
-SAMPLES: Mapping[str, Any] = yaml.safe_load(
+SAMPLES: Mapping[str, object] = yaml.safe_load(
     (Path(__file__).parent / "samples.yml").read_text(encoding="utf-8")
 )
 ANSIBLE_TYPES = {
@@ -58,11 +57,11 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?")) or not text else f"{text}."
 
 
-def contents(model: type[BaseModel], owner: str) -> dict[str, Any]:
+def contents(model: type[BaseModel], owner: str) -> dict[str, object]:
     """What a result of this model holds, without its secrets. ``owner`` is the path of the result. Raises
     ``LookupError`` for a field without a description.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for item in fields(model):
         if not item.secret:
             name = RENAMED.get(f"{owner}.{item.name}", item.name)
@@ -70,10 +69,13 @@ def contents(model: type[BaseModel], owner: str) -> dict[str, Any]:
     return found
 
 
-def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, Any]:
+def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, object]:
     if not item.description:
         raise LookupError(f"{model.__name__}.{item.name} has no description: give its Field one")
-    entry: dict[str, Any] = {"description": sentence(item.description), "type": ANSIBLE_TYPES[item.type.kind]}
+    entry: dict[str, object] = {
+        "description": sentence(item.description),
+        "type": ANSIBLE_TYPES[item.type.kind],
+    }
     if item.type.kind == "array" and item.type.of is not None:
         entry["elements"] = ANSIBLE_TYPES[item.type.of.kind]
     inner = next(item.type.models(), None)
@@ -84,7 +86,7 @@ def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, Any]:
     )
 
 
-def known_values(model: type[BaseModel], name: str) -> list[Any]:
+def known_values(model: type[BaseModel], name: str) -> list[object]:
     """The values that the API document names for a text; none where any text will do."""
     schema = model.model_json_schema()["properties"].get(name, {})
     parts = [schema, *schema.get("anyOf", ()), *schema.get("allOf", ()), schema.get("items", {})]
@@ -94,7 +96,7 @@ def known_values(model: type[BaseModel], name: str) -> list[Any]:
     ]
 
 
-def sample(model: type[BaseModel], item: Field) -> Any:
+def sample(model: type[BaseModel], item: Field) -> object:
     """A value that the field can have. Raises ``LookupError`` for a text that ``samples.yml`` has to name."""
     for owner in model.__mro__:
         if f"{owner.__name__}.{item.name}" in SAMPLES:
@@ -106,7 +108,7 @@ def sample(model: type[BaseModel], item: Field) -> Any:
     return _by_type(model, item)
 
 
-def _by_type(model: type[BaseModel], item: Field) -> Any:
+def _by_type(model: type[BaseModel], item: Field) -> object:
     is_time = item.name.endswith("_at") or item.name in ("time", "not_before")
     is_money = item.name.startswith("price") or item.name.endswith(("amount", "total", "charged"))
     is_id = item.type.is_id or item.name in ("id", "server_id")

@@ -55,7 +55,7 @@ def files() -> Mapping[str, str]:
     """The text of every file."""
     types = [lookup.value for lookup in LOOKUPS.values()]
     types += [item.type for resource in RESOURCES.values() for item in outputs_of(resource)]
-    filters: dict[str, Any] = {
+    filters: dict[str, object] = {
         "annotated": _annotated,
         "area": _area,
         "class_name": class_name,

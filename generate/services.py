@@ -103,7 +103,7 @@ class Shortcut:
 def files() -> Mapping[str, str]:
     """The text of every file."""
     services = _services()
-    filters: dict[str, Any] = {
+    filters: dict[str, object] = {
         "arguments": _arguments,
         "documentation": _documentation,
         "ids": lambda names: ", ".join(["self", *(f"{name}: int" for name in names)]),
@@ -208,7 +208,7 @@ def _type(annotation: Any) -> str:
     return name
 
 
-def _holds_secret(annotation: Any) -> bool:
+def _holds_secret(annotation: object) -> bool:
     return annotation is Secret or any(_holds_secret(part) for part in typing.get_args(annotation))
 
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulumi_hosting.cli import main
-from pulumi_hosting.cli.progress import Progress
+from pulumi_hosting.cli.progress import ProgressLine
 
 _CONTROL = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])")
 
@@ -58,11 +58,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-def told(progress: Progress) -> Callable[[str], None]:
+def told(progress: ProgressLine) -> Callable[[str], None]:
     return progress.above(lambda text: click.echo(text, err=True))
 
 
-def steps(line: Callable[[str], None], progress: Progress) -> None:
+def steps(line: Callable[[str], None], progress: ProgressLine) -> None:
     line("engine: offline")
     progress.step(1, None, "preview [red]")
     line("ok     preview")
@@ -70,7 +70,7 @@ def steps(line: Callable[[str], None], progress: Progress) -> None:
 
 
 def test_the_bar_stays_below_the_lines_and_goes_at_the_end(terminal: Terminal) -> None:
-    with redirect_stderr(terminal), Progress() as progress:
+    with redirect_stderr(terminal), ProgressLine() as progress:
         line = told(progress)
         line("engine: offline")
         assert terminal.shown == ["engine: offline"]
@@ -87,7 +87,7 @@ def test_the_bar_stays_below_the_lines_and_goes_at_the_end(terminal: Terminal) -
 
 
 def test_a_long_title_and_its_control_characters_do_not_wrap(terminal: Terminal) -> None:
-    with redirect_stderr(terminal), Progress() as progress:
+    with redirect_stderr(terminal), ProgressLine() as progress:
         progress.step(1, 2, "drift 1:\n\x1b[2J" + "web.name, " * 40)
         (bar,) = terminal.shown
         assert len(bar) == 60
@@ -96,7 +96,7 @@ def test_a_long_title_and_its_control_characters_do_not_wrap(terminal: Terminal)
 
 def test_no_color_is_a_bar_without_colours(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    with redirect_stderr(terminal), Progress() as progress:
+    with redirect_stderr(terminal), ProgressLine() as progress:
         steps(told(progress), progress)
     assert "step 3 of 4: destroy" in terminal.getvalue()
     assert not terminal.has_colours
@@ -113,7 +113,7 @@ def test_there_are_only_lines_without(
         monkeypatch.setitem(sys.modules, "rich.console", None)
     else:
         monkeypatch.setenv("TERM", "dumb")
-    with redirect_stderr(terminal), Progress() as progress:
+    with redirect_stderr(terminal), ProgressLine() as progress:
         steps(told(progress), progress)
     assert terminal.getvalue() == "engine: offline\nok     preview\n"
 

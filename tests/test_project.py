@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from tests.support.shards import shard
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -22,14 +25,35 @@ DECLARED = {
 def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
     github = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
     gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text(encoding="utf-8"))
-    assert {"run": ".ci/run"} in github["ci"]["steps"]
-    assert gitlab["ci"]["script"] == [".ci/run"]
+    shards = github["ci"]["strategy"]["matrix"]["shard"]
+    assert shards == [*range(1, len(shards) + 1)]
+    assert {"run": f".ci/run ${{{{ matrix.shard }}}}/{len(shards)}"} in github["ci"]["steps"]
+    assert gitlab["ci"]["script"] == [".ci/run $CI_NODE_INDEX/$CI_NODE_TOTAL"]
+    assert {"run": "make coverage"} in github["coverage"]["steps"]
+    assert gitlab["coverage"]["script"] == ["make coverage"]
     assert {"run": "make test"} in github["python"]["steps"]
     assert gitlab["python"]["script"] == ["make test"]
     (main,) = {"3.11"} & DECLARED
     assert {main, *github["python"]["strategy"]["matrix"]["python"]} == DECLARED
     assert {main, *gitlab["python"]["parallel"]["matrix"][0]["PYTHON_VERSION"]} == DECLARED
     assert gitlab["default"]["image"].endswith(f":{main}")
+
+
+def test_each_test_is_in_one_part_of_a_sharded_run() -> None:
+    def collected(*options: str) -> list[str]:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "tests/session", *options]
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    parts = [collected("--shard", f"{number}/3") for number in (1, 2, 3)]
+    assert all(parts)
+    assert sorted(test for part in parts for test in part) == sorted(collected())
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])
+def test_a_part_that_does_not_exist_is_refused(text: str) -> None:
+    with pytest.raises(pytest.UsageError, match="--shard"):
+        shard(text)
 
 
 @pytest.mark.parametrize("script", [".ci/run", ".ci/build"])

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play
 from tests.provider.processes import Entry, Process, provider_process
 from tests.support.account import Account
@@ -287,7 +287,7 @@ SCENARIOS = [
         660,
         slow=True,
     ),
-    Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 11, 37),
+    Scenario("`pulumi up` that replaces 1 server, beside 37", replace, 12, 37),
     Scenario(
         "`pulumi up` of 4 new servers with 2 addresses each",
         partial(up_with_addresses, servers=4, each=2),
@@ -416,7 +416,7 @@ def test_a_quote_is_asked_once_per_distinct_order_and_run() -> None:
 def test_windows_of_the_rate_limit_cost_ten_requests_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """An order may depend on what is at most 30 seconds old, and a window of 20 orders takes 60 seconds."""
     lab = Lab(37, limited=True)
-    monkeypatch.setattr(Clock, "monotonic", lambda self: lab.account.clock.now())
+    monkeypatch.setattr(RunClock, "monotonic", lambda self: lab.account.clock.now())
     play(lab, *new(60))
     assert len(lab.account.living) == 37 + 60
     assert (

@@ -101,7 +101,7 @@ def pages() -> Mapping[str, str]:
     }
 
 
-def navigation() -> list[Any]:
+def navigation() -> list[object]:
     """The pages in the order in which the site shows them."""
     by_hand = {
         page.removesuffix(".md")
@@ -155,7 +155,7 @@ def lookup_groups() -> dict[str, list[Lookup]]:
 # --- the kinds of pages -------------------------------------------------------------------------------------
 
 
-def _rendered(template: str, **values: Any) -> str:
+def _rendered(template: str, **values: object) -> str:
     filters = {
         "ansible": markup.ansible,
         "class_of": class_of,
@@ -261,16 +261,16 @@ def _module(module: Module) -> str:
     )
 
 
-def _fragments(module: Module) -> dict[str, Any]:
+def _fragments(module: Module) -> dict[str, object]:
     """The options that a module shares with others."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for fragment in module.fragments:
         part = fragment.partition(".")[2].upper() or "DOCUMENTATION"
         found |= yaml.safe_load(getattr(ModuleDocFragment, part)).get("options", {})
     return found | {name: one.documentation() for name, one in module.shared.items()}
 
 
-def _options(documented: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _options(documented: Mapping[str, Any]) -> list[dict[str, object]]:
     return [
         {
             "name": name,
@@ -286,7 +286,7 @@ def _options(documented: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value is None:
         return "—"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`" if value != "" else "empty"

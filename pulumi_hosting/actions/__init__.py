@@ -2,9 +2,17 @@
 all (``action``)."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from pulumi_hosting.actions.action import Action, ActionOutcome, ActionPlan, Result, act, check, resolve
+from pulumi_hosting.actions.action import (
+    Action,
+    ActionOutcome,
+    ActionPlan,
+    AnyAction,
+    Result,
+    act,
+    check,
+    resolve,
+)
 from pulumi_hosting.actions.api_key_revoke import API_KEY_REVOKE
 from pulumi_hosting.actions.balance_topup import BALANCE_TOPUP
 from pulumi_hosting.actions.domain_renew import DOMAIN_RENEW
@@ -16,7 +24,7 @@ from pulumi_hosting.actions.webhook_redeliver import WEBHOOK_REDELIVER
 from pulumi_hosting.actions.webhook_test import WEBHOOK_TEST
 from pulumi_hosting.session.errors import Failed
 
-ACTIONS: Mapping[str, Action[Any, Any]] = {
+ACTIONS: Mapping[str, AnyAction] = {
     action.kind: action
     for action in (
         SERVER_RENEW,

@@ -14,14 +14,17 @@ secrets apart.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.exactly_once import purchase_journal
+from pulumi_hosting.client.exceptions import CallError, InvalidInput, InvalidResponse
+from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
@@ -29,7 +32,7 @@ from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
 from pulumi_hosting.resources.base import AnyResource, IdText, Inputs, Record, Resource, State
 from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
+from pulumi_hosting.session.errors import AmbiguousMatch, Failed, NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
@@ -75,7 +78,10 @@ class ActionPlan:
 
 
 class Action(ABC, Generic[I, R]):
-    """One thing that is done to what exists already. See the module's text for the contract."""
+    """One thing that is done to what exists already. See the module's text for the contract.
+
+    ``Inputs`` and ``Result`` are the two classes in its brackets.
+    """
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -90,6 +96,10 @@ class Action(ABC, Generic[I, R]):
     scopes: ClassVar[tuple[str, ...]]
     """Scopes that doing it needs."""
 
+    def __init_subclass__(cls) -> None:
+        (base,) = vars(cls)["__orig_bases__"]
+        cls.Inputs, cls.Result = get_args(base)
+
     @abstractmethod
     def plan(self, request: Request, inputs: I) -> ActionPlan:
         """What would happen. Reads only."""
@@ -97,6 +107,9 @@ class Action(ABC, Generic[I, R]):
     @abstractmethod
     def perform(self, request: Request, inputs: I, plan: ActionPlan) -> R | list[R]:
         """Do it, once; the result."""
+
+
+AnyAction = Action[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -152,35 +165,36 @@ def act(
     if not dry_run and not plan.changed and (paid := _unreported(request, action, plan)):
         plan, predicted = _as_paid(plan, paid, predicted)
         purchase_journal.reported(request.unreported)
+    outcome = ActionOutcome(
+        plan.changed,
+        before,
+        predicted,
+        plan.cost,
+        _each(predicted, action.Result.model_validate),
+        plan.note,
+        predicted,
+        plan.change,
+        plan.reaches,
+    )
     if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
-        modelled = _modelled(action, predicted)
-        return ActionOutcome(
-            plan.changed,
-            before,
-            predicted,
-            plan.cost,
-            modelled,
-            plan.note,
-            predicted,
-            plan.change,
-            plan.reaches,
-        )
+        return outcome
     result = action.perform(request, inputs, plan)
     purchase_journal.reported(request.unreported)
-    shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
-    after = _stamped(request, action, shown)
-    marked = (
-        [_marked(request, item) for item in result] if isinstance(result, list) else _marked(request, result)
-    )
-    return ActionOutcome(
-        plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches
-    )
+    after = _stamped(request, action, _each(result, lambda item: item.shown()))
+    return replace(outcome, after=after, result=_each(result, partial(_marked, request)))
+
+
+def _each(found: Any, change: Callable[[Any], Any]) -> Any:
+    """``change`` of what is found: of each item where it is a list, None where it is None."""
+    if isinstance(found, list):
+        return [change(item) for item in found]
+    return None if found is None else change(found)
 
 
 _PAID = object()
 
 
-def _unreported(request: Request, action: Action[Any, Any], plan: ActionPlan) -> Payment | None:
+def _unreported(request: Request, action: AnyAction, plan: ActionPlan) -> Payment | None:
     """What an interrupted run paid for this and did not report."""
     if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
         return None
@@ -191,7 +205,7 @@ def _unreported(request: Request, action: Action[Any, Any], plan: ActionPlan) ->
     return purchase_journal.unreported(request.client, entry, action.kind, plan.before)
 
 
-def _as_paid(plan: ActionPlan, paid: Payment, shown: Any) -> tuple[ActionPlan, dict[str, Any]]:
+def _as_paid(plan: ActionPlan, paid: Payment, shown: Any) -> tuple[ActionPlan, dict[str, object]]:
     """The plan of what an interrupted run carried out: a change that was charged."""
     known = {"charged": str(paid.paid), "invoice_id": str(paid.invoice_id), "currency": paid.currency}
     note = f"an interrupted run paid it: {paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
@@ -202,31 +216,20 @@ def _as_paid(plan: ActionPlan, paid: Payment, shown: Any) -> tuple[ActionPlan, d
     )
 
 
-def _stamped(request: Request, action: Action[Any, Any], shown: Shown) -> Shown:
+def _stamped(request: Request, action: AnyAction, shown: Shown) -> Shown:
     """In one shape: every field that may be shown, and the mode."""
-    if shown is None:
-        return None
-    if not isinstance(shown, Mapping):
-        return [_whole(request, action, item) for item in shown]
-    return _whole(request, action, shown)
+    names = [name for name in action.Result.model_fields if name not in action.Result.secret_fields()]
+
+    def whole(item: Mapping[str, object]) -> dict[str, object]:
+        found = {name: item.get(name) for name in names}
+        return {**found, "mode": found["mode"] or request.mode}
+
+    stamped: Shown = _each(shown, whole)
+    return stamped
 
 
-def _whole(request: Request, action: Action[Any, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
-    hidden = action.Result.secret_fields()
-    whole = {name: shown.get(name) for name in action.Result.model_fields if name not in hidden}
-    return {**whole, "mode": whole["mode"] or request.mode}
-
-
-def _marked(request: Request, result: Any) -> Any:
+def _marked(request: Request, result: Result | State) -> Result | State:
     return result if result.mode else result.model_copy(update={"mode": request.mode})
-
-
-def _modelled(action: Action[Any, Any], shown: Shown) -> Any:
-    if shown is None:
-        return None
-    if isinstance(shown, Mapping):
-        return action.Result.model_validate(shown)
-    return [action.Result.model_validate(item) for item in shown]
 
 
 def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
@@ -240,20 +243,47 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     raise InvalidInput(failures, action.title)
 
 
+def from_balance(request: Request, amount: Decimal, currency: str | None, what: str) -> Cost:
+    """What would be charged, beside the balance as it is now. Its currency, where the price has none."""
+    balance = catalog_reads.balance(request, fresh=True)
+    if balance is None:
+        return Cost(amount, currency or "", what, None)
+    return Cost(amount, currency or balance.currency, what, balance.balance)
+
+
 # --- how an action stops -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def answer_may_be_lost(consequence: str) -> Iterator[None]:
+    """For a call without an idempotency key. An answer that was lost, or cannot be read, becomes ``Failed``
+    with the ``consequence``: what is not known, and what to look at.
+    """
+    try:
+        yield
+    except CallError as error:
+        if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
+            raise
+        raise Failed(f"{error.summary} — {consequence}", error) from None
 
 
 # --- what is meant -----------------------------------------------------------------------------------------
 
 
-def one_of(inputs: Inputs, first: str, second: str) -> None:
-    """Refuse inputs that name their object twice, or not at all."""
-    given = [name for name in (first, second) if getattr(inputs, name) is not None]
-    if len(given) != 1:
-        raise ValueError(f"{first}: give either {first} or {second}" + (", not both" if given else ""))
+class OfOne(Inputs):
+    """Inputs of an action on one object, which is given either by its id or by what it is ``called``."""
+
+    called: ClassVar[str] = "name"
+
+    @model_validator(mode="after")
+    def _one_object(self) -> Self:
+        given = [name for name in ("id", self.called) if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"id: give either id or {self.called}" + (", not both" if given else ""))
+        return self
 
 
-class OfServer(Inputs):
+class OfServer(OfOne):
     """Inputs of an action on a server."""
 
     id: Annotated[IdText | None, Field(description="Id of the server. Either id or name.")] = None
@@ -262,13 +292,8 @@ class OfServer(Inputs):
         Field(description="Name of the server, which must be the only one of that name. Either id or name."),
     ] = None
 
-    @model_validator(mode="after")
-    def _one_server(self) -> Self:
-        one_of(self, "id", "name")
-        return self
 
-
-class OfDomain(Inputs):
+class OfDomain(OfOne):
     """Inputs of an action on a domain."""
 
     id: Annotated[IdText | None, Field(description="Id of the domain. Either id or name.")] = None
@@ -277,15 +302,11 @@ class OfDomain(Inputs):
         Field(description="Domain name, in Unicode or punycode. Either id or name."),
     ] = None
 
-    @model_validator(mode="after")
-    def _one_domain(self) -> Self:
-        one_of(self, "id", "name")
-        return self
 
-
-class OfSubscription(Inputs):
+class OfSubscription(OfOne):
     """Inputs of an action on a webhook subscription."""
 
+    called = "url"
     id: Annotated[IdText | None, Field(description="Id of the webhook subscription. Either id or url.")] = (
         None
     )
@@ -295,11 +316,6 @@ class OfSubscription(Inputs):
             description="URL that it delivers to, which must be the only one with that URL. Either id or url."
         ),
     ] = None
-
-    @model_validator(mode="after")
-    def _one_subscription(self) -> Self:
-        one_of(self, "id", "url")
-        return self
 
 
 S = TypeVar("S", bound=State)

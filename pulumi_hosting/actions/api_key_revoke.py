@@ -11,6 +11,7 @@ from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     ServerError,
@@ -32,23 +33,18 @@ class ApiKeyRevokeInputs(Inputs):
 
 class ApiKeyGone(Result):
     id: str = Field(description="Number of the key in the list of the account's keys; it is not the secret.")
-    name: str | None = Field(default=None, description="What the owner called the key.")
-    mode: str | None = Field(
-        default=None,
-        description="live or test: the kind of the key. A test key is revoked as really as a live one.",
+    name: str | None = optional("What the owner called the key.")
+    mode: str | None = optional(
+        "live or test: the kind of the key. A test key is revoked as really as a live one."
     )
     status: str = Field(description="active, or revoked.")
     scopes: list[str] = Field(default=[], description="What it was allowed to do.")
-    revoked_at: str | None = Field(
-        default=None, description="When it was revoked (RFC 3339, UTC), where the answer says so."
-    )
+    revoked_at: str | None = optional("When it was revoked (RFC 3339, UTC), where the answer says so.")
 
 
 class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
     kind: ClassVar[str] = "api_key_revoke"
     title: ClassVar[str] = "revocation of an API key"
-    Inputs = ApiKeyRevokeInputs
-    Result = ApiKeyGone
     result: ClassVar[str] = "api_key"
     scopes: ClassVar = ()
 

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
 from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import Inputs
@@ -60,29 +61,17 @@ class BalanceTopupInputs(Inputs):
 
 
 class BalanceTopupAsked(Result):
-    invoice_id: str | None = Field(
-        default=None, description="Id of the unpaid top-up invoice; empty when none is needed."
-    )
-    payment_url: str | None = Field(
-        default=None, description="Where a person pays it; empty when none is needed, and in a dry run."
-    )
-    gateway: str | None = Field(
-        default=None, description="Code of the gateway that the payment page belongs to."
-    )
-    amount: str | None = Field(default=None, description="What to top up by (decimal, in currency).")
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
-    )
-    balance: str | None = Field(
-        default=None, description="The balance at present, without the top-up (decimal, in currency)."
-    )
+    invoice_id: str | None = optional("Id of the unpaid top-up invoice; empty when none is needed.")
+    payment_url: str | None = optional("Where a person pays it; empty when none is needed, and in a dry run.")
+    gateway: str | None = optional("Code of the gateway that the payment page belongs to.")
+    amount: str | None = optional("What to top up by (decimal, in currency).")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts, such as EUR.")
+    balance: str | None = optional("The balance at present, without the top-up (decimal, in currency).")
 
 
 class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
     kind: ClassVar[str] = "balance_topup"
     title: ClassVar[str] = "top-up of the balance"
-    Inputs = BalanceTopupInputs
-    Result = BalanceTopupAsked
     result: ClassVar[str] = "topup"
     scopes: ClassVar = ("balance:read", "balance:topup", "invoices:read", "invoices:pay")
 

@@ -11,9 +11,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfDomain, from_balance, resolve
 from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
@@ -49,25 +50,16 @@ class DomainRenewInputs(OfDomain):
 
 
 class DomainRenewed(DomainState):
-    renewal: str | None = Field(
-        default=None,
-        description="renewed; pending_sync or pending when the registrar accepted and the new date shows "
-        "later; empty when nothing was done.",
+    renewal: str | None = optional(
+        "renewed; pending_sync or pending when the registrar accepted and the new date shows "
+        "later; empty when nothing was done."
     )
-    years: int | None = Field(
-        default=None, description="Years that the renewal buys; empty when nothing is done."
+    years: int | None = optional("Years that the renewal buys; empty when nothing is done.")
+    charged: str | None = optional(
+        "What the renewal of the domain cost (decimal, in currency); empty when nothing was done."
     )
-    charged: str | None = Field(
-        default=None,
-        description=(
-            "What the renewal of the domain cost (decimal, in currency); empty when nothing was done."
-        ),
-    )
-    balance_after: str | None = Field(
-        default=None,
-        description=(
-            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
-        ),
+    balance_after: str | None = optional(
+        "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
     )
 
 
@@ -81,8 +73,6 @@ class _Seen:
 class DomainRenewal(Action[DomainRenewInputs, DomainRenewed]):
     kind: ClassVar[str] = "domain_renew"
     title: ClassVar[str] = "renewal of a domain"
-    Inputs = DomainRenewInputs
-    Result = DomainRenewed
     result: ClassVar[str] = "domain"
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
@@ -225,10 +215,8 @@ def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     price, priced_in = catalog_reads.renewal_price(request, domain.name, domain.price_renew, domain.currency)
     if price is None:
         return None
-    balance = catalog_reads.balance(request, fresh=True)
-    currency = priced_in or (balance.currency if balance else "")
     what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
-    return Cost(price * years, currency, what, balance.balance if balance else None)
+    return from_balance(request, price * years, priced_in, what)
 
 
 def _is_of(invoice: m.Invoice, domain_id: int) -> bool:

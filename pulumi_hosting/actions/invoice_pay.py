@@ -7,13 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, Result
+from pulumi_hosting.actions.action import Action, ActionPlan, Result, from_balance
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -36,28 +35,18 @@ class InvoicePaid(Result):
     type: str = Field(description="What was bought: vds_renewal, domain_renewal and so on.")
     amount: str = Field(description="Sum that leaves the balance (decimal, in currency).")
     currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")
-    description: str | None = Field(
-        default=None, description="What the invoice is for, in words of the service."
-    )
-    created_at: str | None = Field(default=None, description="When the invoice was made (RFC 3339, UTC).")
-    due_at: str | None = Field(
-        default=None, description="Last moment to pay it (RFC 3339, UTC); empty where there is none."
-    )
-    paid_at: str | None = Field(
-        default=None, description="When the money left the balance (RFC 3339, UTC); empty while it has not."
-    )
+    description: str | None = optional("What the invoice is for, in words of the service.")
+    created_at: str | None = optional("When the invoice was made (RFC 3339, UTC).")
+    due_at: str | None = optional("Last moment to pay it (RFC 3339, UTC); empty where there is none.")
+    paid_at: str | None = optional("When the money left the balance (RFC 3339, UTC); empty while it has not.")
     server_ids: list[str] = Field(default=[], description="Ids of the servers that its lines pay for.")
     domain_ids: list[str] = Field(default=[], description="Ids of the domains that its lines pay for.")
-    balance_after: str | None = Field(
-        default=None, description="The balance after this payment; empty when nothing was done."
-    )
+    balance_after: str | None = optional("The balance after this payment; empty when nothing was done.")
 
 
 class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     kind: ClassVar[str] = "invoice_pay"
     title: ClassVar[str] = "payment of an invoice"
-    Inputs = InvoicePayInputs
-    Result = InvoicePaid
     result: ClassVar[str] = "invoice"
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("invoices:read", "invoices:pay")
@@ -79,15 +68,10 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was "
                 "sent. Next: pay it through its gateway, by its payment link"
             )
-        balance = catalog_reads.balance(request, fresh=True)
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
-        cost = Cost(invoice.amount, invoice.currency, what, balance.balance if balance else None)
-        after = shown.model_copy(
-            update={
-                "status": "paid",
-                "balance_after": str(cost.balance - cost.amount) if cost.balance is not None else None,
-            }
-        )
+        cost = from_balance(request, invoice.amount, invoice.currency, what)
+        left = None if cost.balance is None else str(cost.balance - cost.amount)
+        after = shown.model_copy(update={"status": "paid", "balance_after": left})
         return ActionPlan(True, shown.shown(), after.shown(), cost, data=invoice)
 
     def perform(self, request: Request, inputs: InvoicePayInputs, plan: ActionPlan) -> InvoicePaid:

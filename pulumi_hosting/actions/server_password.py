@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, Result, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, Result, answer_may_be_lost, resolve
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import CallError, InvalidResponse, RateLimited
+from pulumi_hosting.client.exceptions import RateLimited
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import Failed
 from pulumi_hosting.session.request import Request
@@ -30,8 +30,6 @@ class ServerPasswordReset(Result):
 class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
     kind: ClassVar[str] = "server_password"
     title: ClassVar[str] = "password reset of a server"
-    Inputs = ServerPasswordInputs
-    Result = ServerPasswordReset
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
@@ -44,22 +42,18 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
         self, request: Request, inputs: ServerPasswordInputs, plan: ActionPlan
     ) -> ServerPasswordReset:
         state = plan.data
+        lost = (
+            f"whether the root password of server {state.id} was changed is not known, and a new one was not "
+            "seen; nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)"
+        )
         try:
-            answer = request.client.servers.reset_password(int(state.id))
+            with answer_may_be_lost(lost):
+                answer = request.client.servers.reset_password(int(state.id))
         except RateLimited as error:
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(
                 f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the "
                 f"password is unchanged. Next: wait{pause}",
-                error,
-            ) from None
-        except CallError as error:
-            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
-                raise
-            raise Failed(
-                f"{error.summary} — whether the root password of server {state.id} was changed is not "
-                "known, and a new one was not seen; nothing was repeated. Next: run again for another one "
-                "(at most 5 in 5 minutes)",
                 error,
             ) from None
         return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)

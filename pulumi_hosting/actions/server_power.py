@@ -9,11 +9,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, answer_may_be_lost, resolve
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
     ApiError,
-    CallError,
     InvalidInput,
     InvalidResponse,
     OperationInProgress,
@@ -36,8 +35,6 @@ class ServerRestartInputs(OfServer):
 class ServerRestart(Action[ServerRestartInputs, ServerState]):
     kind: ClassVar[str] = "server_restart"
     title: ClassVar[str] = "restart of a server"
-    Inputs = ServerRestartInputs
-    Result = ServerState
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
@@ -51,26 +48,22 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
     def perform(self, request: Request, inputs: ServerRestartInputs, plan: ActionPlan) -> ServerState:
         state: ServerState = plan.data
         wait = request.poller()
+        lost = (
+            f"whether server {state.id} was restarted is not known; nothing was repeated. Next: look at its "
+            "uptime before running again"
+        )
         while True:
             try:
-                request.client.servers.power(int(state.id), action="restart")
+                with answer_may_be_lost(lost):
+                    request.client.servers.power(int(state.id), action="restart")
+                break
             except OperationInProgress:
                 if wait.over:
                     raise
                 request.info(f"server {state.id}: another operation is running")
                 wait.pause()
-                continue
-            except CallError as error:
-                if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
-                    raise
-                raise Failed(
-                    f"{error.summary} — whether server {state.id} was restarted is not known; nothing was "
-                    "repeated. Next: look at its uptime before running again",
-                    error,
-                ) from None
             finally:
                 request.reads.forget("servers")
-            break
         after = SERVER.until(
             request,
             state,
@@ -112,8 +105,6 @@ class ServerReinstallInputs(OfServer):
 class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     kind: ClassVar[str] = "server_reinstall"
     title: ClassVar[str] = "reinstallation of a server"
-    Inputs = ServerReinstallInputs
-    Result = ServerState
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, from_balance, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
@@ -64,28 +65,20 @@ class ServerRenewInputs(OfServer):
 
 
 class ServerRenewed(ServerState):
-    months: int | None = Field(
-        default=None,
-        description="Months that the renewal buys; empty for an hourly server, or when nothing is done.",
+    months: int | None = optional(
+        "Months that the renewal buys; empty for an hourly server, or when nothing is done."
     )
-    hours: int | None = Field(
-        default=None,
-        description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.",
+    hours: int | None = optional(
+        "Hours that the renewal buys; empty for a monthly server, or when nothing is done."
     )
-    charged: str | None = Field(
-        default=None,
-        description=(
-            "What the renewal of the server cost (decimal, in currency); empty when nothing was done."
-        ),
+    charged: str | None = optional(
+        "What the renewal of the server cost (decimal, in currency); empty when nothing was done."
     )
-    invoice_id: str | None = Field(
-        default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done."
+    invoice_id: str | None = optional(
+        "Invoice of the renewal; empty in the sandbox and when nothing was done."
     )
-    balance_after: str | None = Field(
-        default=None,
-        description=(
-            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
-        ),
+    balance_after: str | None = optional(
+        "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
     )
 
 
@@ -105,8 +98,6 @@ class _Period:
 class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     kind: ClassVar[str] = "server_renew"
     title: ClassVar[str] = "renewal of a server"
-    Inputs = ServerRenewInputs
-    Result = ServerRenewed
     result: ClassVar[str] = "server"
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:order")
@@ -132,7 +123,6 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             update={
                 period.unit: period.count,
                 "next_due_at": None,
-                "refund_quote": None,
                 "charged": str(cost.amount) if exact else None,
             }
             # What a payment makes of a suspension is the service's to say.
@@ -184,22 +174,18 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             for key in ("servers", "orders_and_servers", "balance"):
                 request.reads.forget(key)
         state = resolve(request, SERVER, id=str(server.id))
+        renewed = _renewed(state).model_copy(update={period.unit: period.count})
         if answer is None:
             request.info(f"server {server.id}: the answer of the renewal was lost; the server shows it")
-            renewed = _renewed(state).model_copy(update={period.unit: period.count})
         else:
-            renewed = _renewed(state).model_copy(
-                update={
-                    period.unit: period.count,
-                    "charged": as_text(answer.charged),
-                    "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
-                    "balance_after": as_text(answer.balance_after),
-                    # A simulated renewal need not show in later reads.
-                    "next_due_at": as_text(answer.next_due_at)
-                    if state.mode == "test" and answer.next_due_at
-                    else state.next_due_at,
-                }
-            )
+            shown = {
+                "charged": as_text(answer.charged),
+                "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
+                "balance_after": as_text(answer.balance_after),
+            }
+            if state.mode == "test" and answer.next_due_at:  # a simulated renewal may not show in later reads
+                shown["next_due_at"] = as_text(answer.next_due_at)
+            renewed = renewed.model_copy(update=shown)
         if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
             request.warn(
                 f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which "
@@ -228,7 +214,7 @@ def _fresh(request: Request, id: str) -> m.Server:
         ) from None
 
 
-def _due(server: m.Server) -> Any:
+def _due(server: m.Server) -> datetime | None:
     return server.billing.next_due_at if server.billing else None
 
 
@@ -262,46 +248,31 @@ def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
     """
     due, until = billing.next_due_at, moment(inputs.until)
     assert due is not None  # noqa: S101 — the plan has refused a server without
-    if billing.cycle == "hourly":
-        if inputs.months is not None:
-            raise InvalidInput(
-                {"months": "the server is paid by the hour: give hours, or leave both out"},
-                ServerRenew.title,
-            )
-        needed = math.ceil((until - due) / timedelta(hours=1))
-        count = inputs.hours if inputs.hours is not None else needed
-        if count < needed or count > MOST_HOURS:
-            reach = after_hours(due, min(count, MOST_HOURS))
-            raise _too_short(
-                "hours" if inputs.hours is not None else "until",
-                f"{min(count, MOST_HOURS)} hours",
-                due,
-                reach,
-                until,
-            )
-        return _Period("hours", count)
-    if inputs.hours is not None:
-        raise InvalidInput(
-            {"hours": "the server is paid by the month: give months, or leave both out"}, ServerRenew.title
-        )
-    choices = m.MONTHS if inputs.months is None else (inputs.months,)
-    for months in choices:
-        if after_months(due, months) >= until:
-            return _Period("months", months)
-    longest = choices[-1]
-    field = "until" if inputs.months is None else "months"
-    raise _too_short(
-        field, f"{longest} month{'s' if longest > 1 else ''}", due, after_months(due, longest), until
+    unit: Literal["months", "hours"] = "hours" if billing.cycle == "hourly" else "months"
+    given, other = (inputs.hours, inputs.months) if unit == "hours" else (inputs.months, inputs.hours)
+    if other is not None:
+        field = "months" if unit == "hours" else "hours"
+        reason = f"the server is paid by the {unit[:-1]}: give {unit}, or leave both out"
+        raise InvalidInput({field: reason}, ServerRenew.title)
+    choices: tuple[int, ...] = m.MONTHS
+    if given is not None:
+        choices = (given,)
+    elif unit == "hours":
+        choices = (min(math.ceil((until - due) / timedelta(hours=1)), MOST_HOURS),)
+    periods = [_Period(unit, count) for count in choices]
+    for period in periods:
+        if period.after(due) >= until:
+            return period
+    field, advice = (
+        ("until", "give an earlier date")
+        if given is None
+        else (unit, "give a longer period, or an earlier until")
     )
-
-
-def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> InvalidInput:
-    advice = "give an earlier date" if field == "until" else "give a longer period, or an earlier until"
     reason = (
-        f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; nothing "
-        f"was sent. Next: {advice}"
+        f"{periods[-1]} from {as_text(due)} reach {as_text(periods[-1].after(due))} for certain, not "
+        f"{as_text(until)}; nothing was sent. Next: {advice}"
     )
-    return InvalidInput({field: reason}, ServerRenew.title)
+    raise InvalidInput({field: reason}, ServerRenew.title)
 
 
 def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:
@@ -313,11 +284,9 @@ def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: 
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
     amount, how = (billing.recurring_amount, "") if exact else _quoted(request, server, billing, period, unit)
-    balance = catalog_reads.balance(request, fresh=True)
-    currency = billing.currency or (balance.currency if balance else "")
     due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
     what = f"server {server.name}, {period} from {due}{how}"
-    return Cost(amount, currency, what, balance.balance if balance else None), exact
+    return from_balance(request, amount, billing.currency, what), exact
 
 
 def _quoted(
@@ -338,7 +307,7 @@ def _quoted(
     return (desired.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
 
 
-def _query(unit: str, count: int) -> dict[str, Any]:
+def _query(unit: str, count: int) -> dict[str, object]:
     return {unit: count, **({"billing_cycle": "hourly"} if unit == "hours" else {})}
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, OfSubscription, Result, resolve
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import (
     ApiError,
     Conflict,
@@ -42,26 +43,18 @@ class WebhookRedeliverInputs(OfSubscription):
 
 class WebhookRedelivered(Result):
     id: str = Field(description="Id of the delivery that is made again.")
-    event_id: str | None = Field(default=None, description="Id of the event, the same in every attempt.")
+    event_id: str | None = optional("Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
-    status: str | None = Field(
-        default=None, description="pending, delivered or dead; empty where the API does not say."
-    )
-    attempts: int | None = Field(default=None, description="Attempts made so far.")
-    last_status: int | None = Field(
-        default=None, description="HTTP status of the receiver at the last attempt; empty if none came."
-    )
-    last_error: str | None = Field(default=None, description="What went wrong at the last attempt.")
-    created_at: str | None = Field(
-        default=None, description="When the event was first queued (RFC 3339, UTC)."
-    )
+    status: str | None = optional("pending, delivered or dead; empty where the API does not say.")
+    attempts: int | None = optional("Attempts made so far.")
+    last_status: int | None = optional("HTTP status of the receiver at the last attempt; empty if none came.")
+    last_error: str | None = optional("What went wrong at the last attempt.")
+    created_at: str | None = optional("When the event was first queued (RFC 3339, UTC).")
 
 
 class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     kind: ClassVar[str] = "webhook_redeliver"
     title: ClassVar[str] = "redelivery of webhooks"
-    Inputs = WebhookRedeliverInputs
-    Result = WebhookRedelivered
     result: ClassVar[str] = "deliveries"
     many: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)

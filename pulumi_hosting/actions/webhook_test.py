@@ -8,10 +8,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfSubscription, Result, resolve
-from pulumi_hosting.client.exceptions import CallError, InvalidResponse
+from pulumi_hosting.actions.action import (
+    Action,
+    ActionPlan,
+    OfSubscription,
+    Result,
+    answer_may_be_lost,
+    resolve,
+)
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
-from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 
 
@@ -38,8 +44,6 @@ class WebhookTested(Result):
 class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
     kind: ClassVar[str] = "webhook_test"
     title: ClassVar[str] = "test of a webhook subscription"
-    Inputs = WebhookTestInputs
-    Result = WebhookTested
     result: ClassVar[str] = "test"
     scopes: ClassVar = ("webhooks:manage",)
 
@@ -56,25 +60,14 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
 
     def perform(self, request: Request, inputs: WebhookTestInputs, plan: ActionPlan) -> WebhookTested:
         state = plan.data
-        try:
-            answer = request.client.webhooks.test(int(state.id))
-        except CallError as error:
-            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
-                raise
-            raise Failed(
-                f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not "
-                "known; nothing was repeated. Next: look at the receiver, or run again for another ping",
-                error,
-            ) from None
-        return WebhookTested(
-            mode=state.mode,
-            id=state.id,
-            url=state.url,
-            ok=answer.ok,
-            status=answer.status,
-            latency_ms=answer.latency_ms,
-            detail=answer.detail,
+        lost = (
+            f"whether the ping of webhook subscription {state.id} went out is not known; nothing was "
+            "repeated. Next: look at the receiver, or run again for another ping"
         )
+        with answer_may_be_lost(lost):
+            answer = request.client.webhooks.test(int(state.id))
+        heard = answer.model_dump(include={"ok", "status", "latency_ms", "detail"})
+        return WebhookTested(mode=state.mode, id=state.id, url=state.url, **heard)
 
 
 WEBHOOK_TEST = WebhookTest()

@@ -53,7 +53,7 @@ class OriginalBody:
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
-        self._json: Any = None
+        self._json: object = None
 
     def json(self) -> Any:
         """The JSON, with its secrets shielded."""

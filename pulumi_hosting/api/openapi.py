@@ -53,15 +53,15 @@ def document(*, server_url: str | None = None, title: str = "Hosting Client API"
     }
 
 
-def _paths() -> dict[str, Any]:
+def _paths() -> dict[str, object]:
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     return paths
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
-    printed: dict[str, Any] = {
+def _operation(operation: Operation) -> dict[str, object]:
+    printed: dict[str, object] = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": operation.summary,
@@ -94,13 +94,13 @@ def _operation(operation: Operation) -> dict[str, Any]:
 # --- parameters
 
 
-def _path_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+def _path_parameters(operation: Operation) -> Iterator[dict[str, object]]:
     for name in operation.path_parameters:
         schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _query_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
     if operation.query is None:
         return
     schema = operation.query.model_json_schema(mode="validation")
@@ -113,20 +113,20 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
         }
 
 
-def _not_null(field: Mapping[str, Any]) -> dict[str, Any]:
+def _not_null(field: Mapping[str, Any]) -> dict[str, object]:
     """The schema of a query parameter: a query has no null, an optional parameter is left out instead."""
     kept = {name: value for name, value in field.items() if name not in ("title", "default", "anyOf")}
     branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
     return {**kept, **branches[0]} if len(branches) == 1 else kept
 
 
-def _header_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+def _header_parameters(operation: Operation) -> Iterator[dict[str, object]]:
     yield {"$ref": "#/components/parameters/RequestId"}
     if operation.is_keyed:
         yield {"$ref": "#/components/parameters/IdempotencyKey"}
 
 
-def _parameters() -> dict[str, Any]:
+def _parameters() -> dict[str, object]:
     return {
         "RequestId": {
             "name": "X-Request-ID",
@@ -154,8 +154,8 @@ def _parameters() -> dict[str, Any]:
 # --- answers
 
 
-def _headers() -> dict[str, Any]:
-    def header(kind: str, description: str, required: bool = False) -> dict[str, Any]:
+def _headers() -> dict[str, object]:
+    def header(kind: str, description: str, required: bool = False) -> dict[str, object]:
         return {"description": description, "required": required, "schema": {"type": kind}}
 
     return {
@@ -170,11 +170,11 @@ def _headers() -> dict[str, Any]:
     }
 
 
-def _named_headers(*names: str) -> dict[str, Any]:
+def _named_headers(*names: str) -> dict[str, object]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _common_headers(operation: Operation) -> dict[str, Any]:
+def _common_headers(operation: Operation) -> dict[str, object]:
     limits = (
         ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox")
         if operation.auth
@@ -183,8 +183,8 @@ def _common_headers(operation: Operation) -> dict[str, Any]:
     return _named_headers("X-Request-ID", *limits)
 
 
-def _successes(operation: Operation) -> dict[str, Any]:
-    printed: dict[str, Any] = {}
+def _successes(operation: Operation) -> dict[str, object]:
+    printed: dict[str, object] = {}
     for status, model in operation.responses.items():
         answer: dict[str, Any] = {"description": operation.summary, "headers": _common_headers(operation)}
         if model is bytes:
@@ -201,11 +201,11 @@ def _successes(operation: Operation) -> dict[str, Any]:
     return printed
 
 
-def _refusals(operation: Operation) -> dict[str, Any]:
+def _refusals(operation: Operation) -> dict[str, object]:
     by_status: dict[int, list[str]] = {}
     for code in operation.error_codes:
         by_status.setdefault(CODES[code].status, []).append(code)
-    printed: dict[str, Any] = {}
+    printed: dict[str, object] = {}
     for status, codes in sorted(by_status.items()):
         headers = _common_headers(operation)
         if status in RETRY_AFTER_STATUSES:
@@ -234,7 +234,7 @@ def _plain_name(name: str) -> str:
     return f"{match[2]}{match[1]}" if match else name
 
 
-def _schemas() -> dict[str, Any]:
+def _schemas() -> dict[str, object]:
     models: dict[type[BaseModel], JsonSchemaMode] = {}
     for operation in OPERATIONS:
         if operation.request is not None:
@@ -247,7 +247,7 @@ def _schemas() -> dict[str, Any]:
     return {"Error": deepcopy(_ERROR), **dict(sorted(schemas.items()))}
 
 
-def _tidy(node: Any) -> Any:
+def _tidy(node: object) -> object:
     """Without titles pydantic made from names and without ``default: null`` (absent is not null); references
     to the plain names.
     """
@@ -255,7 +255,7 @@ def _tidy(node: Any) -> Any:
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
         return node
-    tidy: dict[str, Any] = {}
+    tidy: dict[str, object] = {}
     for name, value in node.items():
         if name == "properties":
             tidy[name] = {field: _tidy(schema) for field, schema in value.items()}
@@ -267,7 +267,7 @@ def _tidy(node: Any) -> Any:
     return tidy
 
 
-_ERROR: dict[str, Any] = {
+_ERROR: dict[str, object] = {
     "type": "object",
     "description": "The one envelope of every error.",
     "required": ["error"],

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, get_args, get_origin
+from typing import get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -95,7 +95,7 @@ def _what(value: object) -> str:
     return "a list" if isinstance(value, list | tuple | set | frozenset) else "of another type"
 
 
-def _number(value: Any, info: FieldInfo | None) -> str:
+def _number(value: object, info: FieldInfo | None) -> str:
     """A number given for a field that holds numbers, as it was written; else nothing."""
     if info is None or not _holds_numbers(info.annotation) or not isinstance(value, int | float):
         return ""

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 MASK = "**********"
-REVEALED: Mapping[str, Any] = {"secrets": "revealed"}
+REVEALED: Mapping[str, object] = {"secrets": "revealed"}
 """The context with which a model is serialised with its secrets: for the body of a request, and nothing else.
 """
 
@@ -71,7 +71,7 @@ class Secret:
     def __format__(self, spec: str) -> str:
         return format(MASK, spec)
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "a Secret cannot be pickled or copied into a file; call reveal() where it is really needed"
         )
@@ -79,11 +79,11 @@ class Secret:
     def __copy__(self) -> "Secret":
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Secret":
+    def __deepcopy__(self, memo: dict[int, object]) -> "Secret":
         return self
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         # hide_input: a failed check of a secret must not print the value it refused.
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
         return core_schema.json_or_python_schema(
@@ -117,7 +117,7 @@ class HiddenObject(dict[str, Any]):
     __str__ = __repr__
 
 
-def shielded(node: Any) -> Any:
+def shielded(node: object) -> Any:
     """Parsed JSON as it came, but for two things: texts under the names of secrets are ``Secret``, and no
     object prints its values, which may be secrets of a later version.
     """
@@ -196,5 +196,5 @@ class Redactor:
     def __repr__(self) -> str:
         return f"<Redactor of {len(self._spellings)} spellings>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Redactor holds secrets and cannot be pickled")

@@ -11,7 +11,7 @@ from functools import partial
 import click
 
 from pulumi_hosting.cli.output import print_warning
-from pulumi_hosting.cli.progress import Progress
+from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.reports.account_objects import reading
@@ -21,7 +21,7 @@ from pulumi_hosting.session.request import Request
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 
-def connect(progress: Progress) -> Client:
+def connect(progress: ProgressLine) -> Client:
     """The client of the environment, which may only read; ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds its waits for
     the rate limit, which are told on standard error, above the bar. Raises ``ConfigurationError``.
     """
@@ -37,11 +37,11 @@ def connect(progress: Progress) -> Client:
 
 
 @contextmanager
-def asking() -> Iterator[tuple[Request, Progress]]:
+def asking() -> Iterator[tuple[Request, ProgressLine]]:
     """A request that reads the account of the environment, and the bar meanwhile. What the client or the
     account refuses ends the command.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         try:
             with connect(progress) as client:
                 yield reading(client, warn=progress.above(print_warning)), progress

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pulumi_hosting.cli.connection import asking
 from pulumi_hosting.cli.output import plural
@@ -77,7 +77,7 @@ def _sections(found: AccountImport, directory: Path, written: list[str], steps: 
         yield f"  {line}"
 
 
-def _facts(found: AccountImport, written: list[str], steps: Steps) -> dict[str, Any]:
+def _facts(found: AccountImport, written: list[str], steps: Steps) -> dict[str, object]:
     return {
         "written": written,
         "declared": [{**named(one.object), "name": one.name} for one in found.declared],

@@ -21,7 +21,7 @@ Work = Callable[..., Any]
 
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
-    "emulator": ("starlette", "uvicorn"),
+    "emulator": ("uvicorn",),
 }
 """Extra -> modules that show whether it is installed."""
 
@@ -117,7 +117,7 @@ def works_in(place: str, *extras: str) -> Callable[[Work], Work]:
 
     def decorated(declaration: Work) -> Work:
         @functools.wraps(declaration)
-        def work(**given: Any) -> Any:
+        def work(**given: object) -> object:
             require_extras(*extras)
             module, _, function = place.partition(":")
             try:

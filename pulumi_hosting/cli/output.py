@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import wraps
-from typing import Any
 
 import click
 
@@ -20,7 +19,7 @@ def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
         make = works_in(place)(declaration)
 
         @wraps(declaration)
-        def work(*, as_json: bool, as_markdown: bool = False, **given: Any) -> None:
+        def work(*, as_json: bool, as_markdown: bool = False, **given: object) -> None:
             finish(make(**given), as_json=as_json, as_markdown=as_markdown)
 
         return json_option(markdown_option(work) if markdown else work)
@@ -126,7 +125,7 @@ def inline_code(text: str) -> str:
     return f"`{plain}`" if plain else ""
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Indented JSON; money as a decimal text, as in the API."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 

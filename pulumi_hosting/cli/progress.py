@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 
-class Progress:
+class ProgressLine:
     """The bar, from the first step to the end of the ``with`` block; nothing where there is none."""
 
     def __init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from pulumi_hosting.cli.connection import asking
 from pulumi_hosting.cli.output import print_warning
@@ -23,7 +22,7 @@ def run(export: Path) -> Report:
     return Report(facts, [*_sections(rows)], exit_code=FOUND)
 
 
-def _with_account(rows: list[Unfinished], export: Mapping[str, Any]) -> list[Unfinished]:
+def _with_account(rows: list[Unfinished], export: Mapping[str, object]) -> list[Unfinished]:
     try:
         with asking() as (request, progress):
             kinds = list(dict.fromkeys(row.kind for row in rows))

@@ -9,7 +9,7 @@ import click
 
 from pulumi_hosting.cli import rehearse_formats as formats
 from pulumi_hosting.cli.output import json_text, key_values
-from pulumi_hosting.cli.progress import Progress
+from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.rehearsal import engines, runner
 
 
@@ -27,7 +27,7 @@ def run(
     # SIGTERM is treated as Ctrl-C: the processes are ended and the stack's settings file is removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             if install_pulumi:
                 progress.step(1, None, "downloading Pulumi's CLI")
             chosen = engines.install() if install_pulumi else engines.choose(engine)

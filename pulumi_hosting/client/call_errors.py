@@ -23,13 +23,13 @@ class HostingError(Exception):
         return _restored, (type(self), self.args, _portable(vars(self)))
 
 
-def _restored(kind: type[HostingError], args: tuple[Any, ...], facts: dict[str, Any]) -> HostingError:
+def _restored(kind: type[HostingError], args: tuple[object, ...], facts: dict[str, object]) -> HostingError:
     error = kind.__new__(kind, *args)
     vars(error).update(facts)
     return error
 
 
-def _portable(value: Any) -> Any:
+def _portable(value: object) -> object:
     """What of an error's facts may leave the process: plain values and other errors. A secret, or any other
     object, becomes None.
     """

@@ -26,7 +26,7 @@ from pulumi_hosting.api import operations
 from pulumi_hosting.api.error_codes import KEY_REFUSED
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models import Me
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
@@ -43,7 +43,7 @@ from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, settings
-from pulumi_hosting.client.transport import HttpResponse, Transport
+from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
@@ -113,8 +113,11 @@ class Client(Services):
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None)
         self._read_only = read_only
-        self.transport = Transport(self._settings, clock, transport, http_client)
+        self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
+        self.observer: Callable[[HttpRequest, object], None] | None = None
+        """Is told of each attempt of a write, and of each read of one object: the request, and its result or
+        its error."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
@@ -181,7 +184,7 @@ class Client(Services):
         operation: Operation | str,
         *ids: int | str,
         query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | Request | None = None,
+        body: Mapping[str, Any] | RequestModel | None = None,
         idempotency_key: str | None = None,
         cursor: str | None = None,
         prepared: Callable[[str | None], HttpRequest] | None = None,
@@ -207,6 +210,7 @@ class Client(Services):
         retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
         place = self.rate_limiter.place(row, request.query)
         failure: HostingError | None = None
+        observer = self.observer if row.is_write or row.path.endswith("}") else None
         while True:
             try:
                 place.wait(failure)
@@ -222,13 +226,18 @@ class Client(Services):
                 answer = self.transport.send(request, sent_id, stop_at)
                 place.answered(answer.status, answer.headers)
                 meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
-                return self._result(request, answer, meta)
+                found = self._result(request, answer, meta)
+                if observer:
+                    observer(request, found)
+                return found
             except HostingError as error:
                 failure = error
             finally:
                 place.lost()  # unless it was answered
             if isinstance(failure, ApiError) and failure.status == 404:
                 failure = absence.judged(failure, row, self.key_owner, self.base_url, self.words)
+            if observer:
+                observer(request, failure)
             failure = attempts.failed(failure, sent_id)
             failure._words = self.words
             if place.is_refused(row):
@@ -343,7 +352,7 @@ class Client(Services):
         self._log(request, str(answer.status), sent_at, attempt, meta.request_id)
         return meta
 
-    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> Any:
+    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> object:
         """The result of a response, or its error, raised."""
         if request.operation.responses.get(200) is RawResponse:
             from pulumi_hosting.client import raw_request
@@ -402,7 +411,7 @@ class Client(Services):
     def __repr__(self) -> str:
         return f"<Client of {self._settings.base_url} with key {self._settings.key_hint}>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "a Client holds an API key and connections: make one where it is needed instead "
             "of pickling or copying it"

@@ -20,10 +20,10 @@ from pulumi_hosting.api.secrets import Secret
 _ROUNDS = 12  # each gives up at least one level of the deepest object there is
 _OBJECTS = frozenset({"server", "domain", "key"})
 
-Chain = list[tuple[Any, Any]]
+Chain = list[tuple[Any, object]]
 
 
-def from_damaged(model: type[m.Response], data: Any) -> m.Response | None:
+def from_damaged(model: type[m.Response], data: object) -> m.Response | None:
     """The model read from ``data`` (parsed JSON, changed in place) with decorations given up; ``None`` where
     that does not help.
     """
@@ -49,7 +49,7 @@ def item_model(model: type[m.Response]) -> type[m.Response] | None:
     return found
 
 
-def parsed_object(body: bytes) -> dict[str, Any] | None:
+def parsed_object(body: bytes) -> dict[str, object] | None:
     """The JSON object, or ``None`` where it is none."""
     try:
         found = from_json(body, allow_inf_nan=False)
@@ -58,11 +58,11 @@ def parsed_object(body: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def readable_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+def readable_facts(data: Mapping[str, object]) -> dict[str, Any]:
     """Ids, sums of money and secrets of a damaged answer, by their names; ids of objects inside as
     ``server_id``, ``domain_id``.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in data.items():
         if name in _OBJECTS and isinstance(value, dict):
             if (id := _id(value.get("id"))) is not None:
@@ -85,7 +85,7 @@ def _id(value: object) -> int | None:
 # --- giving up
 
 
-def _given_up(data: dict[str, Any], problem: ErrorDetails) -> bool:
+def _given_up(data: dict[str, object], problem: ErrorDetails) -> bool:
     """Give up what the problem is about, or what it is a part of; False where that must not be done."""
     chain = _chain(data, problem["loc"])
     missing = problem["type"] == "missing"
@@ -165,5 +165,5 @@ def _answers(model: type[m.Response]) -> set[type[m.Response]]:
     return {model}.union(*(_answers(sub) for sub in model.__subclasses__()))
 
 
-def _mentions(annotation: Any, kind: type) -> bool:
+def _mentions(annotation: object, kind: type) -> bool:
     return annotation is kind or any(_mentions(part, kind) for part in get_args(annotation))

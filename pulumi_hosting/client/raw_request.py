@@ -7,27 +7,25 @@ have the operation, its own row decides about retries, cost and keys.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast, get_args
 from urllib.parse import unquote
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from pulumi_hosting.api.metadata import Meta
-from pulumi_hosting.api.operations import MAX_BODY_BYTES, OPERATIONS, Method, Operation
+from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
-from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.requests import HttpRequest, HttpResponse
 from pulumi_hosting.client.results import File, RawResponse, file_name
-from pulumi_hosting.client.transport import HttpResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 
 
 def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
     """The row by which the call is made. Raises ``InvalidInput``."""
-    if method not in get_args(Method):
-        raise InvalidInput({"method": f"must be one of {', '.join(get_args(Method))}"}, "the request")
+    if method not in METHODS:
+        raise InvalidInput({"method": f"must be one of {', '.join(METHODS)}"}, "the request")
     if not isinstance(path, str) or not _PATH.fullmatch(path) or _climbs(path):
         raise InvalidInput(
             {"path": "must be a path below the base URL, such as /servers/5, without query or fragment"},
@@ -37,7 +35,7 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
         if known.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[0-9]+", known.path), unquote(path)):
             return replace(
                 known,
-                path=path,
+                route=f"{method} {path}",
                 query=None,
                 request=None,
                 responses={200: RawResponse},
@@ -45,8 +43,7 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
             )
     return Operation(
         id=f"{method} {re.sub('/[0-9]+(?=/|$)', '/{id}', path)}",
-        method=cast(Method, method),
-        path=path,
+        route=f"{method} {path}",
         call="request",
         summary="",
         responses={200: RawResponse},
@@ -61,8 +58,8 @@ def _climbs(path: str) -> bool:
 
 def prepare(
     operation: Operation,
-    query: Mapping[str, Any],
-    body: Any,
+    query: Mapping[str, object],
+    body: object,
     *,
     key: str | None,
     base_url: str,
@@ -93,7 +90,7 @@ def _query_value(name: str, value: object) -> str:
     raise InvalidInput({name: "must be a text, a whole number, or true or false"}, "the request")
 
 
-def _revealed(node: Any, found: list[Secret]) -> Any:
+def _revealed(node: object, found: list[Secret]) -> object:
     """The body with its secrets as text. They are collected: those that are ``Secret``, and texts under the
     names of secrets.
     """
@@ -112,7 +109,7 @@ def _revealed(node: Any, found: list[Secret]) -> Any:
     return node
 
 
-def _payload(body: Any) -> bytes:
+def _payload(body: object) -> bytes:
     wrong = "must be made of what JSON has: objects, lists, texts, numbers, true, false and None"
     try:
         payload = to_json(body)
@@ -136,7 +133,7 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
         file.meta = meta
         return RawResponse(file, meta)
     body = request.redact.without_own_key(answer.body)
-    data: Any = None
+    data: object = None
     is_json = not responses.has_odd_number(body)
     if body.strip() and is_json:
         try:

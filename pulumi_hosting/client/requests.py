@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.reasons import reasons
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
@@ -19,6 +19,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 
@@ -41,15 +42,24 @@ class HttpRequest:
     redact: Redactor = field(repr=False)
 
 
-class NoFields(Request):
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """Status, headers (names in any case) and the whole body."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class NoFields(RequestModel):
     """The query, or the body, of an operation that takes none."""
 
 
 def prepare(
     operation: Operation,
     ids: Sequence[int | str],
-    query: Mapping[str, Any],
-    body: Mapping[str, Any] | Request,
+    query: Mapping[str, object],
+    body: Mapping[str, object] | RequestModel,
     *,
     key: str | None = None,
     cursor: str | None = None,
@@ -62,11 +72,11 @@ def prepare(
     path = build_path(operation, ids)
     payload: bytes | None = None
     wrong: dict[str, str] = {}
-    if isinstance(body, Request) and type(body) is not operation.request:
+    if isinstance(body, RequestModel) and type(body) is not operation.request:
         raise TypeError(f"{operation.id} takes no {type(body).__name__}")
     try:
         parameters, newer = _checked_query(operation.query, query)
-        content = body if isinstance(body, Request) else _checked(operation.request, body)
+        content = body if isinstance(body, RequestModel) else _checked(operation.request, body)
         if operation.request is not None and not (operation.body_optional and not content.model_fields_set):
             payload = content.model_dump_json(exclude_unset=True, by_alias=True, context=REVEALED).encode()
     except ValidationError as error:
@@ -97,7 +107,7 @@ def prepare(
     )
 
 
-def _checked(model: type[Request] | None, fields: Mapping[str, Any]) -> Request:
+def _checked(model: type[RequestModel] | None, fields: Mapping[str, Any]) -> RequestModel:
     """The model of these fields. It is strict about lists and maps; callers may give any sequence and
     mapping.
     """
@@ -110,7 +120,9 @@ def _checked(model: type[Request] | None, fields: Mapping[str, Any]) -> Request:
     )
 
 
-def _checked_query(model: type[Request] | None, fields: Mapping[str, Any]) -> tuple[Request, dict[str, str]]:
+def _checked_query(
+    model: type[RequestModel] | None, fields: Mapping[str, object]
+) -> tuple[RequestModel, dict[str, str]]:
     """The model of these parameters, and those that hold a word which a closed set of this version lacks:
     the sets of the service grow, so the word is sent, and the service decides.
     """
@@ -151,7 +163,7 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
     return path
 
 
-def check_body(operation: Operation, make: Callable[[], Request]) -> None:
+def check_body(operation: Operation, make: Callable[[], RequestModel]) -> None:
     """Raise ``InvalidInput`` where the body that ``make`` makes could not be sent."""
     ids = [1] * len(operation.path_parameters)
     try:
@@ -162,7 +174,7 @@ def check_body(operation: Operation, make: Callable[[], Request]) -> None:
     raise InvalidInput(wrong, operation.id)  # outside of the except block: see prepare
 
 
-def query_text(operation: Operation, parameters: Request) -> dict[str, str]:
+def query_text(operation: Operation, parameters: RequestModel) -> dict[str, str]:
     """Query parameters as text; a query has no null, so what is ``None`` is left out."""
     sent = parameters.model_dump(mode="json", exclude_unset=True, by_alias=True)
     text = {name: str(value) for name, value in sent.items() if value is not None}

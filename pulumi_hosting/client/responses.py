@@ -30,10 +30,9 @@ from pulumi_hosting.client.exceptions import (
     RedirectRefused,
     error_class,
 )
-from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
 from pulumi_hosting.client.results import Damaged, Document, Done, File, file_name
 from pulumi_hosting.client.retry import parse_retry_after
-from pulumi_hosting.client.transport import MAX_ANSWER_BYTES, HttpResponse
 
 log = logging.getLogger("pulumi_hosting")
 
@@ -54,7 +53,7 @@ def read(
     meta: Meta,
     redact: Redactor,
     now: float,
-) -> Any:
+) -> object:
     """The typed result, with ``meta``, or its error, raised. ``now`` is unix time, for a ``Retry-After`` that
     is a date.
     """
@@ -131,7 +130,7 @@ def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
 # --- success
 
 
-def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Any:
+def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> object:
     models = [model for model in operation.responses.values() if model is not None]
     if not models:
         return _done(operation, answer, meta)
@@ -153,7 +152,7 @@ class _Damage:
     """
 
     what: str
-    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    facts: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 def _parsed(
@@ -191,7 +190,7 @@ def _parsed(
 
 
 def _list_with_damage(
-    operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor
+    operation: Operation, model: type[Response], data: dict[str, object], meta: Meta, redact: Redactor
 ) -> Response | None:
     """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
     it is no list at all.
@@ -202,7 +201,7 @@ def _list_with_damage(
     page = lenient.from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
     if page is None or kind is None or not isinstance(rows, list):
         return None
-    items: list[Any] = []
+    items: list[object] = []
     for row in rows:
         try:
             kind.model_validate_json(to_json(row))
@@ -247,7 +246,7 @@ def _open_object(operation: Operation, answer: HttpResponse, meta: Meta, redact:
     return Document(found)
 
 
-def _json(body: bytes) -> dict[str, Any] | None:
+def _json(body: bytes) -> dict[str, object] | None:
     with suppress(ValueError):  # the parser's error repeats the input: it must not become a context
         found = from_json(body, allow_inf_nan=False)
         return found if isinstance(found, dict) else None
@@ -273,7 +272,9 @@ def _places(error: ValidationError, redact: Redactor) -> list[str]:
     return found
 
 
-def _broken(operation: Operation, meta: Meta, what: str, facts: Mapping[str, Any] | None = None) -> NoReturn:
+def _broken(
+    operation: Operation, meta: Meta, what: str, facts: Mapping[str, object] | None = None
+) -> NoReturn:
     raise InvalidResponse(
         f"{operation.id}: the answer is not what the API document describes: {what}",
         operation=operation.id,
@@ -343,12 +344,12 @@ def refusal(
     )
 
 
-def _envelope(body: bytes) -> Mapping[str, Any]:
+def _envelope(body: bytes) -> Mapping[str, object]:
     error = (_json(body) or {}).get("error")
     return error if isinstance(error, dict) else {}
 
 
-def _cleaned(node: Any, redact: Redactor) -> Any:
+def _cleaned(node: object, redact: Redactor) -> Any:
     """Foreign texts made safe to print, keys too."""
     if isinstance(node, dict):
         return {printable(name, redact, 100): _cleaned(value, redact) for name, value in node.items()}

@@ -89,10 +89,8 @@ class Attempts:
         """The error of the latest attempt, which was sent with ``request_id``, with what is known of all of
         them.
         """
-        this = outcome(self.operation, error)
-        self.maybe_processed = this is Outcome.UNKNOWN or (
-            self.maybe_processed and this is not Outcome.DECIDED
-        )
+        this = effect(self.operation, error)
+        self.maybe_processed = this is Effect.UNKNOWN or (self.maybe_processed and this is not Effect.DECIDED)
         if self.maybe_processed and not isinstance(error, CallError):
             error = TransportError(str(error), outcome_unknown=True, operation=self.operation.id)
         if isinstance(error, CallError):
@@ -101,7 +99,7 @@ class Attempts:
                 idempotency_key=self.idempotency_key,
                 attempts=self.count,
                 outcome_unknown=self.maybe_processed,
-                because_of_earlier=this is not Outcome.UNKNOWN,
+                because_of_earlier=this is not Effect.UNKNOWN,
             )
         return error
 
@@ -140,7 +138,7 @@ def is_passing(error: HostingError) -> bool:
     return isinstance(error, TransportError) and not error.is_final
 
 
-class Outcome(Enum):
+class Effect(Enum):
     """What one failed attempt reveals about the writes of its call."""
 
     DECIDED = "a refusal from after the key check: no attempt was processed"
@@ -148,30 +146,30 @@ class Outcome(Enum):
     UNKNOWN = "this attempt may have been processed"
 
 
-def outcome(operation: Operation, error: HostingError) -> Outcome:
+def effect(operation: Operation, error: HostingError) -> Effect:
     """What the ``error`` of one attempt reveals. A request with a key is answered from the stored outcome, so
     a refusal from after its key check (400, 402, 409) shows that no earlier attempt succeeded;
     401, 403, 404, 429 and 503 may come from before it. Without a key nothing shows how far a request came
     that was answered with 5xx. A success that cannot be read, and a failure without a code of the API, may be
     a gateway's: they show nothing."""
     if not operation.is_write:
-        return Outcome.DECIDED
+        return Effect.DECIDED
     if isinstance(error, TransportError):
-        return Outcome.UNKNOWN if error.outcome_unknown else Outcome.UNTOUCHED
+        return Effect.UNKNOWN if error.outcome_unknown else Effect.UNTOUCHED
     status = error.status if isinstance(error, ApiError | InvalidResponse) else None
     code = error.code if isinstance(error, ApiError) else ""
     if status is None:
-        return Outcome.UNTOUCHED
+        return Effect.UNTOUCHED
     if status < 300 or code == "idempotency_in_progress":
-        return Outcome.UNKNOWN
+        return Effect.UNKNOWN
     if status in (400, 402, 409) and code in CODES:
-        return Outcome.DECIDED
+        return Effect.DECIDED
     if status < 500 or code == "api_disabled":
-        return Outcome.UNTOUCHED
+        return Effect.UNTOUCHED
     # "For money operations nothing is charged unless the response says otherwise": a promise of the API, not
     # of a gateway.
     is_promised = code in CODES and (status == 503 or code == "upstream_error")
-    return Outcome.UNTOUCHED if operation.is_keyed and is_promised else Outcome.UNKNOWN
+    return Effect.UNTOUCHED if operation.is_keyed and is_promised else Effect.UNKNOWN
 
 
 def _is_queue(error: HostingError) -> bool:

@@ -20,17 +20,17 @@ class Caller(Protocol):
         self,
         operation: Operation,
         *ids: int | str,
-        query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
         idempotency_key: str | None = None,
     ) -> Any: ...
 
     def pages(
-        self, operation: Operation, *ids: int | str, query: Mapping[str, Any] | None = None
+        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
     ) -> Pages[Any]: ...
 
     def items(
-        self, operation: Operation, *ids: int | str, query: Mapping[str, Any] | None = None
+        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
     ) -> Items[Any]: ...
 
     def poller(self, seconds: float, longest: float) -> Poller: ...

@@ -118,7 +118,7 @@ class SharedStore(ABC):
                 time.sleep(_POLL)
             yield
 
-    def note(self, name: str, *, survives: bool = False) -> dict[str, Any]:
+    def note(self, name: str, *, survives: bool = False) -> dict[str, object]:
         """A value that is a JSON object; empty if there is none. ``survives``: as it was written."""
         data = self.read(name)
         # a machine that lost its power leaves a file empty, or NUL bytes
@@ -130,7 +130,7 @@ class SharedStore(ABC):
                 return found
         raise self.damaged(name)
 
-    def keep(self, name: str, values: Mapping[str, Any], *, survives: bool = False) -> None:
+    def keep(self, name: str, values: Mapping[str, object], *, survives: bool = False) -> None:
         """Write a value as JSON. Hold a lock where several write it."""
         self.write(name, json.dumps(dict(values)).encode(), survives=survives)
 

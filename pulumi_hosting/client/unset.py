@@ -24,6 +24,6 @@ UNSET: Final = Unset.UNSET
 Given: TypeAlias = T | Unset
 
 
-def given(**arguments: Any) -> dict[str, Any]:
+def given(**arguments: object) -> dict[str, Any]:
     """Those arguments that were given."""
     return {name: value for name, value in arguments.items() if value is not UNSET}

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pulumi_hosting.installation import install_extras
 
 if __name__ == "__main__":
-    if any(find_spec(module) is None for module in ("click", "starlette", "uvicorn")):
+    if any(find_spec(module) is None for module in ("click", "uvicorn")):
         sys.exit(f"pulumi-hosting: the emulator is an extra. Next: {install_extras('emulator')}")
 
     # Plugins of pydantic are for a user's models. Looking for them takes a tenth of the start.

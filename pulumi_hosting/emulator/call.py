@@ -14,52 +14,41 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import cursors, faults, idempotency_store, ledger, pricing, serializers
+from pulumi_hosting.emulator import cursors, faults, ledger, pricing, serializers
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import View, shown_as
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
-from pulumi_hosting.emulator.rows import (
-    AccountRow,
-    AddressRow,
-    DomainRow,
-    InvoiceRow,
-    KeyRow,
-    RequestLog,
-    Row,
-    ServerRow,
-)
-from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
 from pulumi_hosting.emulator.validation import clears
 
-T = TypeVar("T", bound=Row)
+T = TypeVar("T", bound=r.Row)
 
 
 @dataclass(slots=True)
 class Call:
-    """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it
+    """A request, what the steps of the pipeline found out about it, and the store to answer it
     from. ``operation`` is set by its step, ``key`` and ``account`` by authentication.
     """
 
     store: Store
-    scheduler: Scheduler
     request: ApiRequest
+    request_log: r.RequestLog
     now: float
     request_id: str = ""
-    request_log: RequestLog | None = None
     operation: Operation = field(init=False)
-    key: KeyRow = field(init=False)
-    account: AccountRow = field(init=False)
-    known_key: KeyRow | None = None
+    key: r.KeyRow = field(init=False)
+    account: r.AccountRow = field(init=False)
+    known_key: r.KeyRow | None = None
     raw_ids: Mapping[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
     query: Any = None
-    data: Any = None
+    data: View | None = None
     body: Any = None
     idempotency_key: str | None = None
-    asked: idempotency_store.Asked | None = None
-    fault: dict[str, Any] = field(default_factory=dict)
+    asked: r.StoredResponse | None = None
+    fault: r.Columns = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
     # --- caller and operation
@@ -75,9 +64,7 @@ class Call:
 
     @property
     def cause(self) -> Cause:
-        return Cause(
-            self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None
-        )
+        return Cause(self.operation.id, self.idempotency_key, self.request_log.id)
 
     # --- reading
 
@@ -88,13 +75,13 @@ class Call:
             raise Refusal("not_found")
         return row
 
-    def can_see(self, server: ServerRow) -> bool:
+    def can_see(self, server: r.ServerRow) -> bool:
         """A sandbox server is visible only to the key that created it."""
         return server.account_id == self.account.id and (
             server.owner_key_id is None or server.owner_key_id == self.key.id
         )
 
-    def server(self, *, gone: bool = False) -> ServerRow:
+    def server(self, *, gone: bool = False) -> r.ServerRow:
         """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is
         ``listed``.
         """
@@ -105,7 +92,7 @@ class Call:
             raise Refusal("not_found")
         return server
 
-    def changeable(self, *statuses: str, gone: bool = False) -> ServerRow:
+    def changeable(self, *statuses: str, gone: bool = False) -> r.ServerRow:
         """The server named in the path, if it may be changed: not blocked, in one of ``statuses``, with no
         change in progress.
         """
@@ -120,16 +107,16 @@ class Call:
             raise Refusal("operation_in_progress", f"{server.busy} is running")
         return server
 
-    def domain(self, *, change: bool = False) -> DomainRow:
-        domain = self.own(DomainRow, self.ids["domain_id"])
+    def domain(self, *, change: bool = False) -> r.DomainRow:
+        domain = self.own(r.DomainRow, self.ids["domain_id"])
         if change and domain.blocked:
             raise Refusal("domain_blocked")
         return domain
 
-    def addresses(self, server: ServerRow) -> list[AddressRow]:
-        return list(self.store.of(AddressRow, server.id).values())
+    def addresses(self, server: r.ServerRow) -> list[r.AddressRow]:
+        return list(self.store.of(r.AddressRow, server.id).values())
 
-    def view(self, row: Row) -> View:
+    def view(self, row: r.Row) -> View:
         """A row as the API shows it."""
         return serializers.view_of(row, self.store)
 
@@ -139,7 +126,7 @@ class Call:
             own["currency"] = self.account.currency
         return Answer(code, shown_as(model, row, **own))
 
-    def listing(self, rows: Iterable[Row], **more: object) -> Answer:
+    def listing(self, rows: Iterable[r.Row], **more: object) -> Answer:
         """All of ``rows``."""
         return Answer(200, {"data": [self.view(row) for row in rows], **more})
 
@@ -161,11 +148,11 @@ class Call:
         With the behaviour variant ``sandbox_echo: server`` a sandbox server itself is changed, so that later
         reads show it.
         """
-        if not self.simulated or (isinstance(row, ServerRow) and self.changes(row)):
+        if not self.simulated or (isinstance(row, r.ServerRow) and self.changes(row)):
             return row
         return copy.copy(row)
 
-    def changes(self, server: ServerRow) -> bool:
+    def changes(self, server: r.ServerRow) -> bool:
         """Whether a change of this server, its addresses or its reverse DNS is kept."""
         return not self.simulated or (
             server.is_sandbox and self.store.service.readings["sandbox_echo"] == "server"
@@ -175,7 +162,7 @@ class Call:
         """Add a new row, unless this is a simulation."""
         return row if self.simulated else self.store.add(row)
 
-    def assign(self, row: Row) -> None:
+    def assign(self, row: r.Row) -> None:
         """Set the columns that the body of a change has. Null clears the fields that it can clear and leaves
         the others as they are.
         """
@@ -195,30 +182,20 @@ class Call:
         if code is not None and not self.simulated:
             self.account.promo_used = [*self.account.promo_used, code.upper()]
 
-    def purchase(
-        self,
-        type: str,
-        amount: Decimal,
-        description: str,
-        *,
-        period: tuple[float, float] | None = None,
-        **bought: Any,
-    ) -> InvoiceRow | None:
+    def purchase(self, type: str, amount: Decimal, description: str, **columns: Any) -> r.InvoiceRow | None:
         """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover
-        it. ``bought``: ``server_id`` or ``domain_id``.
+        it. ``columns``: ``server_id`` or ``domain_id``, and ``period``.
 
         The fault ``refunded`` applies here: charged, failed at the panel or registrar, credited back.
         """
         ledger.require(self.account, amount)
         invoice = None
         if not self.simulated:
-            invoice = ledger.new_invoice(
-                self.store, self.account, type, amount, description, self.now, period=period, **bought
-            )
-            ledger.pay(self.store, invoice, self.now, self.cause)
+            invoice = ledger.new_invoice(self.store, self.account, type, amount, description, **columns)
+            ledger.pay(self.store, invoice, self.cause)
         if "refunded" in self.fault:
             if invoice is not None:
-                ledger.credit_back(self.store, invoice, amount, self.now, self.cause)
+                ledger.credit_back(self.store, invoice, amount, self.cause)
             raise faults.refusal(self.fault, "refunded")
         return invoice
 

@@ -9,7 +9,7 @@ PENDING = ("pending", "transfer_pending")
 """Statuses of a domain that the registrar has not confirmed."""
 
 
-def call_off(store: Store, invoice: InvoiceRow, now: float, cause: Cause | None = None) -> None:
+def call_off(store: Store, invoice: InvoiceRow, cause: Cause | None = None) -> None:
     """Return what is left of a paid invoice, and take back what has not come. Without ``cause`` the credit
     has that of the charge.
     """
@@ -17,10 +17,10 @@ def call_off(store: Store, invoice: InvoiceRow, now: float, cause: Cause | None 
     if invoice.type == "topup":  # its money had come to the balance, and leaves it again
         invoice.refunded, invoice.status = invoice.amount, "refunded"
         by, gateway = cause or ledger.BILLING, invoice.gateway
-        ledger.move_for(store, invoice, -left, "refund", now, by, gateway=gateway, object_id=invoice.id)
+        ledger.move_for(store, invoice, -left, "refund", by, gateway=gateway, object_id=invoice.id)
         return
-    _take_back(store, invoice, now)
-    ledger.credit_back(store, invoice, left, now, cause or _charged_by(store, invoice))
+    _take_back(store, invoice)
+    ledger.credit_back(store, invoice, left, cause or _charged_by(store, invoice))
 
 
 def _charged_by(store: Store, invoice: InvoiceRow) -> Cause:
@@ -30,31 +30,24 @@ def _charged_by(store: Store, invoice: InvoiceRow) -> Cause:
     return ledger.BILLING
 
 
-def _take_back(store: Store, invoice: InvoiceRow, now: float) -> None:
+def _take_back(store: Store, invoice: InvoiceRow) -> None:
     order = store.orders.get(invoice.id)
     server = store.servers.get(invoice.server_id or 0)
     domain = store.domains.get(invoice.domain_id or 0)
     if order is not None and order.server_id is None:
-        order.status, order.updated_at, invoice.cancelled_at = "cancelled", now, now
-        _drop(store, "finish_order", order.id)
+        order.status, order.updated_at, invoice.cancelled_at = "cancelled", store.now, store.now
+        store.drop_tasks(order.id, "finish_order")
     elif invoice.type == "ip_purchase" and server is not None:
         has_come = any(address.invoice_id == invoice.id for address in store.addresses.values())
         if server.addresses_coming and not has_come:
-            _drop(store, "assign_address", server.id, str(invoice.id))
+            store.drop_tasks(server.id, "assign_address", note=str(invoice.id))
             server.busy, server.addresses_coming = None, server.addresses_coming - 1
     elif invoice.type == "vds_renewal" and server is not None and not server.is_gone:
         start = invoice.period_start
-        if start is not None and start >= now and server.next_due_at == invoice.period_end:
+        if start is not None and start >= store.now and server.next_due_at == invoice.period_end:
             server.next_due_at = start
             server_lifecycle.schedule_due_date(store, server)
     elif domain is not None:
-        _drop(store, "extend_domain", domain.id, str(invoice.id))
+        store.drop_tasks(domain.id, "extend_domain", note=str(invoice.id))
         if invoice.type != "domain_renewal" and domain.status in PENDING:
             domain.status = "cancelled"
-
-
-def _drop(store: Store, what: str, object_id: int, invoice: str = "") -> None:
-    """Drop the tasks of this kind for this object that the invoice, if one is named, started."""
-    for task in list(store.tasks.values()):
-        if (task.what, task.object_id) == (what, object_id) and (not invoice or invoice in task.note.split()):
-            store.remove(task)

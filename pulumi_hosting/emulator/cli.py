@@ -6,16 +6,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
+from pulumi_hosting.emulator import daemon
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.daemon import ReadyLine
+from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
 
 
@@ -39,15 +43,12 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
         raise click.BadParameter(str(error)) from error
 
 
-def _option(name: str, default: object, kind: Any, help: str) -> Callable[[Any], Any]:
-    return click.option(name, default=default, show_default=True, type=kind, help=help)
-
-
+_option = partial(click.option, show_default=True)
 _SECONDS = click.FloatRange(min=0)
 
 
 @click.command()
-@_option("--host", "127.0.0.1", str, "Address to listen on.")
+@_option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
     "--allow-host",
     multiple=True,
@@ -56,7 +57,7 @@ _SECONDS = click.FloatRange(min=0)
     help="Answer calls of the control interface and of the console that are sent to this host name too; may "
     "be repeated. Without it: names of this machine, and that of --host.",
 )
-@_option("--port", 0, click.IntRange(0, 65535), "Port to listen on; 0 picks a free one.")
+@_option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option(
     "--dialect",
     show_default="spec, or that of the state file",
@@ -64,15 +65,15 @@ _SECONDS = click.FloatRange(min=0)
     help="Answer as the API document says, or as a live deployment does.",
 )
 @click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep all data in this file.")
-@_option("--seed", 0, int, "Makes keys, ids, passwords and secrets reproducible.")
+@_option("--seed", default=0, help="Makes keys, ids, passwords and secrets reproducible.")
 @_option(
     "--clock",
-    "real",
-    click.Choice(["real", "manual"]),
-    "manual: time moves only through the control interface.",
+    default="real",
+    type=click.Choice(["real", "manual"]),
+    help="manual: time moves only through the control interface.",
 )
-@_option("--provisioning-delay", 0.0, _SECONDS, "Seconds until a 202 order is finished.")
-@_option("--ip-delay", 0.0, _SECONDS, "Seconds until a bought address appears.")
+@_option("--provisioning-delay", default=0.0, type=_SECONDS, help="Seconds until a 202 order is finished.")
+@_option("--ip-delay", default=0.0, type=_SECONDS, help="Seconds until a bought address appears.")
 @click.option(
     "--tls",
     nargs=2,
@@ -118,9 +119,7 @@ def emulator(
     Example: eval "$(pulumi-hosting emulator --export --state account.db)"; pulumi-hosting doctor
     """
 
-    def run(on_ready: Callable[[Mapping[str, Any]], None]) -> None:
-        from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
-
+    def run(on_ready: Callable[[ReadyLine], None]) -> None:
         listener = _listen(host, port)
         time = Clock(manual=clock == "manual")
         try:
@@ -135,8 +134,6 @@ def emulator(
     if not export:
         run(_print_ready_line)
         return
-    from pulumi_hosting.emulator import daemon
-
     if not hasattr(os, "fork"):
         _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
     line = daemon.start(run, keep_stderr=log)
@@ -146,7 +143,7 @@ def emulator(
     )
 
 
-def _print_ready_line(line: Mapping[str, Any]) -> None:
+def _print_ready_line(line: ReadyLine) -> None:
     print(json.dumps(line), flush=True)
 
 
@@ -175,10 +172,10 @@ def serve(
     host: str,
     allow_host: tuple[str, ...],
     tls: tuple[str, str] | None,
-    on_ready: Callable[[Mapping[str, Any]], None],
+    on_ready: Callable[[ReadyLine], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM. ``on_ready`` is called with the ready line."""
-    import uvicorn
+    import uvicorn  # a tenth of the start, and --help does not need it
 
     from pulumi_hosting.emulator.asgi import Application, Protocol
 
@@ -188,7 +185,7 @@ def serve(
     core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
-        Application(core, {host_name(host), *allow_host}),
+        Application(core, {host_name(host), *allow_host}, lambda: on_ready(core.ready_line)),
         http=Protocol,
         ws="none",
         lifespan="on",
@@ -202,13 +199,7 @@ def serve(
         timeout_graceful_shutdown=1,
     )
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets=sockets)
-            on_ready(core.ready_line)
-
-    server = Server(config)
+    server = uvicorn.Server(config)
     # uvicorn raises the signal again after a clean shutdown; ignored here, so that the exit code is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)

@@ -7,7 +7,7 @@ waiting that a response asks for.
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from pulumi_hosting.emulator import (
@@ -17,14 +17,14 @@ from pulumi_hosting.emulator import (
     log_redaction,
     middleware,
     store,
+    tasks,
     webhook_delivery,
 )
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
 from pulumi_hosting.emulator.rows import RequestLog
-from pulumi_hosting.emulator.scheduler import Scheduler
-from pulumi_hosting.emulator.store import Store
+from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
 log = logging.getLogger("pulumi_hosting.emulator")
@@ -34,15 +34,6 @@ class Persistence(Protocol):
     """Where a store is kept between two starts."""
 
     def save(self, store: Store, clock: Clock) -> None: ...
-
-
-@dataclass
-class Pending:
-    """A response that needs the network: send ``attempt`` and pass the outcome to :meth:`Core.resume`."""
-
-    call: Call
-    attempt: Attempt
-    then: Callable[[AttemptOutcome], Answer]
 
 
 class Core:
@@ -71,22 +62,19 @@ class Core:
         self.persistence = persistence
         self.send: Callable[[Attempt], AttemptOutcome] = webhook_delivery.send
         # Called when a delivery is queued; the HTTP server wakes its delivery loop with it.
-        self.wake: Callable[[], None] = lambda: None
+        self.wake: Callable[[], object] = lambda: None
         self.ready_line: dict[str, Any] = {}
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
         self._dialect, self._routes = dialect or "spec", dict(routes or {})
-        self.scheduler = Scheduler(loaded or self._fresh(seed), provisioning_delay, ip_delay)
+        self._delays = provisioning_delay, ip_delay
+        self._use(loaded or self._fresh(seed))
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
         if dialect is not None or loaded is None:
             self.store.service.dialect = self._dialect
         if routes or loaded is None:
             self.store.service.routes = dict(self._routes)
         self.save()
-
-    @property
-    def store(self) -> Store:
-        return self.scheduler.store
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
         """Set the ready line: where this core can be reached, and with which keys."""
@@ -112,23 +100,27 @@ class Core:
         :meth:`finish`.
         """
         step = self.begin(request)
-        if isinstance(step, Pending):
-            step = self.resume(step, self.try_send(step.attempt))
-        return step
+        return step if isinstance(step, Answer) else step.then(self.try_send(step.attempt))
 
-    def begin(self, request: ApiRequest) -> Answer | Pending:
+    def begin(self, request: ApiRequest) -> Answer | Outbound:
         """Run the pipeline. The result is the response, or what has to be sent before there is one."""
         with self.lock:
             now = self.clock.now()
-            self.scheduler.run_due(now)
-            call = Call(self.store, self.scheduler, request, now, request_log=self._record(request, now))
-            with events.low_balance_events(self.store, now, now):
+            tasks.run_due(self.store, now)
+            call = Call(self.store, request, self._record(request), now)
+            with events.low_balance_events(self.store):
                 result = self._run_pipeline(call)
-            return (
-                Pending(call, result.attempt, result.then)
-                if isinstance(result, Outbound)
-                else self._conclude(call, lambda: result)
-            )
+            if isinstance(result, Answer):
+                return self._conclude(call, lambda: result)
+            return Outbound(result.attempt, partial(self._resume, call, result.then))
+
+    def _resume(
+        self, call: Call, then: Callable[[AttemptOutcome], Answer], outcome: AttemptOutcome
+    ) -> Answer:
+        """Finish a request that had to wait for the network."""
+        with self.lock:
+            call.store.now = call.now
+            return self._conclude(call, lambda: then(outcome))
 
     def _run_pipeline(self, call: Call) -> Answer | Outbound:
         try:
@@ -149,55 +141,46 @@ class Core:
             return self.send(attempt)
         except Exception as error:
             log.exception("a webhook could not be sent")
-            return webhook_delivery.failed(error)
-
-    def resume(self, pending: Pending, outcome: AttemptOutcome) -> Answer:
-        """Finish a request that had to wait for the network."""
-        with self.lock:
-            return self._conclude(pending.call, lambda: pending.then(outcome))
+            return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
 
     def finish(self, response: Answer) -> None:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
-        if not response.delay:
-            return
-        with self.lock:
-            if response.stored is not None:
-                response.stored.running = False
-            if response.server_id is not None:
-                self.store.changing.discard(response.server_id)
+        if response.at_end:
+            with self.lock:
+                for end in response.at_end:
+                    end()
 
-    def _record(self, request: ApiRequest, now: float) -> RequestLog:
+    def _record(self, request: ApiRequest) -> RequestLog:
+        known = self.store.requests
+        while len(known) >= REQUESTS_KEPT:
+            self.store.remove(next(iter(known.values())))
         number = self.store.count("id:requests")
-        request_log = RequestLog(
-            id=number,
-            seq=number,
-            method=request.method,
-            path=request.path,
-            query=request.query,
-            headers=dict(request.headers),
-            body=request.body.decode("utf-8", "replace"),
-            at=now,
+        return self.store.add(
+            RequestLog(
+                id=number,
+                seq=number,
+                method=request.method,
+                path=request.path,
+                query=request.query,
+                headers=dict(request.headers),
+                body=request.body.decode("utf-8", "replace"),
+                at=self.store.now,
+            )
         )
-        self.store.requests.append(request_log)
-        return request_log
 
     def _conclude(self, call: Call, result: Callable[[], Answer]) -> Answer:
-        response = self._answer(call, result)
-        if self.show_request is not None and call.request_log is not None:
-            self.show_request(log_redaction.request_line(call.request_log))
-        return response
-
-    def _answer(self, call: Call, result: Callable[[], Answer]) -> Answer:
         try:
-            return self._complete(call, result())
+            response = self._complete(call, result())
         except Exception:  # a response that cannot be built or saved is answered with 500 too
             log.exception("the response to request %s failed", call.request_id)
             response = middleware.error_response(Refusal("server_error"), call.request_id)
             middleware.add_common_headers(call, response)
             self._encode(call, response)
-            return response
+        if self.show_request is not None:
+            self.show_request(log_redaction.request_line(call.request_log))
+        return response
 
     def _complete(self, call: Call, response: Answer) -> Answer:
         if response.drop:
@@ -206,10 +189,11 @@ class Core:
         # Nothing was asked where the call was refused before its key was looked up, or answered from it.
         if call.asked is not None and idempotency_store.is_kept(self.store, response):
             stored = idempotency_store.remember(
-                self.store, call.asked, response, call.operation.once, call.request_id, call.now
+                self.store, call.asked, response, call.operation.once, call.request_id
             )
             if call.fault.get("delay"):
-                stored.running, response.stored = True, stored
+                stored.running = True
+                response.at_end.append(partial(setattr, stored, "running", False))
         server_id = call.ids.get("server_id")
         if (
             call.fault.get("delay")
@@ -217,8 +201,8 @@ class Core:
             and server_id in self.store.servers
             and call.operation.is_write
         ):
-            response.server_id = server_id
             self.store.changing.add(server_id)
+            response.at_end.append(partial(self.store.changing.discard, server_id))
         middleware.add_common_headers(call, response)
         if call.fault:
             faults.change_response(response, call.fault)
@@ -232,10 +216,9 @@ class Core:
     @staticmethod
     def _encode(call: Call, response: Answer) -> None:
         response.encode()
-        if call.request_log is not None:
-            call.request_log.status = response.status
-            if not isinstance(response.body, bytes):
-                call.request_log.response = response.content.decode()
+        call.request_log.status = response.status
+        if not isinstance(response.body, bytes):
+            call.request_log.response = response.content.decode()
 
     # --- time
 
@@ -260,18 +243,14 @@ class Core:
     def run_due(self) -> None:
         """Run every task that is due now."""
         with self.lock:
-            self.scheduler.run_due(self.clock.now())
+            tasks.run_due(self.store, self.clock.now())
             self.save()
 
     def next_due(self) -> float | None:
         """When the next task or delivery is due."""
         with self.lock:
-            moments = [
-                moment
-                for moment in (self.store.next_due(), webhook_delivery.next_due(self.store))
-                if moment is not None
-            ]
-            return min(moments, default=None)
+            moments = (self.store.next_due(), webhook_delivery.next_due(self.store))
+            return min((moment for moment in moments if moment is not None), default=None)
 
     def deliver_due(self) -> None:
         """Send every delivery that is due, one after the other, without holding the lock while sending.
@@ -282,15 +261,16 @@ class Core:
             while True:
                 with self.lock:
                     now = self.clock.now()
-                    self.scheduler.run_due(now)
-                    delivery = webhook_delivery.first_due(self.store, now)
-                    if delivery is None:
+                    tasks.run_due(self.store, now)
+                    delivery = webhook_delivery.next_delivery(self.store)
+                    if delivery is None or (delivery.next_attempt_at or 0.0) > now:
                         self.save()
                         return
-                    attempt = webhook_delivery.attempt(self.store, delivery, now)
+                    attempt = webhook_delivery.attempt(self.store, delivery)
                 outcome = self.try_send(attempt)
                 with self.lock:
-                    webhook_delivery.record(self.store, delivery, outcome, now)
+                    self.store.now = now
+                    webhook_delivery.record(self.store, delivery, outcome)
                     self.save()
 
     # --- control
@@ -298,10 +278,14 @@ class Core:
     def reset(self) -> None:
         """Back to a fresh account with the same keys, which follow from the seed."""
         with self.lock:
-            self.scheduler = replace(self.scheduler, store=self._fresh(self.store.seed))
+            self._use(self._fresh(self.store.seed))
             self.store.service.dialect = self._dialect
             self.store.service.routes = dict(self._routes)
             self.save()
+
+    def _use(self, store: Store) -> None:
+        self.store = store
+        store.provisioning_delay, store.ip_delay = self._delays
 
     def _fresh(self, seed: int) -> Store:
         return store.fresh(seed, self.clock.now(), kept=self.persistence is not None)

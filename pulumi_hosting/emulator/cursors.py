@@ -5,7 +5,7 @@ list it came from.
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from itsdangerous import BadData, URLSafeSerializer
 
@@ -23,7 +23,7 @@ class Cursors:
     """
 
     def __init__(
-        self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, Any]
+        self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, object]
     ) -> None:
         kept = {
             name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")

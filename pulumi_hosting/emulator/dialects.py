@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from pulumi_hosting.emulator.formats import format_money
+from pulumi_hosting.emulator.formats import View, format_money
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ DIFFERENCES: tuple[Deviation[Any], ...] = tuple(
 )
 
 
-def refund(amount: Decimal, currency: str, dialect: str) -> Any:
+def refund(amount: Decimal, currency: str, dialect: str) -> View | str:
     return (
         {"amount": format_money(amount), "currency": currency}
         if REFUND(dialect) == "object"

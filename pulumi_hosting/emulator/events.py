@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
 from pulumi_hosting.emulator.formats import View, format_timestamp
@@ -17,19 +16,18 @@ def envelope(
     account_id: int,
     type: str,
     object: View,
-    previous: dict[str, Any] | None,
+    previous: View | None,
     resource: str | None,
-    now: float,
 ) -> tuple[str, str]:
     """The event's id and its JSON, which is the same at every attempt."""
     event_id = "evt_" + store.token("event", 24)
-    data: dict[str, Any] = {"object": object}
+    data: View = {"object": object}
     if previous is not None or dialects.PREVIOUS(store.service.dialect) == "null":
         data["previous"] = previous
     event = {
         "id": event_id,
         "type": type,
-        "created_at": format_timestamp(now),
+        "created_at": format_timestamp(store.now),
         "livemode": True,
         "account_id": account_id,
         "api_version": "1",
@@ -39,62 +37,60 @@ def envelope(
     return event_id, json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
-def subscribers(store: Store, account_id: int, type: str) -> list[SubscriptionRow]:
-    return [
-        subscription
-        for subscription in store.of(SubscriptionRow, account_id).values()
-        if subscription.active and (type in subscription.events or "*" in subscription.events)
-    ]
-
-
 def emit(
     store: Store,
     account_id: int,
     type: str,
     view: Callable[[], View],
-    now: float,
     *,
-    previous: dict[str, Any] | None = None,
+    previous: View | None = None,
     resource: str,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
-    receivers = subscribers(store, account_id, type)
+    receivers = [
+        row
+        for row in store.of(SubscriptionRow, account_id).values()
+        if row.active and (type in row.events or "*" in row.events)
+    ]
     if not receivers:
         return
-    event = envelope(store, account_id, type, view(), previous, serializers.API + resource, now)
+    event = envelope(store, account_id, type, view(), previous, serializers.API + resource)
     for subscription in receivers:
-        webhook_delivery.new_delivery(store, subscription, event, type, now)
+        webhook_delivery.new_delivery(store, subscription, event, type)
 
 
 def of(
     store: Store,
     type: str,
     row: KeyRow | ServerRow | InvoiceRow | DomainRow,
-    now: float,
     *,
-    previous: dict[str, Any] | None = None,
+    previous: View | None = None,
 ) -> None:
     """An event of a row; sandbox servers have none."""
     if store.subscriptions and not (isinstance(row, ServerRow) and row.is_sandbox):
         view, resource = partial(serializers.view_of, row, store), f"/{row.kind}/{row.id}"
-        emit(store, row.account_id, type, view, now, previous=previous, resource=resource)
+        emit(store, row.account_id, type, view, previous=previous, resource=resource)
 
 
-def low_balance_events(store: Store, before: float, now: float) -> AbstractContextManager[None]:
+def low_balance_events(store: Store, before: float | None = None) -> AbstractContextManager[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
-    covers those after ``now``.
+    covers those after the present.
 
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
     one change. Time alone causes no event, even when a due date comes within 7 days.
     """
-    return _low_balance_events(store, before, now) if store.subscriptions else _NOTHING
+    return (
+        _low_balance_events(store, store.now if before is None else before)
+        if store.subscriptions
+        else _NOTHING
+    )
 
 
 _NOTHING = nullcontext()
 
 
 @contextmanager
-def _low_balance_events(store: Store, before: float, now: float) -> Iterator[None]:
+def _low_balance_events(store: Store, before: float) -> Iterator[None]:
     subscribed = {
         row.account_id
         for row in store.subscriptions.values()
@@ -105,6 +101,6 @@ def _low_balance_events(store: Store, before: float, now: float) -> Iterator[Non
     ]
     yield
     for account in covered:
-        if pricing.is_low(store, account, now):
-            view = partial(pricing.balance_view, store, account, now)
-            emit(store, account.id, "balance.low", view, now, resource="/balance")
+        if pricing.is_low(store, account, store.now):
+            view = partial(pricing.balance_view, store, account)
+            emit(store, account.id, "balance.low", view, resource="/balance")

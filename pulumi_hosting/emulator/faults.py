@@ -1,19 +1,19 @@
 """Faults: which request one applies to, and how it changes the response."""
 
 import re
-from typing import Any
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.messages import Answer, Refusal
+from pulumi_hosting.emulator.rows import Columns
 from pulumi_hosting.emulator.store import Store
 
 # The code of a fault that gives only a status, where it is not the first code of that status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 
-def take(store: Store, method: str, path: str) -> dict[str, Any]:
+def take(store: Store, method: str, path: str) -> Columns:
     """The actions for this request, merged; every matching fault counts it. ``path`` is without /v1."""
-    actions: dict[str, Any] = {}
+    actions: Columns = {}
     for fault in list(store.faults.values()):
         if fault.method is not None and fault.method != method:
             continue
@@ -29,7 +29,7 @@ def take(store: Store, method: str, path: str) -> dict[str, Any]:
     return actions
 
 
-def refusal(action: dict[str, Any], kind: str) -> Refusal:
+def refusal(action: Columns, kind: str) -> Refusal:
     """The error of a ``status`` or ``refunded`` action."""
     status = action[kind]
     code = (
@@ -46,7 +46,7 @@ def refusal(action: dict[str, Any], kind: str) -> Refusal:
     )
 
 
-def change_response(response: Answer, fault: dict[str, Any]) -> None:
+def change_response(response: Answer, fault: Columns) -> None:
     """What a fault does to the response of a request that was processed."""
     if "patch" in fault and isinstance(response.body, dict):
         response.body = merge(response.body, fault["patch"])
@@ -64,7 +64,7 @@ def change_headers(response: Answer, headers: dict[str, str | None]) -> None:
     response.without = frozenset(name.lower() for name, text in headers.items() if text is None)
 
 
-def merge(body: Any, patch: Any) -> Any:
+def merge(body: object, patch: object) -> object:
     """Deep-merge ``patch`` into ``body``: objects are merged, everything else is replaced."""
     if isinstance(body, dict) and isinstance(patch, dict):
         return {**body, **{name: merge(body.get(name), value) for name, value in patch.items()}}

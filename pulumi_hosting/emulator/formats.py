@@ -16,6 +16,9 @@ CENT = Decimal("0.01")
 View = dict[str, Any]
 """A JSON object as it is answered."""
 
+Write = Callable[[Any], object]
+"""How a value is written in JSON."""
+
 
 @lru_cache(1024)
 def format_timestamp(moment: float | None) -> str | None:
@@ -90,10 +93,10 @@ def shown_as(model: type[BaseModel], row: Any = None, /, **own: object) -> View:
 class _Plan(NamedTuple):
     """How rows of one class become objects of one model. ``others``: the second names of fields."""
 
-    empty: dict[str, Any]
+    empty: View
     columns: tuple[str, ...]
     values_of: Callable[[Any], Iterable[object]]
-    written: tuple[tuple[str, Callable[[Any], object]], ...]
+    written: tuple[tuple[str, Write], ...]
     others: tuple[tuple[str, str], ...]
 
 
@@ -136,7 +139,7 @@ def _number(value: object) -> object:
     return float(value) if isinstance(value, Decimal) else value
 
 
-_WRITTEN: dict[object, Callable[[Any], object]] = {
+_WRITTEN: dict[object, Write] = {
     Decimal: format_money,
     AwareDatetime: format_timestamp,
     float: _number,

@@ -4,11 +4,10 @@ import json
 import re
 from collections.abc import Collection
 from hashlib import sha256
-from typing import Any, NamedTuple
 
 from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operation
-from pulumi_hosting.emulator.formats import format_seconds
-from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
+from pulumi_hosting.emulator.formats import View, format_seconds
+from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
 from pulumi_hosting.emulator.rows import KeyRow, StoredResponse
 from pulumi_hosting.emulator.store import Store
 
@@ -27,40 +26,32 @@ def read(text: str | None) -> str:
     return text
 
 
-class Asked(NamedTuple):
-    """A request under an Idempotency-Key: what another request with the key must equal, and ``scope``, within
-    which keys are compared.
-    """
-
-    scope: str
-    key: str
-    operation: str
-    path: str
-    fingerprint: str
-
-
 def asked(
-    store: Store, caller: KeyRow, key: str, operation: Operation, path: str, data: Any, raw: bytes
-) -> Asked:
-    """By the variant ``key_memory`` a key belongs to the account in one mode, or to one API key; by
+    store: Store, caller: KeyRow, key: str, operation: Operation, request: ApiRequest, data: View | None
+) -> StoredResponse:
+    """What is asked under an Idempotency-Key, as the row that stores its response, not added yet. Keys are
+    compared within its ``scope``.
+
+    By the variant ``key_memory`` a key belongs to the account in one mode, or to one API key; by
     ``body_comparison`` bodies are equal as JSON, or as bytes.
     """
     variants = store.service.readings
     scope = f"key{caller.id}" if variants["key_memory"] == "key" else f"{caller.account_id}{caller.mode}"
-    if variants["body_comparison"] == "parsed":
-        raw = _encode(data if data is not None else {}).encode()
-    return Asked(scope, key, operation.id, path, sha256(raw).hexdigest())
+    parsed = variants["body_comparison"] == "parsed"
+    content = _encode(data if data is not None else {}).encode() if parsed else request.body
+    fingerprint = sha256(content).hexdigest()
+    return StoredResponse(scope, key, operation.id, request.path, fingerprint, store.now)
 
 
-def recall(store: Store, asked: Asked, now: float) -> StoredResponse | None:
+def recall(store: Store, asked: StoredResponse) -> StoredResponse | None:
     """The stored response of the same request, or ``None``. Refuses a conflict and a request in progress."""
     stored = store.by_idempotency_key.get(f"{asked.scope}:{asked.key}")
     if stored is None:
         return None
-    if now >= stored.created_at + KEY_MEMORY_SECONDS:
+    if store.now >= stored.created_at + KEY_MEMORY_SECONDS:
         store.remove(stored)
         return None
-    if (stored.operation, stored.path, stored.fingerprint) != asked[2:]:
+    if stored.asks != asked.asks:
         raise Refusal("idempotency_conflict")
     if stored.running:
         raise Refusal("idempotency_in_progress", retry_after=1)
@@ -77,23 +68,16 @@ def is_kept(store: Store, response: Answer) -> bool:
 
 
 def remember(
-    store: Store, asked: Asked, response: Answer, once: Collection[str], request_id: str, now: float
+    store: Store, asked: StoredResponse, response: Answer, once: Collection[str], request_id: str
 ) -> StoredResponse:
     """Store the response. Secrets that are shown only ``once`` are blanked."""
     body = response.body
     if isinstance(body, dict) and once:
         body = {**body, **{name: "" for name in once if name in body}}
     retry_after = response.headers.get("Retry-After")
-    return store.add(
-        StoredResponse(
-            *asked,
-            created_at=now,
-            status=response.status,
-            body=body,
-            request_id=request_id,
-            retry_after=float(retry_after) if retry_after else None,
-        )
-    )
+    asked.status, asked.body, asked.request_id = response.status, body, request_id
+    asked.retry_after = float(retry_after) if retry_after else None
+    return store.add(asked)
 
 
 def replay(store: Store, stored: StoredResponse, request_id: str) -> Answer:

@@ -9,15 +9,12 @@ A dropped connection or a truncated body raises ``httpx.RemoteProtocolError``.
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import httpx
-from starlette.types import Message
 
-from pulumi_hosting.emulator import control
-from pulumi_hosting.emulator.console import console_response, is_console
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.messages import Answer, ApiRequest, outside_the_api
+from pulumi_hosting.emulator.messages import Answer, ApiRequest
+from pulumi_hosting.emulator.site import API, other_response
 
 
 class _TruncatedBody(httpx.SyncByteStream):
@@ -38,26 +35,21 @@ class Transport(httpx.BaseTransport):
         self._core = core
         self._client = client
         self._sleep = sleep
-        self._control = control.application(core, run=control.run_inline)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
-        if path == "/_control" or path.startswith("/_control/"):
-            return self._control_call(request, path.removeprefix("/_control") or "/", query)
-        if is_console(path):
-            return self._answer(request, console_response(request.method, request.headers["Host"], None))
-        if not f"{path}/".startswith("/v1/"):
-            return self._answer(request, outside_the_api())
-        response = self._core.handle(
-            ApiRequest(
-                method=request.method,
-                path=path.removeprefix("/v1"),
-                query=query,
-                headers={name.lower(): value for name, value in request.headers.items()},
-                body=request.read(),
-                client=self._client,
-            )
+        is_api = path.startswith(API)
+        asked = ApiRequest(
+            method=request.method,
+            path=path.removeprefix("/v1") if is_api else path,
+            query=query,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=request.read(),
+            client=self._client,
         )
+        if not is_api:
+            return self._answer(request, other_response(self._core, asked))
+        response = self._core.handle(asked)
         try:
             if response.delay:
                 self._sleep(response.delay)
@@ -75,33 +67,3 @@ class Transport(httpx.BaseTransport):
             stream = _TruncatedBody(response.content[: response.truncate])
             return httpx.Response(response.status, headers=headers, stream=stream, request=request)
         return httpx.Response(response.status, headers=headers, content=response.content, request=request)
-
-    def _control_call(self, request: httpx.Request, path: str, query: str) -> httpx.Response:
-        """Run the control application to its end. It never waits here, so it needs no event loop."""
-        sent: list[Message] = []
-        body = request.read()
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        scope: dict[str, Any] = {
-            "type": "http",
-            "method": request.method,
-            "path": path,
-            "root_path": "",
-            "query_string": query.encode("ascii"),
-            "headers": request.headers.raw,
-        }
-        running = self._control(scope, receive, send)
-        try:
-            running.send(None)
-        except StopIteration:
-            start, content = sent
-            return httpx.Response(
-                start["status"], headers=start["headers"], content=content["body"], request=request
-            )
-        running.close()
-        raise RuntimeError("the control interface waited for an event loop")

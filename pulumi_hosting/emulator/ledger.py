@@ -49,7 +49,6 @@ def move(
     signed: Decimal,
     type: str,
     description: str,
-    now: float,
     cause: Cause,
     **columns: Any,
 ) -> None:
@@ -60,28 +59,26 @@ def move(
     store.add(
         MovementRow(
             account_id=account.id,
-            at=now,
+            at=store.now,
             amount=abs(signed),
             direction=direction,
             type=type,
             description=description,
-            operation=cause.operation,
-            idempotency_key=cause.idempotency_key,
-            request_seq=cause.request_seq,
+            **cause._asdict(),
             **columns,
         )
     )
 
 
 def move_for(
-    store: Store, invoice: InvoiceRow, signed: Decimal, type: str, now: float, cause: Cause, **columns: Any
+    store: Store, invoice: InvoiceRow, signed: Decimal, type: str, cause: Cause, **columns: Any
 ) -> None:
     """A movement for an invoice, from or to the balance, unless ``columns`` say otherwise."""
     account = store.accounts[invoice.account_id]
     words = f"Refund: {invoice.description}" if type == "refund" else invoice.description
     bought = invoice.server_id or invoice.domain_id
     usual = {"gateway": "balance", "object_id": bought, "invoice_id": invoice.id}
-    move(store, account, signed, type, words, now, cause, **usual | columns)
+    move(store, account, signed, type, words, cause, **usual | columns)
 
 
 def new_invoice(
@@ -90,15 +87,13 @@ def new_invoice(
     type: str,
     amount: Decimal,
     description: str,
-    now: float,
     *,
     gateway: str | None = "balance",
     due_at: float | None = None,
-    period: tuple[float, float] | None = None,
+    period: tuple[float | None, float | None] = (None, None),
     **bought: Any,
 ) -> InvoiceRow:
     """Add an unpaid invoice and send its event. ``bought``: ``server_id`` or ``domain_id``."""
-    start, end = period or (None, None)
     invoice = store.add(
         InvoiceRow(
             account_id=account.id,
@@ -106,36 +101,34 @@ def new_invoice(
             status="not_paid",
             amount=amount,
             description=description,
-            created_at=now,
-            due_at=now if due_at is None else due_at,
+            created_at=store.now,
+            due_at=store.now if due_at is None else due_at,
             gateway=gateway,
-            period_start=start,
-            period_end=end,
+            period_start=period[0],
+            period_end=period[1],
             **bought,
         )
     )
     if due_at is not None:
         store.schedule(due_at, "invoice_overdue", invoice.id)
-    events.of(store, "invoice.created", invoice, now)
+    events.of(store, "invoice.created", invoice)
     return invoice
 
 
-def pay(store: Store, invoice: InvoiceRow, now: float, cause: Cause) -> None:
+def pay(store: Store, invoice: InvoiceRow, cause: Cause) -> None:
     """Debit an invoice from the balance and mark it paid."""
-    move_for(store, invoice, -invoice.amount, "payment", now, cause)
-    mark_paid(store, invoice, now)
+    move_for(store, invoice, -invoice.amount, "payment", cause)
+    mark_paid(store, invoice)
 
 
-def mark_paid(store: Store, invoice: InvoiceRow, now: float) -> None:
-    invoice.status, invoice.paid_at = "paid", now
-    events.of(store, "invoice.paid", invoice, now, previous={"status": "not_paid"})
+def mark_paid(store: Store, invoice: InvoiceRow) -> None:
+    invoice.status, invoice.paid_at = "paid", store.now
+    events.of(store, "invoice.paid", invoice, previous={"status": "not_paid"})
 
 
-def credit_back(
-    store: Store, invoice: InvoiceRow, amount: Decimal, now: float, cause: Cause, **columns: Any
-) -> None:
+def credit_back(store: Store, invoice: InvoiceRow, amount: Decimal, cause: Cause, **columns: Any) -> None:
     """Refund ``amount`` of an invoice to the balance. ``columns``: others of the movement."""
     if amount > 0:
         invoice.refunded += amount
         invoice.status = "refunded"
-        move_for(store, invoice, amount, "refund", now, cause, **columns)
+        move_for(store, invoice, amount, "refund", cause, **columns)

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from pulumi_hosting.api.secrets import MASK, SECRET_FIELDS, clean_text, is_secret_name, without_tokens
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.rows import RequestLog
+from pulumi_hosting.emulator.rows import Columns, RequestLog
 
 _NAMES = "|".join(sorted(SECRET_FIELDS))
 _SECRET_PAIR = re.compile(rf'("(?:{_NAMES})"\s*:\s*")[^"]*')
@@ -52,7 +52,7 @@ def request_line(row: RequestLog) -> str:
     return clean_text(f"{at} {without_tokens(' '.join(parts))}", 500)
 
 
-def logged_request(row: RequestLog) -> dict[str, Any]:
+def logged_request(row: RequestLog) -> Columns:
     """A request and its answer as the control interface shows them; ``seq`` is the id."""
     shown = {"body": _shown(row.body), "response": _shown(row.response), "at": format_timestamp(row.at)}
     view = row.columns() | {"headers": masked_headers(row.headers)} | shown
@@ -60,7 +60,7 @@ def logged_request(row: RequestLog) -> dict[str, Any]:
     return view
 
 
-def columns(row: RequestLog) -> dict[str, Any]:
+def columns(row: RequestLog) -> Columns:
     """The columns of a request, masked, for a state file."""
     kept = row.columns() | {"headers": masked_headers(row.headers)}
     for name in ("body", "response"):

@@ -1,6 +1,6 @@
 """Requests, responses, and errors that become the error envelope."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class Answer:
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering.
     ``truncate``: send only so many bytes of the body. ``without``: headers that are left out, in lower case.
-    ``stored``, ``server_id``: what is in progress until the delay is over.
+    ``at_end``: called when the delay is over.
     """
 
     status: int
@@ -42,8 +42,7 @@ class Answer:
     drop: bool = False
     truncate: int | None = None
     without: frozenset[str] = frozenset()
-    stored: Any = None
-    server_id: int | None = None
+    at_end: list[Callable[[], object]] = field(default_factory=list)
 
     def headers_to_send(self, now: float) -> dict[str, str]:
         """All headers, with ``Date`` for the time ``now``."""
@@ -65,14 +64,6 @@ class Answer:
             self.headers["Content-Length"] = str(len(self.content))
 
 
-def outside_the_api() -> Answer:
-    """The answer to a path that is not under ``/v1``."""
-    error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
-    response = Answer(404, {"error": error})
-    response.encode()
-    return response
-
-
 class Refusal(Exception):
     """A request refused with an error code; ``status`` is the code's own unless a fault sets another."""
 
@@ -81,7 +72,7 @@ class Refusal(Exception):
         code: str,
         message: str = "",
         *,
-        details: dict[str, Any] | None = None,
+        details: dict[str, object] | None = None,
         retry_after: float | None = None,
         status: int | None = None,
         headers: dict[str, str] | None = None,
@@ -95,8 +86,8 @@ class Refusal(Exception):
         self.headers = headers or {}
         super().__init__(f"{self.status} {code}")
 
-    def body(self, request_id: str) -> dict[str, Any]:
-        error: dict[str, Any] = {"code": self.code, "message": self.message, "request_id": request_id}
+    def body(self, request_id: str) -> dict[str, object]:
+        error: dict[str, object] = {"code": self.code, "message": self.message, "request_id": request_id}
         if self.details is not None:
             error["details"] = self.details
         return {"error": error}

@@ -9,9 +9,10 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -45,33 +46,36 @@ def identify_request(call: Call) -> None:
 # --- routing ----------------------------------------------------------------------------------------------
 
 
-class Router:
+class Routed(Protocol):
+    """What answers one method of one path; ``{name}`` in the path stands for any text."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+R = TypeVar("R", bound=Routed)
+
+
+class Router(Generic[R]):
     """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
 
-    def __init__(self, operations: tuple[Operation, ...]) -> None:
-        paths: dict[tuple[str, ...], dict[str, Operation]] = {}
+    def __init__(self, operations: Iterable[R]) -> None:
+        paths: dict[str, dict[str, R]] = {}
         for operation in operations:
-            paths.setdefault(tuple(operation.path.strip("/").split("/")), {})[operation.method] = operation
-        self._by_length: dict[int, list[tuple[tuple[str, ...], dict[str, Operation]]]] = {}
-        for segments, methods in sorted(paths.items(), key=lambda item: [s.startswith("{") for s in item[0]]):
-            self._by_length.setdefault(len(segments), []).append((segments, methods))
+            paths.setdefault(operation.path, {})[operation.method] = operation
+        by_precedence = sorted(paths, key=lambda path: [part[:1] == "{" for part in path.split("/")])
+        self._paths = [
+            (re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), paths[path]) for path in by_precedence
+        ]
 
-    def __call__(self, method: str, path: str) -> tuple[Operation, dict[str, str]]:
-        given = path[1:].split("/")
-        for segments, methods in self._by_length.get(len(given), ()):
-            ids = {}
-            for want, got in zip(segments, given, strict=True):
-                if want[0] == "{":
-                    ids[want[1:-1]] = got
-                elif want != got:
-                    break
-            else:
-                if "" in ids.values():
-                    break
-                operation = methods.get(method)
-                if operation is None:
-                    raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
-                return operation, ids
+    def __call__(self, method: str, path: str) -> tuple[R, dict[str, str]]:
+        for pattern, methods in self._paths:
+            if found := pattern.fullmatch(path):
+                if operation := methods.get(method):
+                    return operation, found.groupdict()
+                raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
         raise Refusal("not_found", "there is no such path")
 
 
@@ -82,7 +86,7 @@ def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
 
 
 @lru_cache(64)
-def _router(first: str) -> Router:
+def _router(first: str) -> Router[Operation]:
     """The router of the paths that begin like this: the rows of other areas are not loaded for it."""
     return Router(area_at(f"/{first}"))
 
@@ -125,16 +129,15 @@ def authenticate(call: Call) -> None:
     key = presented_key(call)
     if key is None or key.revoked_at is not None:
         _, reset, over = hit(
-            call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now
+            call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS
         )
         if over:
             words = "too many requests with invalid keys from this address"
-            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, words)
+            raise too_many(call.store, "normal", INVALID_KEYS_PER_WINDOW, reset, words)
         raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call.key = call.known_key = key
     call.account = call.store.accounts[key.account_id]
-    if call.request_log is not None:
-        call.request_log.key_id = key.id
+    call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
         raise Refusal("key_not_yet_valid")
     if key.expires_at is not None and call.now >= key.expires_at:
@@ -169,14 +172,13 @@ def count_against_rate_limit(call: Call) -> None:
     bucket = "expensive" if expensive else "normal"
     own = call.key.rate_expensive_per_minute if expensive else call.key.rate_per_minute
     limit = own if own is not None else EXPENSIVE_PER_WINDOW if expensive else NORMAL_PER_WINDOW
-    remaining, reset, over = hit(call.store, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS, call.now)
+    remaining, reset, over = hit(call.store, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS)
     call.headers["X-RateLimit-Limit"] = str(limit)
     call.headers["X-RateLimit-Remaining"] = str(remaining)
     call.headers["X-RateLimit-Reset"] = str(reset)
-    if call.request_log is not None:
-        call.request_log.bucket = bucket
+    call.request_log.bucket = bucket
     if over:
-        raise too_many(bucket, limit, reset, call.now)
+        raise too_many(call.store, bucket, limit, reset)
 
 
 def check_sandbox(call: Call) -> None:
@@ -235,14 +237,12 @@ def replay_stored_response(call: Call) -> Answer | None:
     """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
     if call.idempotency_key is None:
         return None
-    request = call.request
     asked = idempotency_store.asked(
-        call.store, call.key, call.idempotency_key, call.operation, request.path, call.data, request.body
+        call.store, call.key, call.idempotency_key, call.operation, call.request, call.data
     )
-    stored = idempotency_store.recall(call.store, asked, call.now)
+    stored = idempotency_store.recall(call.store, asked)
     if stored is not None:
-        if call.request_log is not None:
-            call.request_log.replayed = True
+        call.request_log.replayed = True
         return idempotency_store.replay(call.store, stored, call.request_id)
     call.asked = asked
     return None
@@ -305,9 +305,7 @@ def add_common_headers(call: Call, response: Answer) -> None:
 def error_response(error: Refusal, request_id: str) -> Answer:
     """The error envelope, with ``Retry-After`` for 429 and 503."""
     response = Answer(error.status, error.body(request_id), dict(error.headers))
-    retry_after = error.retry_after
-    if retry_after is None and error.status in (429, 503):
-        retry_after = 1
+    retry_after = 1 if error.retry_after is None and error.status in (429, 503) else error.retry_after
     if retry_after is not None:
         response.headers["Retry-After"] = format_seconds(retry_after)
     return response

@@ -11,16 +11,13 @@ import sqlite3
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.rows import RequestLog, row_types
+from pulumi_hosting.emulator.rows import Columns, RequestLog, Row, row_types
 from pulumi_hosting.emulator.store import ServiceSettings, Store
 
 FORMAT = 1
-# How many later requests may be answered before one that waits for the network.
-LONGEST_QUEUE = 64
 # How long to wait for a process that is just ending to release the file.
 LOCK_SECONDS = 1.0
 
@@ -29,17 +26,21 @@ class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for the user."""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(type(value).__name__)
 
 
-def _dump(value: Any) -> str:
+def _dump(value: object) -> str:
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-def _service(settings: dict[str, Any]) -> ServiceSettings:
+def _columns(row: Row) -> Columns:
+    return log_redaction.columns(row) if isinstance(row, RequestLog) else row.columns()
+
+
+def _service(settings: Columns) -> ServiceSettings:
     # A file of an earlier version lacks the behaviour variants added since; they keep their defaults.
     return ServiceSettings(**{**settings, "readings": ServiceSettings().readings | settings["readings"]})
 
@@ -51,9 +52,6 @@ class EmulatorStateFile:
         self._connection = connection
         self._meta = ""
         self._saved: Store | None = None
-        self._last_request = 0
-        # Requests without an answer when they were written.
-        self._unanswered: set[int] = set()
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -62,76 +60,40 @@ class EmulatorStateFile:
     def save(self, store: Store, clock: Clock) -> None:
         rows = [(kind, id, store.tables[kind].get(id)) for kind, id in store.changed]
         gone = [(kind, id) for kind, id, row in rows if row is None]
-        changed = [(kind, id, _dump(row.columns())) for kind, id, row in rows if row is not None]
-        meta = _dump(
-            {
-                "format": FORMAT,
-                "seed": store.seed,
-                "counters": store.counters,
-                "windows": store.windows,
-                "recent": store.recent,
-                "service": asdict(store.service),
-                "manual": clock.manual,
-                "frozen": clock.frozen,
-                "offset": clock.offset,
-            }
-        )
-        is_other = store is not self._saved
-        if is_other:
-            self._last_request, self._unanswered = 0, set()
-        requests = self._new_requests(store)
+        changed = [(kind, id, _dump(_columns(row))) for kind, id, row in rows if row is not None]
+        about: Columns = {"format": FORMAT, "service": asdict(store.service)}
+        about |= {name: getattr(store, name) for name in ("seed", "counters", "windows", "recent")}
+        about |= {name: getattr(clock, name) for name in ("manual", "frozen", "offset")}
+        meta = _dump(about)
         with self._connection:
-            if is_other:
+            if store is not self._saved:
                 # After a reset: remove the rows of the store before it.
                 self._connection.execute("DELETE FROM rows WHERE kind != 'meta'")
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)",
-                [(row.id, _dump(log_redaction.columns(row))) for row in requests],
-            )
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
         self._saved, self._meta = store, meta
         store.changed.clear()
-        written = {row.id for row in requests}
-        self._last_request = max(written, default=self._last_request)
-        self._unanswered = self._unanswered - written | {row.id for row in requests if row.status is None}
-
-    def _new_requests(self, store: Store) -> list[RequestLog]:
-        """Requests since the last save, and earlier ones that were answered since."""
-        fresh = []
-        for row in reversed(store.requests):
-            if row.id < self._last_request - LONGEST_QUEUE:
-                break
-            if row.id > self._last_request or (row.id in self._unanswered and row.status is not None):
-                fresh.append(row)
-        return fresh
 
     def load(self, clock: Clock) -> Store | None:
         """The store in the file, or ``None`` for a new file; sets the clock as it was."""
         rows = self._connection.execute("SELECT kind, id, text FROM rows ORDER BY id").fetchall()
         if not rows:
             return None
-        by_kind: dict[str, list[tuple[int, str]]] = {}
-        for kind, id, text in rows:
-            by_kind.setdefault(kind, []).append((id, text))
-        meta = json.loads(by_kind["meta"][0][1])
+        texts = {(kind, id): text for kind, id, text in rows}
+        meta = json.loads(texts["meta", 0])
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
-        store.counters, store.windows, store.recent = (
-            meta["counters"],
-            meta["windows"],
-            meta.get("recent", {}),
-        )
+        store.counters, store.windows = meta["counters"], meta["windows"]
+        store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
-        for kind in row_types():
-            for id, text in by_kind.get(kind.kind, []):
-                store.tables[kind.kind][id] = kind.load(json.loads(text))
-        for _, text in by_kind.get("requests", []):
-            store.requests.append(RequestLog.load(json.loads(text)))
-        self._saved, self._last_request = store, store.requests[-1].id if store.requests else 0
+        types = {row.kind: row for row in row_types()}
+        for (kind, id), text in texts.items():
+            if kind in types:
+                store.tables[kind][id] = types[kind].load(json.loads(text))
+        self._saved = store
         store.rebuild()
         store.changed.clear()
         if clock.manual and meta["manual"]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+Columns = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class LocationEntry:
@@ -59,14 +61,14 @@ LOCATIONS: Mapping[int, LocationEntry] = {
 
 def _tariff(
     name: str, description: str, location_id: int, size: tuple[int, int, int], price: str, **columns: Any
-) -> dict[str, Any]:
+) -> Columns:
     """The columns of a tariff. ``size``: cores, memory in MB, disk in GB. ``price``: of a month."""
     resources = dict(zip(("cpu_cores", "ram_mb", "disk_gb"), size, strict=True))
     sold = {"location_id": location_id, "price_monthly": Decimal(price)}
     return {"name": name, "description": description, **resources, **sold, **columns}
 
 
-TARIFFS: tuple[dict[str, Any], ...] = (
+TARIFFS: tuple[Columns, ...] = (
     _tariff("VDS-1", "A small machine", 1, (1, 1024, 20), "5.00"),
     _tariff("VDS-2", "A middling machine", 1, (2, 4096, 40), "10.00"),
     _tariff("VDS-H", "By the month or by the hour", 2, (2, 2048, 40), "9.00", price_hourly=Decimal("0.0150")),

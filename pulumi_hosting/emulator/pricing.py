@@ -9,11 +9,11 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list
-from pulumi_hosting.emulator.formats import CENT, View, format_money, format_timestamp, shown_as
+from pulumi_hosting.emulator.formats import CENT, View, shown_as
 from pulumi_hosting.emulator.rows import (
     GONE,
     AccountRow,
@@ -38,7 +38,7 @@ class Price(NamedTuple):
     total: Decimal
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
 
-    def discounts_view(self) -> list[dict[str, Any]]:
+    def discounts_view(self) -> list[View]:
         return [
             shown_as(m.Discount, type=type, percent=percent, amount=amount)
             for type, percent, amount in self.discounts
@@ -124,22 +124,33 @@ def recurring(store: Store, server: ServerRow) -> Decimal:
     """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
     addresses.
     """
-    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    tariff = store.tariffs[server.tariff_id]
     # An address that is being assigned is paid for and renews with the others.
     addresses = tariff.extra_ip_price * server.addresses_coming
     for address in bought_addresses(store, server):
         addresses += address.price_monthly
-    if server.cycle == "hourly":
-        return price(store, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
-    return price(store, account, tariff, months=server.months).total + addresses * server.months
+    months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
+    return renewal(store, server, addresses, months, hours)
 
 
-def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
-    """The part of ``amount`` for what is left of the period ``start``..``end``, to the cent."""
+def renewal(
+    store: Store, server: ServerRow, addresses: Decimal, months: int | None, hours: int | None
+) -> Decimal:
+    """The cost of a renewal today. ``addresses``: what the server's bought addresses cost per month."""
+    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    total = price(store, account, tariff, months=months, hours=hours).total
+    if hours is not None:
+        return total + cents(addresses * hours / periods.HOURS_OF_A_MONTH)
+    return total + addresses * (months or 1)
+
+
+def prorated(invoice: InvoiceRow, now: float) -> Decimal:
+    """What is left of an invoice for what is left of its period, to the cent."""
+    start, end = invoice.period_start or 0.0, invoice.period_end or 0.0
     if now >= end:
         return Decimal("0.00")
     left = Decimal(str(end - max(now, start))) / Decimal(str(end - start))
-    return cents(amount * left)
+    return cents((invoice.amount - invoice.refunded) * left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +164,7 @@ class Refund:
         return self.reason is None and self.amount > 0
 
 
-def refund(store: Store, server: ServerRow, now: float) -> Refund:
+def refund(store: Store, server: ServerRow) -> Refund:
     """What a deletion credits now: of every paid invoice of the server the part for the remaining period."""
     nothing = Decimal("0.00")
     paid = [
@@ -169,18 +180,9 @@ def refund(store: Store, server: ServerRow, now: float) -> Refund:
         return Refund(nothing, "no_payment_record")
     if store.tariffs[server.tariff_id].non_refundable:
         return Refund(nothing, "promo_tariff")
-    if server.status == "suspended" and now >= server.next_due_at:
+    if server.status == "suspended" and store.now >= server.next_due_at:
         return Refund(nothing, "unpaid")
-    parts = tuple(
-        (
-            invoice,
-            prorated(
-                invoice.amount - invoice.refunded, invoice.period_start or 0.0, invoice.period_end or 0.0, now
-            ),
-        )
-        for invoice in paid
-        if invoice.refundable
-    )
+    parts = tuple((invoice, prorated(invoice, store.now)) for invoice in paid if invoice.refundable)
     amount = sum((part for _, part in parts), nothing)
     if amount == 0:
         return Refund(nothing, "hourly" if server.cycle == "hourly" else "consumed", parts)
@@ -199,33 +201,31 @@ NOTES = {
 }
 
 
-def refund_view(
-    store: Store, server: ServerRow, now: float, dialect: str, quote: Refund | None = None
-) -> View:
-    quote = quote or refund(store, server, now)
+def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) -> View:
+    quote, dialect = quote or refund(store, server), store.service.dialect
     breakdown = [
         shown_as(
             m.RefundItem,
             invoice,
             invoice_id=invoice.id,
             refund=part,
-            days_left=periods.started_days(now, invoice.period_end or now),
+            days_left=periods.started_days(store.now, invoice.period_end or store.now),
         )
         for invoice, part in quote.parts
     ]
-    return {
-        "server_id": server.id,
-        "amount": format_money(quote.amount),
-        "currency": store.accounts[server.account_id].currency,
-        "refundable": quote.refundable,
-        "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
-        "days_left": periods.started_days(now, server.next_due_at) if quote.refundable else 0,
-        "gross_amount": format_money(quote.amount),
-        "referral_adjustment": "0.00",
-        "note": NOTES[quote.reason],
-        "breakdown": breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
-        "computed_at": format_timestamp(now),
-    }
+    return shown_as(
+        m.RefundQuote,
+        quote,
+        server_id=server.id,
+        currency=store.accounts[server.account_id].currency,
+        excluded_reason=dialects.excluded_reason(quote.reason, dialect),
+        days_left=periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
+        gross_amount=quote.amount,
+        referral_adjustment=0 * CENT,
+        note=NOTES[quote.reason],
+        breakdown=breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
+        computed_at=store.now,
+    )
 
 
 def renews_automatically(server: ServerRow) -> bool:
@@ -285,13 +285,13 @@ def monthly_renewals(store: Store, account: AccountRow) -> Decimal:
     return total
 
 
-def balance_view(store: Store, account: AccountRow, now: float) -> View:
-    week = upcoming(store, account, now, 7)
+def balance_view(store: Store, account: AccountRow) -> View:
+    week = upcoming(store, account, store.now, 7)
     return shown_as(
         m.Balance,
         account,
         upcoming_7d=week,
-        upcoming_30d=upcoming(store, account, now, 30),
+        upcoming_30d=upcoming(store, account, store.now, 30),
         low_balance=account.balance < week,
         auto_renew_total_monthly=monthly_renewals(store, account),
     )

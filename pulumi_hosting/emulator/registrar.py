@@ -1,5 +1,6 @@
 """The domain registrar: names, availability, activation. The README lists the rules of its decisions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import idna
@@ -43,26 +44,25 @@ def look_up(given: str) -> Name:
     )
 
 
+def _named(store: Store, text: str, *statuses: str) -> Iterator[DomainRow]:
+    """The domains of that name, on any account, that have one of ``statuses``."""
+    return (row for row in store.domains.values() if row.name == text and row.status in statuses)
+
+
 def find_active(store: Store, text: str) -> DomainRow | None:
     """The active or pending domain of that name, on any account."""
-    for domain in store.domains.values():
-        if domain.name == text and domain.status not in ("cancelled", "expired"):
-            return domain
-    return None
+    return next(_named(store, text, "active", "pending", "transfer_pending"), None)
 
 
 def renewable(store: Store, text: str, account_id: int) -> DomainRow | None:
     """The account's expired domain of that name, which it can renew."""
-    for domain in store.domains.values():
-        if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
-            return domain
-    return None
+    return next((row for row in _named(store, text, "expired") if row.account_id == account_id), None)
 
 
 def cancel_other_owners(store: Store, domain: DomainRow) -> None:
     """A name has one owner: cancel every other active or expired domain of this name."""
-    for other in store.domains.values():
-        if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
+    for other in list(_named(store, domain.name, "active", "expired")):
+        if other is not domain:
             other.status = "cancelled"
 
 
@@ -74,38 +74,38 @@ def registrable(given: str) -> tuple[str, price_list.ZoneEntry]:
     return name.text, name.zone
 
 
-def activate(store: Store, domain: DomainRow, now: float) -> None:
+def activate(store: Store, domain: DomainRow) -> None:
     """The registrar confirmed: the domain is active, and other accounts lose the name."""
     cancel_other_owners(store, domain)
     domain.status, domain.locked = "active", True
-    domain.registered_at = domain.registered_at or now
-    domain.expires_at = periods.months_after(now, 12 * domain.years)
-    schedule_expiry(store, domain, now)
-    events.of(store, "domain.registered", domain, now)
+    domain.registered_at = domain.registered_at or store.now
+    domain.expires_at = periods.months_after(store.now, 12 * domain.years)
+    schedule_expiry(store, domain)
+    events.of(store, "domain.registered", domain)
 
 
-def renewed_until(domain: DomainRow, years: int, now: float) -> float:
+def renewed_until(store: Store, domain: DomainRow, years: int) -> float:
     """The end of a renewal, counted from the end of the present period, or from now if that is over."""
-    return periods.months_after(max(domain.expires_at or now, now), 12 * years)
+    return periods.months_after(max(domain.expires_at or store.now, store.now), 12 * years)
 
 
-def extend(store: Store, domain: DomainRow, years: int, now: float) -> None:
+def extend(store: Store, domain: DomainRow, years: int) -> None:
     """A paid renewal; its event follows with the next sync."""
-    domain.expires_at = renewed_until(domain, years, now)
+    domain.expires_at = renewed_until(store, domain, years)
     domain.years += years
     if domain.status == "expired":
         domain.status = "active"
-    schedule_expiry(store, domain, now)
-    store.schedule(now + SYNC_SECONDS, "domain_renewed", domain.id)
+    schedule_expiry(store, domain)
+    store.schedule(store.now + SYNC_SECONDS, "domain_renewed", domain.id)
 
 
-def schedule_expiry(store: Store, domain: DomainRow, now: float) -> None:
+def schedule_expiry(store: Store, domain: DomainRow) -> None:
     """Schedule the warnings 30, 7 and 1 day before expiry, and the expiry. A later renewal invalidates them
     by their note.
     """
-    expires = domain.expires_at or now
+    expires = domain.expires_at or store.now
     for days in WARNING_DAYS:
-        if expires - days * 86400 > now:
+        if expires - days * 86400 > store.now:
             store.schedule(expires - days * 86400, "domain_expiring", domain.id, str(domain.expires_at))
     store.schedule(expires, "domain_due", domain.id, str(domain.expires_at))
 

@@ -14,6 +14,10 @@ GONE = frozenset(("cancelled", "terminated"))
 LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
 
+Columns = dict[str, Any]
+"""Values by the names of columns; what a fault does, by the names of its actions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Editable:
     """A mark on a column: the control interface can set it, there under ``name`` if that is another."""
@@ -37,12 +41,12 @@ class Row:
     """0 until the store numbers the row."""
     seq: int = field(default=0, kw_only=True)
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Columns:
         """The columns by name; their values are not copied."""
         return dict(self.__dict__)
 
     @classmethod
-    def load(cls, data: dict[str, Any]) -> Self:
+    def load(cls, data: Columns) -> Self:
         for item in fields(cls):
             is_money = item.type is Decimal or Decimal in get_args(item.type)
             if is_money and isinstance(data.get(item.name), str):
@@ -56,7 +60,7 @@ T = TypeVar("T", bound=Row)
 def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
     """The class of rows of this kind that add their kind and id to ``changed`` when a column is set."""
 
-    def note(row: T, name: str, value: Any) -> None:
+    def note(row: T, name: str, value: object) -> None:
         object.__setattr__(row, name, value)
         changed.add((row.kind, row.id))
 
@@ -184,10 +188,10 @@ class AddressRow(Row):
     server_id: int
     address: str
     version: int
-    primary: bool
-    bought: bool
-    price_monthly: Decimal
     added_at: float
+    primary: bool = False
+    bought: bool = False
+    price_monthly: Decimal = Decimal("0.00")
     ptr: Annotated[str | None, EDITABLE] = None
     invoice_id: int | None = None
 
@@ -231,7 +235,7 @@ class OrderRow(Row):
     amount: Decimal
     created_at: float
     updated_at: float
-    plan: dict[str, Any]
+    plan: Columns
     server_id: int | None = None
     failure_reason: str | None = None
 
@@ -369,8 +373,13 @@ class StoredResponse(Row):
     retry_after: float | None = None
     running: bool = False
 
+    @property
+    def asks(self) -> tuple[str, str, str]:
+        """What every request with the key must equal."""
+        return self.operation, self.path, self.fingerprint
+
     @classmethod
-    def load(cls, data: dict[str, Any]) -> "StoredResponse":
+    def load(cls, data: Columns) -> "StoredResponse":
         return super().load({**data, "running": False})
 
 
@@ -382,7 +391,7 @@ class Fault(Row):
     path: str | None
     after: int
     times: int
-    action: dict[str, Any]
+    action: Columns
 
 
 @dataclass
@@ -406,4 +415,4 @@ class RequestLog(Row):
 
 def row_types() -> list[type[Row]]:
     """Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
-    return [kind for kind in Row.__subclasses__() if kind is not RequestLog]
+    return Row.__subclasses__()

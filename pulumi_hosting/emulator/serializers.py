@@ -9,22 +9,8 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import EVENT_TYPES
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import dialects, price_list, pricing
-from pulumi_hosting.emulator.formats import View, format_money, format_timestamp, shown_as
-from pulumi_hosting.emulator.rows import (
-    AccountRow,
-    AddressRow,
-    DeliveryRow,
-    DomainRow,
-    InvoiceRow,
-    KeyRow,
-    MovementRow,
-    OrderRow,
-    Row,
-    ServerRow,
-    SshKeyRow,
-    SubscriptionRow,
-    TariffRow,
-)
+from pulumi_hosting.emulator import rows as r
+from pulumi_hosting.emulator.formats import View, format_money, shown_as
 from pulumi_hosting.emulator.store import Store
 
 # Relative URLs in bodies have the deployment's own prefix; clients treat them as opaque.
@@ -55,11 +41,11 @@ EVENT_WORDS = dict(
 )
 
 
-def key(row: KeyRow, store: Store) -> View:
+def key(row: r.KeyRow, store: Store) -> View:
     return shown_as(m.ApiKey, row, active=row.revoked_at is None)
 
 
-def me(row: KeyRow, store: Store) -> View:
+def me(row: r.KeyRow, store: Store) -> View:
     view = shown_as(
         m.Me,
         row,
@@ -72,17 +58,17 @@ def me(row: KeyRow, store: Store) -> View:
     return view | {"account": account(store.accounts[row.account_id], store)}  # no field of the document
 
 
-def account(row: AccountRow, store: Store) -> View:
+def account(row: r.AccountRow, store: Store) -> View:
     percent = row.group_discount_percent
     group = shown_as(m.Group, id=1, name="Partners", discount_percent=percent) if percent else None
     return shown_as(m.Account, row, group=group)
 
 
-def transaction(row: MovementRow, currency: str) -> View:
+def transaction(row: r.MovementRow, currency: str) -> View:
     return shown_as(m.Transaction, row, currency=currency, created_at=row.at)
 
 
-def invoice(row: InvoiceRow, store: Store) -> View:
+def invoice(row: r.InvoiceRow, store: Store) -> View:
     view = shown_as(
         m.Invoice,
         row,
@@ -94,7 +80,7 @@ def invoice(row: InvoiceRow, store: Store) -> View:
     return view | {"refunded_amount": format_money(row.refunded)}  # no field of the document
 
 
-def order(row: OrderRow, store: Store, *, read: bool = False) -> View:
+def order(row: r.OrderRow, store: Store, *, read: bool = False) -> View:
     """``read``: reads of orders have two fields more than the 202 of an order."""
     view = shown_as(
         m.Order,
@@ -112,7 +98,7 @@ def location(row: price_list.LocationEntry, store: Store) -> View:
     return shown_as(m.Location, row, in_stock=in_stock)
 
 
-def tariff(row: TariffRow, store: Store, account: AccountRow) -> View:
+def tariff(row: r.TariffRow, store: Store, account: r.AccountRow) -> View:
     monthly = pricing.group_price(account, row.price_monthly)
     return shown_as(
         m.Tariff,
@@ -157,8 +143,8 @@ def _resources(cores: int, ram_mb: int, disk_gb: int) -> View:
     return shown_as(m.ServerResources, vcpu=cores, ram_mb=ram_mb, disk_mb=disk_gb * 1024, disk_gb=disk_gb)
 
 
-def server(row: ServerRow, store: Store) -> View:
-    addresses = store.of(AddressRow, row.id).values()
+def server(row: r.ServerRow, store: Store) -> View:
+    addresses = store.of(r.AddressRow, row.id).values()
     plan = store.tariffs[row.tariff_id]
     account = store.accounts[row.account_id]
     return shown_as(
@@ -169,36 +155,29 @@ def server(row: ServerRow, store: Store) -> View:
         primary_ip=next((address.address for address in addresses if address.primary), None),
         ips=[address.address for address in addresses],
         resources=_resources(plan.cpu_cores, plan.ram_mb, plan.disk_gb),
-        # These two are written out: every order and every page of servers waits for them.
-        flags={
-            "blocked": row.blocked,
-            "suspended": row.status == "suspended",
-            "expired": row.expired,
-            "pending_cancel": row.status == "pending_cancel",
-            "protected_until": None,
-            "is_test": row.is_test,
-            "synthetic": row.synthetic,
-        },
-        billing={
-            "cycle": row.cycle,
-            "months": row.months,
-            "price_monthly": format_money(pricing.group_price(account, plan.price_monthly)),
-            "recurring_amount": format_money(pricing.recurring(store, row)),
-            "currency": account.currency,
-            "next_due_at": format_timestamp(row.next_due_at),
-            "auto_renew": row.auto_renew,
-            "promo_code": row.promo_code,
-            "extra_ips": sum([address.bought for address in addresses]),
-        },
+        flags=shown_as(
+            m.ServerFlags,
+            row,
+            suspended=row.status == "suspended",
+            pending_cancel=row.status == "pending_cancel",
+        ),
+        billing=shown_as(
+            m.ServerBilling,
+            row,
+            price_monthly=pricing.group_price(account, plan.price_monthly),
+            recurring_amount=pricing.recurring(store, row),
+            currency=account.currency,
+            extra_ips=sum([address.bought for address in addresses]),
+        ),
         created_at=None if row.synthetic else row.created_at,
     )
 
 
-def live_status(row: ServerRow, store: Store, now: float) -> View:
+def live_status(row: r.ServerRow, store: Store) -> View:
     """The measurements of the panel; fixed values for sandbox servers."""
     plan = store.tariffs[row.tariff_id]
     running = row.power == "running"
-    uptime = 3600 if row.is_sandbox else int(now - row.power_since)
+    uptime = 3600 if row.is_sandbox else int(store.now - row.power_since)
     return shown_as(
         m.ServerLiveStatus,
         row,
@@ -207,19 +186,19 @@ def live_status(row: ServerRow, store: Store, now: float) -> View:
         memory={"used_mb": plan.ram_mb // 4 if running else 0, "total_mb": plan.ram_mb},
         disk={"used_gb": plan.disk_gb * 0.1, "total_gb": plan.disk_gb},
         uptime_seconds=uptime if running else 0,
-        checked_at=now,
+        checked_at=store.now,
     )
 
 
-def address(row: AddressRow, store: Store) -> View:
+def address(row: r.AddressRow, store: Store) -> View:
     return shown_as(m.Ip, row, netmask="255.255.255.0" if row.version == 4 else None)
 
 
-def ssh_key(row: SshKeyRow, store: Store) -> View:
+def ssh_key(row: r.SshKeyRow, store: Store) -> View:
     return shown_as(m.SshKey, row)
 
 
-def domain(row: DomainRow, store: Store) -> View:
+def domain(row: r.DomainRow, store: Store) -> View:
     return shown_as(
         m.Domain,
         row,
@@ -230,17 +209,17 @@ def domain(row: DomainRow, store: Store) -> View:
     )
 
 
-def domain_status(row: DomainRow, store: Store) -> str:
+def domain_status(row: r.DomainRow, store: Store) -> str:
     if row.blocked:
         return dialects.BLOCKED_DOMAIN_STATUS(store.service.dialect) or row.status
     return row.status
 
 
-def subscription(row: SubscriptionRow, store: Store) -> View:
+def subscription(row: r.SubscriptionRow, store: Store) -> View:
     return shown_as(m.Subscription, row)
 
 
-def delivery(row: DeliveryRow, *, payload: bool = False) -> View:
+def delivery(row: r.DeliveryRow, *, payload: bool = False) -> View:
     """``payload``: with the event itself, as the read of one delivery shows it."""
     view = shown_as(m.Delivery, row, dead=row.status == "dead", payload=json.loads(row.payload))
     if not payload:
@@ -249,18 +228,18 @@ def delivery(row: DeliveryRow, *, payload: bool = False) -> View:
 
 
 _VIEWS: Mapping[str, Callable[[Any, Store], View]] = {
-    AccountRow.kind: account,
-    KeyRow.kind: key,
-    ServerRow.kind: server,
-    AddressRow.kind: address,
-    InvoiceRow.kind: invoice,
-    SshKeyRow.kind: ssh_key,
-    DomainRow.kind: domain,
-    SubscriptionRow.kind: subscription,
-    TariffRow.kind: lambda row, store: tariff(row, store, next(iter(store.accounts.values()))),
+    r.AccountRow.kind: account,
+    r.KeyRow.kind: key,
+    r.ServerRow.kind: server,
+    r.AddressRow.kind: address,
+    r.InvoiceRow.kind: invoice,
+    r.SshKeyRow.kind: ssh_key,
+    r.DomainRow.kind: domain,
+    r.SubscriptionRow.kind: subscription,
+    r.TariffRow.kind: lambda row, store: tariff(row, store, next(iter(store.accounts.values()))),
 }
 
 
-def view_of(row: Row, store: Store) -> View:
+def view_of(row: r.Row, store: Store) -> View:
     """A row as the API shows it; tariffs with the prices of the first account."""
     return _VIEWS[row.kind](row, store)

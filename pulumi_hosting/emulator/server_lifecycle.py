@@ -4,33 +4,29 @@ interface.
 
 import ipaddress
 import socket
-from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api.models.field_types import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.emulator import events, periods
-from pulumi_hosting.emulator.rows import AddressRow, InvoiceRow, OrderRow, ServerRow, TariffRow
+from pulumi_hosting.emulator.rows import AddressRow, Columns, InvoiceRow, OrderRow, ServerRow, TariffRow
 from pulumi_hosting.emulator.store import Store
 
 # Of 198.18.0.0/15 (RFC 2544, benchmarking) and 2001:db8::/32 (RFC 3849, documentation): no real machine has
 # such an address.
 FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
 FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
-FREE = Decimal("0.00")
-# Tasks that are dropped with their server.
-PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
 def next_period(
-    server: ServerRow, now: float, *, months: int | None = None, hours: int | None = None
+    store: Store, server: ServerRow, *, months: int | None = None, hours: int | None = None
 ) -> tuple[float, float]:
     """The period that a renewal pays, from the end of the present one, or from now if that is over.
 
     Without ``months`` and ``hours`` it is as long as the server's own period.
     """
-    start = max(server.next_due_at, now)
+    start = max(server.next_due_at, store.now)
     if months is None and hours is None:
         months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
     return start, periods.end(start, months=months, hours=hours)
@@ -44,36 +40,18 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
     return store.new_id(ServerRow)
 
 
-def add_address(
-    store: Store,
-    server: ServerRow,
-    now: float,
-    *,
-    version: int = 4,
-    primary: bool = False,
-    price: Decimal | None = None,
-    invoice_id: int | None = None,
-) -> AddressRow:
+def add_address(store: Store, server: ServerRow, version: int = 4, **columns: Any) -> AddressRow:
+    """Give the server its next address of this version. ``columns``: others of its row."""
     number = store.count(f"ipv{version}")
     if version == 4:
         text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
     else:
         text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
-    return store.add(
-        AddressRow(
-            server_id=server.id,
-            address=text,
-            version=version,
-            primary=primary,
-            bought=price is not None,
-            price_monthly=price or FREE,
-            added_at=now,
-            invoice_id=invoice_id,
-        )
-    )
+    columns |= {"server_id": server.id, "version": version, "added_at": store.now}
+    return store.add(AddressRow(address=text, **columns))
 
 
-def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> dict[str, Any]:
+def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> Columns:
     """The columns of a monthly server that is paid until ``until``."""
     return {
         "account_id": account_id,
@@ -88,7 +66,7 @@ def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -
 
 
 def order_of(
-    invoice: InvoiceRow, plan: dict[str, Any], status: str, updated_at: float, *, outcome: str = "active"
+    invoice: InvoiceRow, plan: Columns, status: str, updated_at: float, *, outcome: str = "active"
 ) -> OrderRow:
     """The order of a server; its id is the invoice's."""
     return OrderRow(
@@ -105,18 +83,18 @@ def order_of(
     )
 
 
-def add_server(store: Store, id: int, plan: dict[str, Any], now: float) -> ServerRow:
+def add_server(store: Store, id: int, plan: Columns) -> ServerRow:
     """Add a server from the columns in ``plan``, with its IPv4 and IPv6 address, and schedule its next due
     date, or in the sandbox its end after 24 hours.
     """
-    server = store.add(ServerRow(id=id, created_at=now, power_since=now, **plan))
-    add_address(store, server, now, primary=True)
-    add_address(store, server, now, version=6)
+    server = store.add(ServerRow(id=id, created_at=store.now, power_since=store.now, **plan))
+    add_address(store, server, primary=True)
+    add_address(store, server, version=6)
     if server.is_sandbox:
-        store.schedule(now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
+        store.schedule(store.now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
     else:
         schedule_due_date(store, server)
-        events.of(store, "server.created", server, now)
+        events.of(store, "server.created", server)
     return server
 
 
@@ -125,44 +103,44 @@ def schedule_due_date(store: Store, server: ServerRow) -> None:
     store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
 
 
-def extend(store: Store, server: ServerRow, until: float, now: float) -> None:
+def extend(store: Store, server: ServerRow, until: float) -> None:
     """The server is paid until ``until``; a server suspended for non-payment is resumed."""
     server.next_due_at = until
     server.expired = False
     if not server.is_sandbox:
         schedule_due_date(store, server)
     if server.status == "suspended" and not server.blocked:
-        resume(store, server, now)
+        resume(store, server)
 
 
-def suspend(store: Store, server: ServerRow, now: float) -> None:
+def suspend(store: Store, server: ServerRow) -> None:
     previous = server.status
     server.suspended_from, server.status, server.power = previous, "suspended", "stopped"
-    events.of(store, "server.suspended", server, now, previous={"status": previous})
+    events.of(store, "server.suspended", server, previous={"status": previous})
 
 
-def resume(store: Store, server: ServerRow, now: float) -> None:
+def resume(store: Store, server: ServerRow) -> None:
     server.status = server.suspended_from or "active"
     server.suspended_from = None
     if server.status != "stopped":
-        server.power, server.power_since = "running", now
-    events.of(store, "server.unsuspended", server, now, previous={"status": "suspended"})
+        server.power, server.power_since = "running", store.now
+    events.of(store, "server.unsuspended", server, previous={"status": "suspended"})
 
 
-def cancel_unpaid_invoices(store: Store, server: ServerRow, now: float) -> None:
+def cancel_unpaid_invoices(store: Store, server: ServerRow) -> None:
     """Cancel the unpaid invoices of a server that was renewed otherwise, or ended."""
     for invoice in store.of(InvoiceRow, server.account_id).values():
         if invoice.server_id == server.id and invoice.status == "not_paid":
-            invoice.status, invoice.cancelled_at = "cancelled", now
+            invoice.status, invoice.cancelled_at = "cancelled", store.now
 
 
-def end(store: Store, server: ServerRow, now: float, *, status: str = "cancelled") -> None:
+def end(store: Store, server: ServerRow, *, status: str = "cancelled") -> None:
     """End the server; its row stays, with the status ``cancelled`` or ``terminated``."""
     previous = server.status
     server.status, server.power, server.busy = status, "stopped", None
     server.addresses_coming = 0
-    cancel_unpaid_invoices(store, server, now)
-    events.of(store, "server.terminated", server, now, previous={"status": previous})
+    cancel_unpaid_invoices(store, server)
+    events.of(store, "server.terminated", server, previous={"status": previous})
     clear(store, server)
 
 
@@ -170,9 +148,7 @@ def clear(store: Store, server: ServerRow) -> None:
     """Remove the addresses of an ended server and its pending tasks."""
     for address in list(store.of(AddressRow, server.id).values()):
         store.remove(address)
-    for task in list(store.tasks.values()):
-        if task.object_id == server.id and task.what in PENDING_TASKS:
-            store.remove(task)
+    store.drop_tasks(server.id, "assign_address", "finish_reinstall")
 
 
 def generated_name(store: Store, tariff: TariffRow) -> str:

@@ -2,7 +2,6 @@
 
 import base64
 import heapq
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,33 +10,13 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import price_list
-from pulumi_hosting.emulator.rows import (
-    AccountRow,
-    AddressRow,
-    DeliveryRow,
-    DomainRow,
-    Fault,
-    InvoiceRow,
-    KeyRow,
-    MovementRow,
-    OrderRow,
-    RequestLog,
-    Row,
-    ServerRow,
-    SshKeyRow,
-    StoredResponse,
-    SubscriptionRow,
-    TariffRow,
-    Task,
-    row_types,
-    watched,
-)
+from pulumi_hosting.emulator import rows as r
 
 REQUESTS_KEPT = 20_000
 OPENING_BALANCE = Decimal("1000.00")
 
 
-VARIANTS: dict[str, tuple[Any, ...]] = {
+VARIANTS: dict[str, tuple[object, ...]] = {
     "refusals_stored": (True, False),
     "transient_refusals_stored": (True, False),
     "replay_request_id": ("fresh", "stored"),
@@ -48,7 +27,7 @@ VARIANTS: dict[str, tuple[Any, ...]] = {
     "sandbox_echo": ("none", "server"),
 }
 
-T = TypeVar("T", bound=Row)
+T = TypeVar("T", bound=r.Row)
 
 
 @dataclass
@@ -58,7 +37,7 @@ class ServiceSettings:
     dialect: str = "spec"
     api_enabled: bool = True
     sandbox_enabled: bool = True
-    readings: dict[str, Any] = field(
+    readings: dict[str, object] = field(
         default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()}
     )
     """The value of each behaviour variant."""
@@ -68,29 +47,32 @@ class ServiceSettings:
 class Store:
     """The rows by kind, counters and indexes. Everything random is derived from ``seed`` and a counter.
 
-    Nothing here reads a clock: callers pass the present time. ``kept``: in a state file, so that changes are
-    noted.
+    Nothing here reads a clock: ``now`` is the present. ``kept``: in a state file, so that changes are noted.
     """
 
-    def __init__(self, seed: int = 0, *, kept: bool = False) -> None:
+    def __init__(self, seed: int = 0, *, now: float = 0.0, kept: bool = False) -> None:
         self.seed = seed
-        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in row_types()}
-        self.accounts: dict[int, AccountRow] = self.tables["accounts"]
-        self.keys: dict[int, KeyRow] = self.tables["keys"]
-        self.tariffs: dict[int, TariffRow] = self.tables["tariffs"]
-        self.servers: dict[int, ServerRow] = self.tables["servers"]
-        self.addresses: dict[int, AddressRow] = self.tables["addresses"]
-        self.invoices: dict[int, InvoiceRow] = self.tables["invoices"]
-        self.orders: dict[int, OrderRow] = self.tables["orders"]
-        self.movements: dict[int, MovementRow] = self.tables["movements"]
-        self.ssh_keys: dict[int, SshKeyRow] = self.tables["ssh_keys"]
-        self.domains: dict[int, DomainRow] = self.tables["domains"]
-        self.subscriptions: dict[int, SubscriptionRow] = self.tables["subscriptions"]
-        self.deliveries: dict[int, DeliveryRow] = self.tables["deliveries"]
-        self.tasks: dict[int, Task] = self.tables["tasks"]
-        self.stored: dict[int, StoredResponse] = self.tables["stored"]
-        self.faults: dict[int, Fault] = self.tables["faults"]
-        self.requests: deque[RequestLog] = deque(maxlen=REQUESTS_KEPT)
+        # The present, of the clock or of the task that runs; set before anything is done.
+        self.now = now
+        # Seconds of the clock until a server and a bought address are there.
+        self.provisioning_delay = self.ip_delay = 0.0
+        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in r.row_types()}
+        self.accounts: dict[int, r.AccountRow] = self.tables["accounts"]
+        self.keys: dict[int, r.KeyRow] = self.tables["keys"]
+        self.tariffs: dict[int, r.TariffRow] = self.tables["tariffs"]
+        self.servers: dict[int, r.ServerRow] = self.tables["servers"]
+        self.addresses: dict[int, r.AddressRow] = self.tables["addresses"]
+        self.invoices: dict[int, r.InvoiceRow] = self.tables["invoices"]
+        self.orders: dict[int, r.OrderRow] = self.tables["orders"]
+        self.movements: dict[int, r.MovementRow] = self.tables["movements"]
+        self.ssh_keys: dict[int, r.SshKeyRow] = self.tables["ssh_keys"]
+        self.domains: dict[int, r.DomainRow] = self.tables["domains"]
+        self.subscriptions: dict[int, r.SubscriptionRow] = self.tables["subscriptions"]
+        self.deliveries: dict[int, r.DeliveryRow] = self.tables["deliveries"]
+        self.tasks: dict[int, r.Task] = self.tables["tasks"]
+        self.stored: dict[int, r.StoredResponse] = self.tables["stored"]
+        self.faults: dict[int, r.Fault] = self.tables["faults"]
+        self.requests: dict[int, r.RequestLog] = self.tables["requests"]
         self.service = ServiceSettings()
         self.counters: dict[str, int] = {}
         # Fixed rate windows: name → [start of the window, calls in it].
@@ -99,11 +81,11 @@ class Store:
         self.recent: dict[str, list[float]] = {}
         # Kind and id of the rows added, changed or removed since the last save, in a store that is kept.
         self.changed: set[tuple[str, int]] = set()
-        self._watched = {row.kind: watched(row, self.changed) for row in row_types()} if kept else {}
+        self._watched = {row.kind: r.watched(row, self.changed) for row in r.row_types()} if kept else {}
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
-        self.by_token: dict[str, KeyRow] = {}
-        self.by_idempotency_key: dict[str, StoredResponse] = {}
+        self.by_token: dict[str, r.KeyRow] = {}
+        self.by_idempotency_key: dict[str, r.StoredResponse] = {}
         self._of: dict[tuple[str, int], dict[int, Any]] = {}
         self._due: list[tuple[float, int]] = []
 
@@ -131,7 +113,7 @@ class Store:
 
     # --- rows
 
-    def new_id(self, kind: type[Row]) -> int:
+    def new_id(self, kind: type[r.Row]) -> int:
         return kind.first_id - 1 + self.count("id:" + kind.kind)
 
     def number(self, row: T) -> T:
@@ -148,11 +130,11 @@ class Store:
         self._index(row)
         return row
 
-    def remove(self, row: Row) -> None:
+    def remove(self, row: r.Row) -> None:
         self.tables[row.kind].pop(row.id, None)
         if self._watched:
             self.changed.add((row.kind, row.id))
-        if isinstance(row, StoredResponse):
+        if isinstance(row, r.StoredResponse):
             self.by_idempotency_key.pop(f"{row.scope}:{row.key}", None)
         self._of.get((row.kind, getattr(row, row.owner, 0)), {}).pop(row.id, None)
 
@@ -165,21 +147,27 @@ class Store:
 
     def schedule(self, due: float, what: str, object_id: int, note: str = "") -> None:
         """Schedule the task ``what`` of :mod:`pulumi_hosting.emulator.tasks` for ``due``."""
-        self.add(Task(due=due, what=what, object_id=object_id, note=note))
+        self.add(r.Task(due=due, what=what, object_id=object_id, note=note))
 
     def next_due(self) -> float | None:
         while self._due and self._due[0][1] not in self.tasks:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
-    def pop_due(self, now: float) -> Task | None:
+    def pop_due(self) -> r.Task | None:
         """Remove and return the earliest task that is due."""
         due = self.next_due()
-        if due is None or due > now:
+        if due is None or due > self.now:
             return None
         task = self.tasks[heapq.heappop(self._due)[1]]
         self.remove(task)
         return task
+
+    def drop_tasks(self, object_id: int, *kinds: str, note: str = "") -> None:
+        """Drop the tasks of these kinds for an object, those with the word ``note`` in their note."""
+        for task in list(self.tasks.values()):
+            if task.object_id == object_id and task.what in kinds and note in (*task.note.split(), ""):
+                self.remove(task)
 
     def rebuild(self) -> None:
         """Rebuild the indexes after rows were loaded."""
@@ -187,61 +175,52 @@ class Store:
             for row in sorted(table.values(), key=lambda row: row.seq):
                 self._index(row)
 
-    def _index(self, row: Row) -> None:
+    def _index(self, row: r.Row) -> None:
         if self._watched:
             row.__class__ = self._watched[row.kind]  # from now on it notes its changes
             self.changed.add((row.kind, row.id))
         if (owner := getattr(row, row.owner, None)) is not None:
             self._of.setdefault((row.kind, owner), {})[row.id] = row
-            if isinstance(row, KeyRow):
+            if isinstance(row, r.KeyRow):
                 self.by_token[row.token] = row
-        elif isinstance(row, StoredResponse):
+        elif isinstance(row, r.StoredResponse):
             self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
-        elif isinstance(row, Task):
+        elif isinstance(row, r.Task):
             heapq.heappush(self._due, (row.due, row.id))
 
     # --- accounts
 
-    def new_account(
-        self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR"
-    ) -> AccountRow:
+    def new_account(self, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> r.AccountRow:
         """An account with one live and one test key with all scopes."""
         number = self.count("account")
         name = "demo" if number == 1 else f"demo{number}"
         account = self.add(
-            AccountRow(
+            r.AccountRow(
                 login=name,
                 email=f"{name}@example.com",
                 currency=currency,
                 opening=balance,
                 balance=balance,
-                created_at=now,
+                created_at=self.now,
             )
         )
-        self.new_key(account, "live", now, name="live")
-        self.new_key(account, "test", now, name="test")
+        self.new_key(account, "live", name="live")
+        self.new_key(account, "test", name="test")
         return account
 
     def new_key(
-        self,
-        account: AccountRow,
-        mode: str,
-        now: float,
-        *,
-        name: str,
-        scopes: list[str] | None = None,
-        **columns: Any,
-    ) -> KeyRow:
+        self, account: r.AccountRow, mode: str, *, name: str, scopes: list[str] | None = None, **columns: Any
+    ) -> r.KeyRow:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes
         return self.add(
-            KeyRow(
+            r.KeyRow(
                 account_id=account.id,
                 name=name,
                 mode=mode,
                 token=token,
                 scopes=granted,
-                created_at=now,
+                created_at=self.now,
                 **columns,
             )
         )
@@ -249,8 +228,8 @@ class Store:
 
 def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
     """A store with the price list and one fresh account."""
-    store = Store(seed, kept=kept)
+    store = Store(seed, now=now, kept=kept)
     for columns in price_list.TARIFFS:
-        store.add(TariffRow(**columns))
-    store.new_account(now)
+        store.add(r.TariffRow(**columns))
+    store.new_account()
     return store

@@ -1,7 +1,8 @@
-"""What tasks do: one function per kind of task, named by the task's ``what``. The task's due time is the
-present moment.
+"""What happens later: when tasks run, and what they do: one function per kind of task, named by the task's
+``what``.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,6 +23,26 @@ T = TypeVar("T", bound=Row)
 Action = Callable[[Store, T, Task], None]
 
 TASKS: dict[str, Callable[[Store, Task], None]] = {}
+
+# The resolution of the clock: the balance before a task is the one of this much earlier.
+INSTANT = 0.001
+
+log = logging.getLogger("pulumi_hosting.emulator")
+
+
+def run_due(store: Store, now: float) -> None:
+    """Run every task that is due, in order, each with its own due time as the present; then it is ``now``. A
+    failed task is logged and dropped.
+    """
+    while (due := store.next_due()) is not None and due <= now:
+        store.now = due
+        with events.low_balance_events(store, due - INSTANT):
+            while (task := store.pop_due()) is not None:
+                try:
+                    TASKS[task.what](store, task)
+                except Exception:
+                    log.exception("task %s of %s failed", task.what, task.object_id)
+    store.now = now
 
 
 def task_of(kind: type[T], *, gone: bool = False) -> Callable[[Action[T]], Action[T]]:
@@ -53,11 +74,11 @@ def finish_order(store: Store, order: OrderRow, task: Task) -> None:
         order.status = order.outcome
         invoice.cancelled_at = now
         cause = ledger.Cause("create_server", task.note or None)
-        ledger.credit_back(store, invoice, order.amount, now, cause, object_id=order.id)
+        ledger.credit_back(store, invoice, order.amount, cause, object_id=order.id)
         return
     id = server_lifecycle.new_server_id(store)
     order.status, order.server_id, invoice.server_id = "active", id, id
-    server_lifecycle.add_server(store, id, order.plan, now)
+    server_lifecycle.add_server(store, id, order.plan)
 
 
 @task_of(ServerRow)
@@ -65,7 +86,7 @@ def assign_address(store: Store, server: ServerRow, task: Task) -> None:
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
     price = store.tariffs[server.tariff_id].extra_ip_price
     invoice_id = int(task.note) if task.note else None
-    server_lifecycle.add_address(store, server, task.due, price=price, invoice_id=invoice_id)
+    server_lifecycle.add_address(store, server, bought=True, price_monthly=price, invoice_id=invoice_id)
 
 
 @task_of(ServerRow)
@@ -75,7 +96,7 @@ def finish_reinstall(store: Store, server: ServerRow, task: Task) -> None:
     server.power, server.power_since = "running", task.due
     if server.status == "stopped":
         server.status = "active"
-    events.of(store, "server.reinstalled", server, task.due)
+    events.of(store, "server.reinstalled", server)
 
 
 @task_of(ServerRow, gone=True)
@@ -95,22 +116,22 @@ def server_due(store: Store, server: ServerRow, task: Task) -> None:
     if str(server.next_due_at) != task.note:
         return
     if server.status == "pending_cancel":
-        server_lifecycle.end(store, server, now)
+        server_lifecycle.end(store, server)
         return
     amount = pricing.recurring(store, server)
     is_paid = pricing.renews_automatically(server) and account.balance >= amount
     if not is_paid:
         server.expired = True
         if server.status != "suspended":
-            server_lifecycle.suspend(store, server, now)
-    period = server_lifecycle.next_period(server, now)
+            server_lifecycle.suspend(store, server)
+    period = server_lifecycle.next_period(store, server)
     words, due_at = f"Renewal of {server.name}", None if is_paid else now
     invoice = ledger.new_invoice(
-        store, account, "vds_renewal", amount, words, now, due_at=due_at, server_id=server.id, period=period
+        store, account, "vds_renewal", amount, words, due_at=due_at, server_id=server.id, period=period
     )
     if is_paid:
-        ledger.pay(store, invoice, now, ledger.BILLING)
-        server_lifecycle.extend(store, server, period[1], now)
+        ledger.pay(store, invoice, ledger.BILLING)
+        server_lifecycle.extend(store, server, period[1])
     else:
         ends = now + server_lifecycle.TERMINATE_AFTER_SECONDS
         store.schedule(ends, "terminate_server", server.id, str(server.next_due_at))
@@ -120,13 +141,13 @@ def server_due(store: Store, server: ServerRow, task: Task) -> None:
 def terminate_server(store: Store, server: ServerRow, task: Task) -> None:
     """End a server that stayed unpaid for too long."""
     if str(server.next_due_at) == task.note:
-        server_lifecycle.end(store, server, task.due, status="terminated")
+        server_lifecycle.end(store, server, status="terminated")
 
 
 @task_of(InvoiceRow)
 def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
     if invoice.status == "not_paid":
-        events.of(store, "invoice.overdue", invoice, task.due)
+        events.of(store, "invoice.overdue", invoice)
 
 
 # --- domains ----------------------------------------------------------------------------------------------
@@ -136,47 +157,46 @@ def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
 def sync_domain(store: Store, domain: DomainRow, task: Task) -> None:
     """The registrar confirms a pending registration or transfer."""
     if domain.status in called_off.PENDING:
-        registrar.activate(store, domain, task.due)
+        registrar.activate(store, domain)
 
 
 @task_of(DomainRow)
 def domain_expiring(store: Store, domain: DomainRow, task: Task) -> None:
     if domain.status == "active" and str(domain.expires_at) == task.note:
-        events.of(store, "domain.expiring", domain, task.due)
+        events.of(store, "domain.expiring", domain)
 
 
 @task_of(DomainRow)
 def extend_domain(store: Store, domain: DomainRow, task: Task) -> None:
     """The registrar completes a renewal that it had accepted."""
     if domain.status != "cancelled":
-        registrar.extend(store, domain, int(task.note.split()[0]), task.due)
+        registrar.extend(store, domain, int(task.note.split()[0]))
 
 
 @task_of(InvoiceRow)
 def refuse_domain(store: Store, invoice: InvoiceRow, task: Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
     if invoice.status == "paid":
-        called_off.call_off(store, invoice, task.due)
+        called_off.call_off(store, invoice)
 
 
 @task_of(DomainRow)
 def domain_renewed(store: Store, domain: DomainRow, task: Task) -> None:
     """Send ``domain.renewed`` with the daily sync after a renewal."""
-    events.of(store, "domain.renewed", domain, task.due)
+    events.of(store, "domain.renewed", domain)
 
 
 @task_of(DomainRow)
 def domain_due(store: Store, domain: DomainRow, task: Task) -> None:
     """The domain expires, or is renewed from the balance."""
-    now = task.due
     if str(domain.expires_at) != task.note or domain.status != "active":
         return
     account, price = store.accounts[domain.account_id], price_list.ZONES[domain.tld].price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
         words = f"Renewal of {domain.name}"
-        invoice = ledger.new_invoice(store, account, "domain_renewal", price, words, now, domain_id=domain.id)
-        ledger.pay(store, invoice, now, ledger.BILLING)
-        registrar.extend(store, domain, 1, now)
+        invoice = ledger.new_invoice(store, account, "domain_renewal", price, words, domain_id=domain.id)
+        ledger.pay(store, invoice, ledger.BILLING)
+        registrar.extend(store, domain, 1)
     else:
         domain.status = "expired"
 

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import get_args
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from pulumi_hosting.api.models.body import Clears, Request
+from pulumi_hosting.api.models.body import Clears, RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.values import id_number
+from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Refusal, invalid
 
 # Pydantic's error types as the reasons in `details.fields`.
@@ -77,10 +78,10 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
     return query
 
 
-def check_query(operation: Operation, query: Mapping[str, str]) -> Any:
+def check_query(operation: Operation, query: Mapping[str, str]) -> RequestModel | None:
     if operation.query is None:
         return None
-    values: dict[str, Any] = dict(query)
+    values: dict[str, object] = dict(query)
     for name in _integers(operation.query) & set(query):
         if not re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", query[name]):
             raise invalid(**{name: "invalid"})
@@ -93,16 +94,16 @@ def check_query(operation: Operation, query: Mapping[str, str]) -> Any:
 
 
 @cache
-def _integers(model: type[Request]) -> frozenset[str]:
+def _integers(model: type[RequestModel]) -> frozenset[str]:
     """The integer fields of a query, those with enumerated values included."""
 
-    def is_integer(kind: Any) -> bool:
+    def is_integer(kind: object) -> bool:
         return kind is int or type(kind) is int or any(is_integer(part) for part in get_args(kind))
 
     return frozenset(name for name, field in model.model_fields.items() if is_integer(field.annotation))
 
 
-def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> Any:
+def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> View | None:
     """The JSON of a body; ``None`` if there is none and none is required."""
     if not operation.is_write:
         return None
@@ -136,9 +137,9 @@ def may_be_null(operation: Operation, name: str) -> bool:
     return operation.id in NULL_CHANGES_NOTHING or (model is not None and clears(model, name))
 
 
-def check_body(operation: Operation, data: Any) -> Any:
+def check_body(operation: Operation, data: View | None) -> RequestModel | None:
     """The body as the operation's model; ``validation_error`` if it does not fit."""
-    model: type[Request] | None = operation.request
+    model: type[RequestModel] | None = operation.request
     if model is None:
         if data:
             raise invalid(**dict.fromkeys(data, "unknown"))

@@ -4,14 +4,14 @@ import hmac
 import ipaddress
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import idna
 
+from pulumi_hosting.api.values import check_webhook_url
 from pulumi_hosting.emulator.browser_requests import is_loopback
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.messages import Answer
@@ -24,9 +24,9 @@ TIMEOUT_SECONDS = 10
 RESPONSE_BYTES = 1000
 KEEP_DELIVERED_SECONDS = 14 * 86400
 KEEP_DEAD_SECONDS = 30 * 86400
-_HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
 # Characters not encoded in the path of a request line; `%` because the path may be encoded already.
 _SENT_AS_IS = "/%:@!$&'()*+,;=~"
+_HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
 USER_AGENT = "Hosting-Webhooks/1.0"
 
 
@@ -72,34 +72,16 @@ def is_http_loopback(url: str) -> bool:
 def url_problem(url: str) -> str | None:
     """Why a subscription's URL is not a public https address, or ``None``."""
     try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
+        host = (urlsplit(check_webhook_url(url)).hostname or "").lower()
     except ValueError:
         return "invalid"
-    if port == 0 or any(letter <= " " or letter == "\x7f" for letter in url):
-        return "invalid"
-    if "[" in parts.netloc or ":" in host:
-        return _address_problem(host)
     try:
-        return _address_problem(str(ipaddress.IPv4Address(host)))
+        address = ipaddress.ip_address(host)
     except ValueError:
         return _name_problem(host)
-
-
-def _address_problem(text: str) -> str | None:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return "invalid"
     inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    if (
-        "%" in text
-        or not (address.is_global or inner is not address)
-        or not inner.is_global
-        or inner.is_multicast
-    ):
-        return "not_public"
-    return None
+    is_global = inner.is_global and (address.is_global or inner is not address)
+    return None if is_global and not inner.is_multicast and "%" not in host else "not_public"
 
 
 def _name_problem(host: str) -> str | None:
@@ -141,7 +123,7 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None and port != default else "")
 
 
-def check_routes(routes: dict[str, Any]) -> dict[str, str]:
+def check_routes(routes: Mapping[str, object]) -> dict[str, str]:
     """Routes by normalized origin; ``ValueError`` if an origin is not https or a target not on loopback."""
     checked = {}
     for source, target in routes.items():
@@ -162,13 +144,7 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
 
 
 def new_delivery(
-    store: Store,
-    subscription: SubscriptionRow,
-    event: tuple[str, str],
-    type: str,
-    now: float,
-    *,
-    queued: bool = True,
+    store: Store, subscription: SubscriptionRow, event: tuple[str, str], type: str, *, queued: bool = True
 ) -> DeliveryRow:
     """Add a delivery of an event, whose id and payload are ``event``, to the log. ``queued``: send it now."""
     event_id, payload = event
@@ -179,16 +155,16 @@ def new_delivery(
             event_id=event_id,
             event_type=type,
             payload=payload,
-            created_at=now,
-            next_attempt_at=now if queued else None,
+            created_at=store.now,
+            next_attempt_at=store.now if queued else None,
         )
     )
 
 
-def attempt(store: Store, delivery: DeliveryRow, now: float) -> Attempt:
+def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
     """An attempt, signed now with the present secret."""
     subscription = store.subscriptions[delivery.subscription_id]
-    raw, timestamp = delivery.payload.encode(), int(now)
+    raw, timestamp = delivery.payload.encode(), int(store.now)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
@@ -225,71 +201,60 @@ def send(attempt: Attempt) -> AttemptOutcome:
     return AttemptOutcome(status, error, text, int((time.monotonic() - started) * 1000))
 
 
-def failed(error: Exception) -> AttemptOutcome:
-    """The outcome of an attempt that raised ``error``."""
-    return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
-
-
-def pending(store: Store) -> list[DeliveryRow]:
-    """Deliveries that wait for an attempt; those of disabled subscriptions wait until they are enabled."""
-    return [
+def next_delivery(store: Store) -> DeliveryRow | None:
+    """The delivery whose attempt comes next; those of disabled subscriptions wait until they are enabled."""
+    waiting = (
         delivery
         for delivery in store.deliveries.values()
         if delivery.next_attempt_at is not None
         and (subscription := store.subscriptions.get(delivery.subscription_id)) is not None
         and subscription.active
-    ]
+    )
+    return min(waiting, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
 def next_due(store: Store) -> float | None:
-    return min((delivery.next_attempt_at or 0.0 for delivery in pending(store)), default=None)
+    delivery = next_delivery(store)
+    return None if delivery is None else delivery.next_attempt_at
 
 
-def first_due(store: Store, now: float) -> DeliveryRow | None:
-    due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= now]
-    return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
-
-
-def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome, now: float) -> None:
+def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None:
     """Record an attempt: delivered, to be retried, or dead; 20 failures in a row disable the subscription."""
     subscription = store.subscriptions.get(delivery.subscription_id)
     if subscription is None or store.deliveries.get(delivery.id) is not delivery:
         # The delivery was deleted, or the store reset, during the attempt.
         return
-    delivery.attempts += 1
-    note(delivery, subscription, outcome, now)
+    note(store, delivery, subscription, outcome)
     if outcome.ok:
         subscription.failures_in_row = 0
-        settle(store, delivery, now, delivered=True)
+        settle(store, delivery, delivered=True)
         return
     subscription.failures_in_row += 1
     delivery.failures += 1
     if delivery.failures > len(RETRY_AFTER):
-        settle(store, delivery, now, delivered=False)
+        settle(store, delivery, delivered=False)
     else:
-        delivery.next_attempt_at = now + RETRY_AFTER[delivery.failures - 1]
+        delivery.next_attempt_at = store.now + RETRY_AFTER[delivery.failures - 1]
     if subscription.failures_in_row >= DISABLE_AFTER_FAILURES and subscription.active:
         subscription.active = False
-        subscription.disabled_at = now
+        subscription.disabled_at = store.now
         subscription.disabled_reason = f"{DISABLE_AFTER_FAILURES} deliveries failed in a row"
 
 
-def note(delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome, now: float) -> None:
-    delivery.last_status, delivery.last_error, delivery.last_response = (
-        outcome.status,
-        outcome.error,
-        outcome.response,
-    )
-    subscription.last_delivery_at, subscription.last_status = now, outcome.status
+def note(store: Store, delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome) -> None:
+    delivery.attempts += 1
+    delivery.last_status, delivery.last_error = outcome.status, outcome.error
+    delivery.last_response = outcome.response
+    subscription.last_delivery_at, subscription.last_status = store.now, outcome.status
 
 
-def settle(store: Store, delivery: DeliveryRow, now: float, *, delivered: bool) -> None:
+def settle(store: Store, delivery: DeliveryRow, *, delivered: bool) -> None:
     """Make no further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
     delivery.next_attempt_at = None
-    delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
+    delivery.delivered_at, delivery.dead_at = (store.now, None) if delivered else (None, store.now)
     store.schedule(
-        now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS),
+        store.now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS),
         "forget_delivery",
         delivery.id,
-        format_timestamp(now) or "",
+        format_timestamp(store.now) or "",
     )

@@ -11,6 +11,7 @@ from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import living_servers
 from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, alias_option, if_renamed
@@ -266,11 +267,8 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
     of a state is gone; the newest of several. ``max_age``: seconds for which a list is believed. What other
     entries of the state turn out to have within a second is not meant."""
     wait = request.poller(_SAID_WITHIN)
-    walk = request.reads.walks["list_servers"]
     while True:
-        listed: list[m.Server] = walk.whole(
-            lambda: request.client.servers.list().pages(), request.clock.monotonic, max_age
-        )
+        listed: list[m.Server] = request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age)
         known = request.ownership.of(request.identity) | request.ownership.of_others(request.identity)
         found = [
             server

@@ -10,9 +10,9 @@ aliases and the other resource options; transforms of resources; exit codes, eng
 its secrets.
 
 Not supported: languages other than Python; backends other than files; secrets other than by passphrase;
-hooks, transforms of invokes, policies, plans, stack references, components in plugins, parameterized
-packages, automatic names, downloads of plugins, hashes of assets. A program that uses one of these fails with
-an error that names it.
+hooks, transforms of invokes, policies, plans, stack references, components in plugins, reads of providers,
+parameterized packages, automatic names, downloads of plugins, hashes of assets. A program that uses one of
+these fails with an error that names it.
 """
 
 import os
@@ -22,7 +22,14 @@ import os
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from .errors import InvalidConfiguration, OfflineError, StackLocked, StackNotFound  # after the line above
-from .stack import Stack  # the same
+from .stack import OfflineStack  # the same
 from .stack_operation import StackResult  # the same
 
-__all__ = ["InvalidConfiguration", "OfflineError", "Stack", "StackLocked", "StackNotFound", "StackResult"]
+__all__ = [
+    "InvalidConfiguration",
+    "OfflineError",
+    "OfflineStack",
+    "StackLocked",
+    "StackNotFound",
+    "StackResult",
+]

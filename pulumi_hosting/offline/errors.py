@@ -11,7 +11,7 @@ OfflineError
     └── InitError         the object exists, and is not ready
 """
 
-from .model.property_values import Properties
+from .model.provider_results import ProviderResult
 
 
 class OfflineError(Exception):
@@ -58,20 +58,10 @@ class InitError(ProviderError):
     Its state is saved, and the operation fails.
     """
 
-    def __init__(
-        self,
-        reasons: list[str],
-        id: str,
-        properties: Properties | None,
-        inputs: Properties | None,
-        refresh_before_update: bool,
-    ) -> None:
+    def __init__(self, reasons: list[str], result: ProviderResult) -> None:
         count = f"{len(reasons)} error{'s' if len(reasons) != 1 else ''} occurred:\n"
         super().__init__(
             count + "\n".join(f"\t* {reason}" for reason in reasons) if reasons else "resource init failed"
         )
         self.reasons = reasons
-        self.id = id
-        self.properties = properties
-        self.inputs = inputs
-        self.refresh_before_update = refresh_before_update
+        self.result = result

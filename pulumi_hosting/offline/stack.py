@@ -1,6 +1,7 @@
 """A stack of a project, and the operations on it. The command line calls these methods."""
 
 from collections.abc import Callable, Mapping
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from .stack_operation import Command, RunOptions, StackOperation, StackResult
 from .storage.stack_store import StackStore
 
 
-class Stack(StackStore):
+class OfflineStack(StackStore):
     """One stack. `write` takes each line of the display; None displays nothing.
 
     `listeners` get every engine event.
@@ -30,17 +31,19 @@ class Stack(StackStore):
         self._write = write
         self._listeners = listeners
 
-    def up(self, **options: Any) -> StackResult:
-        return self.run("up", **options)
+    def run(self, command: Command, **options: Any) -> StackResult:
+        """Run one operation; `options` are those of `RunOptions`.
 
-    def preview(self, **options: Any) -> StackResult:
-        return self.run("preview", **options)
+        Raises `OfflineError` for mistakes of the caller only.
+        """
+        return StackOperation(
+            self, command, RunOptions(**options), write=self._write, listeners=self._listeners
+        ).run()
 
-    def refresh(self, **options: Any) -> StackResult:
-        return self.run("refresh", **options)
-
-    def destroy(self, **options: Any) -> StackResult:
-        return self.run("destroy", **options)
+    up: partialmethod[StackResult] = partialmethod(run, "up")
+    preview: partialmethod[StackResult] = partialmethod(run, "preview")
+    refresh: partialmethod[StackResult] = partialmethod(run, "refresh")
+    destroy: partialmethod[StackResult] = partialmethod(run, "destroy")
 
     def import_resource(
         self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any
@@ -54,12 +57,3 @@ class Stack(StackStore):
             if result.exit_code:
                 return result
         return self.run("import", import_goal=goal, **options)
-
-    def run(self, command: Command, **options: Any) -> StackResult:
-        """Run one operation; `options` are those of `RunOptions`.
-
-        Raises `OfflineError` for mistakes of the caller only.
-        """
-        return StackOperation(
-            self, command, RunOptions(**options), write=self._write, listeners=self._listeners
-        ).run()

@@ -5,9 +5,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
@@ -17,6 +17,7 @@ from .engine.grpc_server import GrpcServer
 from .engine.monitor import StackInfo
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Options
+from .generator.decisions import Mode
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import Snapshot
@@ -31,13 +32,6 @@ from .storage.stack_store import ORGANIZATION, StackStore, refuse_unfinished
 Command = Literal["up", "preview", "refresh", "destroy", "import"]
 EXIT_CHANGES = 7
 EXIT_CANCELLED = 8
-_OPERATIONS = {
-    "up": "update",
-    "preview": "preview",
-    "refresh": "refresh",
-    "destroy": "destroy",
-    "import": "import",
-}
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class StackResult:
     operations: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
     changes: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    outputs: dict[str, Any] = field(default_factory=dict)
+    outputs: Properties = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,6 +87,9 @@ class StackOperation:
         self._listeners = listeners
         self._preview = options.preview_only or command == "preview"
         self._with_program = command in ("up", "preview") or options.run_program
+        mode: Mode = "update"
+        if command == "refresh" or (command == "destroy" and options.run_program):
+            mode = command
         self._engine_options = Options(
             preview=self._preview,
             parallel=options.parallel or 4 * (os.cpu_count() or 1),
@@ -101,11 +98,7 @@ class StackOperation:
             or (stack.project.refresh and command != "import"),
             refresh_only=command == "refresh",
             run_program=options.run_program,
-            mode="refresh"
-            if command == "refresh"
-            else "destroy"
-            if command == "destroy" and options.run_program
-            else "update",
+            mode=mode,
             targets=Targets(options.targets),
             target_dependents=options.target_dependents,
             import_goal=options.import_goal,
@@ -167,11 +160,10 @@ class StackOperation:
         changed = any(count for op, count in result.changes.items() if op not in NO_CHANGE)
         if result.exit_code or not self._options.expect_no_changes or not changed:
             return result
-        message = f"no changes were expected for {_OPERATIONS[self._command]} but changes were proposed"
+        operation = "update" if self._command == "up" else self._command
+        message = f"no changes were expected for {operation} but changes were proposed"
         events.diagnostic("error", message)
-        return StackResult(
-            EXIT_CHANGES, result.operations, result.changes, [*result.errors, message], result.outputs
-        )
+        return replace(result, exit_code=EXIT_CHANGES, errors=[*result.errors, message])
 
     def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> StackResult:
         stack, options = self._stack, self._engine_options
@@ -204,8 +196,6 @@ class StackOperation:
 
     def _run(self, deployment: Deployment, host: PluginHost, python: str, engine_address: str) -> bool:
         if not self._with_program:
-            if self._command == "destroy" and not deployment.resources:
-                return deployment.run(None)
             return _interruptible(deployment, host, lambda: deployment.run(None))
         if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in deployment.resources):
             host.start_early(DYNAMIC_PACKAGE)
@@ -228,7 +218,8 @@ class StackOperation:
         )
         outputs: Properties = next((state.outputs for state in latest if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if steps.cancelled and not steps.step_failed else 1
-        return StackResult(code, steps.operations, steps.changes, steps.errors, hide_secrets(outputs))
+        shown = {key: hide_secrets(value) for key, value in outputs.items()}
+        return StackResult(code, steps.operations, steps.changes, steps.errors, shown)
 
 
 class _Log:

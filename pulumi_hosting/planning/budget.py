@@ -3,7 +3,7 @@ counted together through its ledger: the processes of one engine run, or the tas
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -50,6 +50,12 @@ class Limit:
     given: object = None
     less: str = "declare less"
     booked: Decimal | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, object]) -> "Limit":
+        """That of the settings of a stack; unset while its value is not known."""
+        given = settings.get("maxCharge")
+        return cls(given=given) if isinstance(given, str | int | float) else cls()
 
     @property
     def is_set(self) -> bool:
@@ -183,15 +189,20 @@ class Budget:
         """It is not ordered for another reason than the limit, and is not counted."""
         self._counted(identity, lambda: self._book.remove(identity))
 
+    @property
+    def limited(self) -> str | None:
+        """What limits this run, such as ``maxCharge is 25``; None if nothing does."""
+        return str(self.limit) if self.limit.is_set else None
+
     def unpriced(self) -> str | None:
         """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
         it.
         """
-        if not self.limit.is_set:
+        if self.limited is None:
             return None
         return (
-            f"its price is not known, and {self.limit}; it is not ordered. Next: see why there is no price, "
-            f"or leave {self.limit.name} out"
+            f"its price is not known, and {self.limited}; it is not ordered. Next: see why there is no "
+            f"price, or leave {self.limit.name} out"
         )
 
     def found(self, identity: str, cost: Cost) -> str | None:
@@ -304,7 +315,7 @@ class Budget:
             with shared, self._lock:
                 return decide()
         except LocalFilesError:
-            if self.limit.is_set:
+            if self.limited:
                 raise
         with self._lock:
             return decide()  # nothing is limited here, so nothing depends on the others
@@ -320,7 +331,7 @@ class Budget:
     def _exceeded(self, identity: str, announced: Cost, amount: Decimal) -> str:
         self._book.add(identity, replace(announced, amount=amount))
         currency = announced.currency
-        limit = f", and {self.limit}" if self.limit.is_set else ""
+        limit = f", and {self.limited}" if self.limited else ""
         self._book.stopped = (
             f"{amount} {currency} were charged for {announced.what}, announced were {announced.amount}; this "
             f"run has charged {self._book.total(currency)} {currency}{limit}"

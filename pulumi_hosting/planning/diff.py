@@ -16,7 +16,7 @@ Same = Callable[[str, Mapping[str, Any], Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field that differs. Values of secret fields read ``(secret)``."""
 
     field: str
@@ -29,7 +29,7 @@ class Change:
 class Diff:
     """What differs, and remarks about differences that will have no effect."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
     remarks: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     """Fields that differ although the declaration forbids their change."""
@@ -65,7 +65,7 @@ def diff(
 
     ``same`` is asked about each field that reads differently.
     """
-    changes: list[Change] = []
+    changes: list[FieldChange] = []
     remarks: list[str] = []
     installed: list[str] = []
     refusals: list[str] = []
@@ -81,7 +81,7 @@ def diff(
         if field in unknown:
             if not trait.when_creating and how != "keep":
                 changes.append(
-                    Change(field, _shown(field, before, secret), "(known after apply)", how == "replace")
+                    FieldChange(field, _shown(field, before, secret), "(known after apply)", how == "replace")
                 )
             continue
         after = news[field]
@@ -105,7 +105,7 @@ def diff(
         if how == "refuse":
             refusals.append(field)
         changes.append(
-            Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace")
+            FieldChange(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace")
         )
     rebuilt = any(change.replaces or resource.Inputs.trait(change.field).rebuilds for change in changes)
     if not rebuilt:  # else the new ones are installed with the rest

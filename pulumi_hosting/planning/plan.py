@@ -196,7 +196,8 @@ def _plan_change(
         return Plan("unchanged", found, remarks=found.remarks, warnings=(warning,))
     consequence = None
     if isinstance(resource, Rebuildable):
-        consequence = resource.consequence(current, found.fields - {*found.replaces}, found.replaces)
+        asked = request if found.replaces and options.reach() is None else None
+        consequence = resource.consequence(asked, current, found.fields - {*found.replaces}, found.replaces)
     return Plan(
         "replaced" if found.replaces else "updated",
         found,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -29,6 +28,8 @@ from pulumi_hosting.provider.conversion import (
     UNKNOWN,
     WAIT_TIMEOUT,
     PropertyChange,
+    PropertyValues,
+    Props,
     WireDiff,
     camel,
     from_pulumi,
@@ -47,7 +48,7 @@ from pulumi_hosting.provider.stack_state import (
     recorded_values,
     resolved_names,
 )
-from pulumi_hosting.resources.base import AnyResource, plain
+from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (
     Repeatable,
     Sandboxed,
@@ -56,8 +57,6 @@ from pulumi_hosting.resources.powers import (
 )
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, StillOrdered, and_then
 from pulumi_hosting.session.request import Request
-
-PropertyValues = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Adapter:
 
     # --- before anything is done
 
-    def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
+    def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[Props, dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         self.session.has_entry(olds)
         beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
@@ -158,7 +157,7 @@ class Adapter:
             refusal = self._not_checked(props, planned.unchecked)
             return {"": refusal} if refusal else {}
         if not before:
-            remarks.tell_replacement(request, self.session.replacements.of(self._label(props)))
+            remarks.tell_replacement(self.session, request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
             spending.show_unpriced(self.session.budget, request, self.resource, remark)
         if planned.refusals:
@@ -175,7 +174,7 @@ class Adapter:
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
         """Warn once that the account cannot be read; a refusal where it must be."""
         line = f"prices and limits were not checked: {error}"
-        refusal = refusals.nothing_planned(self.session.settings, line)
+        refusal = refusals.nothing_planned(self.session, line)
         if refusal is None and (error is not self.session.unreachable() or self.session.first_warning()):
             self._warn(props, line)
         return refusal
@@ -223,12 +222,12 @@ class Adapter:
         """The service's time; this machine's where the service cannot be reached."""
         return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
 
-    def preview_create(self, props: PropertyValues) -> dict[str, Any]:
+    def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
         desired, unknown = from_pulumi(props)
         checked = check(self.resource, desired, unknown)
         known, fields = checked.values, self.resource.State.model_fields
-        outputs: dict[str, Any] = {
+        outputs: Props = {
             **{camel(name): UNKNOWN for name in fields if name != "id"},
             **to_pulumi(known),
             **(to_pulumi(predict(self.resource, checked.known, None)) if checked.known else {}),
@@ -240,7 +239,7 @@ class Adapter:
             outputs["charged"] = str(cost.amount)
         return {**outputs, **provider_fields(props), MANAGED: sorted({*known, *unknown})}
 
-    def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> dict[str, Any]:
+    def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         """The outputs after an update, as far as they are known before it."""
         desired, unknown = from_pulumi(news)
         checked = check(self.resource, desired, unknown)
@@ -259,7 +258,7 @@ class Adapter:
 
     # --- doing
 
-    def create(self, props: PropertyValues) -> tuple[str, dict[str, Any]]:
+    def create(self, props: PropertyValues) -> tuple[str, Props]:
         """Id and outputs. Raises :class:`PartialFailure` when something went wrong after the object, or its
         order, was there.
         """
@@ -302,7 +301,7 @@ class Adapter:
             raise PartialFailure(state.id, outputs, [reason], refresh=False)
         return state.id, outputs
 
-    def _created(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         """Outputs of a new entry of the stack's state."""
         held, identity = (self.resource.kind, state.id), str(props.get(IDENTITY) or "")
         adopted = self.resource.Inputs.adopted_by(given)
@@ -311,7 +310,7 @@ class Adapter:
 
     def read(
         self, id: str, olds: PropertyValues, inputs: PropertyValues | None = None
-    ) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    ) -> tuple[str, Props, Props] | None:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that
         shows is taken for managed.
         """
@@ -351,7 +350,7 @@ class Adapter:
         live = to_pulumi(live_inputs(self.resource, state, managed, declared))
         return state.id, {**outputs_of(self.resource, state, declared), **kept}, {**live, **beside}
 
-    def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> dict[str, Any]:
+    def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
@@ -366,7 +365,7 @@ class Adapter:
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
         if found.fields or isinstance(self.resource, Repeatable):
-            done: list[Any] = []
+            done: list[State] = []
             request.save = done.append
             try:
                 state = apply.update(request, self.resource, state, inputs, found.fields)
@@ -426,7 +425,7 @@ class Adapter:
 
     # --- parts
 
-    def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
+    def _must_be_of_this_key(self, state: State, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key cannot be the one that the object was made with. Raises
         ``ApiError`` where the service refuses the key.
         """
@@ -438,14 +437,14 @@ class Adapter:
         refusals.must_be_its_account(self.session, self.resource, id, olds)
 
     def _failure(
-        self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
+        self, state: State, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
     ) -> PartialFailure:
         reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
         return PartialFailure(
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )
 
-    def _recorded(self, id: str, olds: PropertyValues) -> tuple[dict[str, Any], Any]:
+    def _recorded(self, id: str, olds: PropertyValues) -> tuple[Props, State]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
         values = recorded_values(self.resource, id, olds)
@@ -453,7 +452,7 @@ class Adapter:
         self.session.record_mode(state.mode)
         return values, state
 
-    def _outputs(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _outputs(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         return {
             **outputs_of(self.resource, state, given),
             **provider_fields(props),

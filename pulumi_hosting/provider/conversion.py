@@ -5,7 +5,7 @@ Unknowns (values that exist only after another resource does) are found at any d
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -17,6 +17,8 @@ from pulumi_hosting.provider.names import IDENTITY as IDENTITY
 from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
 from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS
 from pulumi_hosting.provider.names import WAIT_TIMEOUT as WAIT_TIMEOUT
+from pulumi_hosting.provider.names import PropertyValues as PropertyValues
+from pulumi_hosting.provider.names import Props as Props
 from pulumi_hosting.provider.names import camel as camel
 
 MANAGED = "__managed"
@@ -74,34 +76,20 @@ def is_wait_timeout(value: Any) -> bool:
     return isinstance(value, int | float) and 0 < value <= 86400
 
 
-def from_pulumi(
-    props: Mapping[str, Any], nested: Collection[str] = ()
-) -> tuple[dict[str, Any], frozenset[str]]:
+def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
     """A resource's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left
-    out.
-
-    ``nested``: fields that hold an object of named fields, whose keys are spelled as ours too; a user's own
-    map keeps its keys.
+    out; a user's own map keeps its keys.
     """
     mine = {
         snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT
     }
-    mine.update({name: _respelled(mine[name], snake) for name in nested if name in mine})
     unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
     return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
 
 
-def to_pulumi(
-    values: Mapping[str, Any], without: Iterable[str] = (), nested: Collection[str] = ()
-) -> dict[str, Any]:
+def to_pulumi(values: PropertyValues, without: Iterable[str] = ()) -> Props:
     """Wire properties: camelCase keys, no nulls."""
     left_out = frozenset(without)
     return {
-        camel(name): _respelled(value, camel) if name in nested else value
-        for name, value in values.items()
-        if value is not None and name not in left_out
+        camel(name): value for name, value in values.items() if value is not None and name not in left_out
     }
-
-
-def _respelled(value: Any, spell: Callable[[str], str]) -> Any:
-    return {spell(key): part for key, part in value.items()} if isinstance(value, Mapping) else value

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import pulumi
 
-from pulumi_hosting.provider.names import TIMEOUTS, WAIT_TIMEOUT
+from pulumi_hosting.provider.names import TIMEOUTS, WAIT_TIMEOUT, PropertyValues, Props
 
 STEPS = ("create", "update", "delete", "read")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -35,7 +34,7 @@ def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
     return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
 
 
-def waiting_time(props: Mapping[str, Any], step: str) -> dict[str, Any]:
+def waiting_time(props: PropertyValues, step: str) -> Props:
     """The custom timeout of ``step`` as the property of the waiting time, unless the program sets one."""
     timeouts = props.get(TIMEOUTS)
     own = props.get(WAIT_TIMEOUT) is not None
@@ -44,7 +43,7 @@ def waiting_time(props: Mapping[str, Any], step: str) -> dict[str, Any]:
     return {WAIT_TIMEOUT: timeouts[step]}
 
 
-def recorded(outputs: Mapping[str, Any], props: Mapping[str, Any]) -> dict[str, Any]:
+def recorded(outputs: PropertyValues, props: PropertyValues) -> Props:
     """The outputs without a waiting time that only the custom timeouts brought."""
     own = props.get(WAIT_TIMEOUT) is not None
     return {name: value for name, value in outputs.items() if own or name != WAIT_TIMEOUT}

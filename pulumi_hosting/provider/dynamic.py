@@ -26,7 +26,7 @@ from pulumi.dynamic import (
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
 from pulumi_hosting.provider.custom_timeouts import recorded, waiting_time
-from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.provider.names import Props, class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Provider(ResourceProvider):
         # counts with the plugins'.
         provider_session.SESSION.ledger.run = engine_address(sys.argv[1:]) or None
 
-    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+    def check(self, _olds: Props, news: Props) -> CheckResult:
         from pulumi_hosting.provider.failures import check_failure
 
         with self._adapter() as adapter:
@@ -70,7 +70,7 @@ class _Provider(ResourceProvider):
             inputs, [CheckFailure("", check_failure(name, reason)) for name, reason in failures.items()]
         )
 
-    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+    def diff(self, _id: str, _olds: Props, _news: Props) -> DiffResult:
         with self._adapter() as adapter:
             found = adapter.diff(_id, _olds, _news)
         # What the native provider declared does not say yet who serves it: an update that changes nothing on
@@ -82,7 +82,7 @@ class _Provider(ResourceProvider):
             delete_before_replace=found.delete_before_replace,
         )
 
-    def create(self, props: dict[str, Any]) -> CreateResult:
+    def create(self, props: Props) -> CreateResult:
         from pulumi_hosting.provider.partial_failure import (
             PartialFailure,
             order_still_open,
@@ -104,7 +104,7 @@ class _Provider(ResourceProvider):
                 print(f"warning: {failure}", flush=True)
                 return CreateResult(failure.id, recorded(failure.outputs, props))
 
-    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+    def read(self, id_: str, props: Props) -> ReadResult:
         from pulumi_hosting.api.secrets import clean_text
         from pulumi_hosting.provider.conversion import MANAGED
         from pulumi_hosting.provider.failures import fail
@@ -121,12 +121,12 @@ class _Provider(ResourceProvider):
         id, outputs, live = found
         return ReadResult(id, recorded(outputs, props), recorded(live, props))
 
-    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+    def update(self, _id: str, _olds: Props, _news: Props) -> UpdateResult:
         with self._adapter() as adapter:
             outputs = adapter.update(_id, _olds, {**_news, **waiting_time(_news, "update")})
             return UpdateResult(recorded(outputs, _news))
 
-    def delete(self, _id: str, _props: dict[str, Any]) -> None:
+    def delete(self, _id: str, _props: Props) -> None:
         with self._adapter() as adapter:
             adapter.delete(_id, {**_props, **waiting_time(_props, "delete")})
 

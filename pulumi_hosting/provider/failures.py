@@ -25,20 +25,20 @@ WORDS = Words(
 """What advice names to the person who runs Pulumi."""
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """What a person reads when a step fails: one line."""
 
 
 # The SDK prints the name of the class, with its module's path, before the line: here that of the provider.
-Failed.__module__, Failed.__qualname__ = builtins.__name__, NAME
+StepFailed.__module__, StepFailed.__qualname__ = builtins.__name__, NAME
 
 
 @contextmanager
 def as_user_error(*passing: type[Exception]) -> Iterator[None]:
-    """What goes wrong within becomes :class:`Failed`, without the values of any variable. ``passing``
+    """What goes wrong within becomes :class:`StepFailed`, without the values of any variable. ``passing``
     errors stay what they are.
     """
-    kept: tuple[type[Exception], ...] = (Failed, *passing)
+    kept: tuple[type[Exception], ...] = (StepFailed, *passing)
     try:
         yield
     except kept:
@@ -60,5 +60,5 @@ def check_failure(name: str, reason: str) -> str:
 
 
 def fail(message: str) -> NoReturn:
-    """Raise :class:`Failed`; the error that is being handled, if any, is not shown."""
-    raise Failed(message) from None
+    """Raise :class:`StepFailed`; the error that is being handled, if any, is not shown."""
+    raise StepFailed(message) from None

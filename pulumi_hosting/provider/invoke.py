@@ -18,14 +18,14 @@ from pulumi.runtime import rpc
 
 from pulumi_hosting.provider.declaration_mistakes import looked_up, program_line, refuse, refuse_names
 from pulumi_hosting.provider.mocks import mocked
-from pulumi_hosting.provider.names import NAME, camel, token
+from pulumi_hosting.provider.names import NAME, PropertyValues, Props, camel, token
 from pulumi_hosting.provider.version import version
 
 if TYPE_CHECKING:
     from pulumi_hosting.provider.provider_session import ProviderSession
     from pulumi_hosting.schema.fields import Type
 
-Ask = Callable[[str, Mapping[str, Any], pulumi.InvokeOptions | None], Any]
+Ask = Callable[[str, PropertyValues, pulumi.InvokeOptions | None], Any]
 """A way to ask: the lookup's name on the wire, its arguments as the wire has them, options."""
 
 
@@ -65,9 +65,7 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
     return function
 
 
-def _named(
-    function: str, signature: Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
+def _named(function: str, signature: Signature, args: tuple[Any, ...], kwargs: PropertyValues) -> Props:
     """The arguments by name. Those that it does not take are refused, or reported and left out."""
     needed = [item.name for item in signature.parameters.values() if item.kind is not item.KEYWORD_ONLY]
     if len(args) > len(needed):
@@ -85,7 +83,7 @@ def _named(
 # --- four ways to ask ---------------------------------------------------------------------------------------
 
 
-def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> Any:
+def _ask(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None = None) -> Any:
     if mocked():
         return _invoke(name, args, opts)
     from pulumi_hosting.client.exceptions import HostingError
@@ -104,7 +102,7 @@ def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None =
 
 
 def _ask_output(
-    name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None
+    name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[Any]:
     from pulumi_hosting.schema.lookups import LOOKUPS
 
@@ -117,7 +115,7 @@ def _ask_output(
     return pulumi.Output.secret(output) if LOOKUPS[name].has_secrets else output
 
 
-def _invoke(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None) -> Any:
+def _invoke(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None) -> Any:
     try:
         found = pulumi.runtime.invoke(token(name), dict(args), _options(opts)).value
     except Exception as error:
@@ -128,9 +126,7 @@ def _invoke(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | Non
     return _typed(name, found)
 
 
-def _invoke_output(
-    name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None
-) -> pulumi.Output[Any]:
+def _invoke_output(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None) -> pulumi.Output[Any]:
     found: pulumi.Output[Any] = pulumi.runtime.invoke_output(token(name), dict(args), _options(opts))
     return found.apply(partial(_typed, name))
 
@@ -147,7 +143,7 @@ _WAYS: Mapping[tuple[bool, bool], Ask] = {
 # --- parts --------------------------------------------------------------------------------------------------
 
 
-def _typed(name: str, found: Mapping[str, Any]) -> Any:
+def _typed(name: str, found: PropertyValues) -> Any:
     """An answer of the wire in the classes of :mod:`pulumi_hosting.provider.sdk.results`."""
     from pulumi_hosting.schema.lookups import LOOKUPS
 
@@ -171,7 +167,7 @@ def _python_type(type: "Type") -> Any:
         return getattr(results, type_name(type.model))
     if type.kind == "array" and type.of is not None:
         return list[_python_type(type.of)]  # type: ignore[misc]  # a type that is made at run time
-    return {"string": str, "map": dict[str, Any]}[type.kind]
+    return {"string": str, "map": Props}[type.kind]
 
 
 @cache

@@ -1,11 +1,11 @@
 """The lookups as Pulumi asks for them: names and values of its wire."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.provider.names import PropertyValues, Props
 from pulumi_hosting.schema.fields import number_from_wire, object_to_wire, to_wire
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup, ask
 
@@ -15,7 +15,7 @@ def names() -> tuple[str, ...]:
     return tuple(LOOKUPS)
 
 
-def call(client: Client, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def call(client: Client, name: str, args: PropertyValues) -> Props:
     """Ask, and answer in wire values. ``name`` may be a whole token (``hosting:index:getServers``).
 
     Raises ``InvalidInput`` for a name or an argument that does not exist, one that is missing and one with a
@@ -32,7 +32,7 @@ def call(client: Client, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     raise InvalidInput({camel(field): reason for field, reason in wrong.items()}, subject)
 
 
-def _answer(client: Client, lookup: Lookup, ids: list[Any], query: dict[str, Any]) -> dict[str, Any]:
+def _answer(client: Client, lookup: Lookup, ids: list[Any], query: Props) -> Props:
     found = ask(client, lookup, ids, query)
     return (
         object_to_wire(found)
@@ -41,7 +41,7 @@ def _answer(client: Client, lookup: Lookup, ids: list[Any], query: dict[str, Any
     )
 
 
-def _given(lookup: Lookup, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _given(lookup: Lookup, args: PropertyValues) -> tuple[list[Any], Props]:
     """The ids of the path and the fields of the query, in Python's names."""
     known = {field.wire: field for field in lookup.arguments}
     given = {name: number_from_wire(value) for name, value in args.items() if value is not None}

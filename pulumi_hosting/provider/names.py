@@ -1,6 +1,14 @@
 """What things are called on Pulumi's side. Loads nothing, since every program of a user loads it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pulumi_hosting.api.casing import camel as camel
+
+Props = dict[str, Any]
+"""Property values of a resource by their names: the wire's, or a resource's own."""
+PropertyValues = Mapping[str, Any]
+"""The same, to read only."""
 
 NAME = "hosting"
 

@@ -24,7 +24,16 @@ from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, sna
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
 from pulumi_hosting.provider.mistake import Mistake
-from pulumi_hosting.provider.names import NAME, WAIT_TIMEOUT, camel, class_of, dynamic_token, token
+from pulumi_hosting.provider.names import (
+    NAME,
+    WAIT_TIMEOUT,
+    PropertyValues,
+    Props,
+    camel,
+    class_of,
+    dynamic_token,
+    token,
+)
 from pulumi_hosting.provider.plugin.marshal import unmarshal
 from pulumi_hosting.provider.resource_shape import inputs_of
 from pulumi_hosting.provider.stack_settings import failures_of
@@ -39,9 +48,9 @@ _ONE_LETTER = 0.9
 class Lookups(Protocol):
     """Answers a lookup by its token and its arguments, both as on Pulumi's wire."""
 
-    def __call__(self, token: str, args: Mapping[str, Any], /) -> dict[str, Any]: ...
+    def __call__(self, token: str, args: PropertyValues, /) -> Props: ...
 
-    def wrong(self, token: str, args: Mapping[str, Any]) -> Mapping[str, str]:
+    def wrong(self, token: str, args: PropertyValues) -> Mapping[str, str]:
         """Argument → what is wrong with its value."""
 
 
@@ -83,7 +92,7 @@ class Findings:
     def declared(self, type: str, name: str, place: SourceLine) -> None:
         self._declared.append(_Declared(self._next(), type, name, place))
 
-    def looked_up(self, function: str, args: Mapping[str, Any], place: SourceLine) -> None:
+    def looked_up(self, function: str, args: PropertyValues, place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
             return
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
@@ -161,7 +170,7 @@ class Findings:
         one.is_checked = True
         return one
 
-    def _failures(self, type: str, values: Mapping[str, Any]) -> dict[str, str]:
+    def _failures(self, type: str, values: PropertyValues) -> dict[str, str]:
         """Field → reason, all of them: what is wrong in one field keeps no other from being checked."""
         if type == _PROVIDER:
             return {snake(name): reason for name, reason in failures_of(values).items()}
@@ -232,7 +241,7 @@ class _Mocks(mocks.Mocks):
     def __init__(self, lookups: Lookups) -> None:
         self._lookups = lookups
 
-    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Props]:
         return args.resource_id or "", args.inputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
@@ -259,7 +268,7 @@ class _Monitor(mocks.MockMonitor):
         return answer
 
 
-def run(order: Mapping[str, Any], lookups: Lookups, modules: Iterable[ModuleType]) -> Findings:
+def run(order: PropertyValues, lookups: Lookups, modules: Iterable[ModuleType]) -> Findings:
     """Run the program of ``order`` in this process and check what it declares.
 
     ``order``: ``program``, ``directory``, ``project``, ``stack``, ``config`` and the keys of its ``secrets``.

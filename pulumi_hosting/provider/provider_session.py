@@ -23,7 +23,7 @@ from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
@@ -51,7 +51,7 @@ class Interrupted(ResourceError):
 
 
 @dataclass
-class InterruptibleClock(Clock):
+class InterruptibleClock(RunClock):
     """Waits end at once when the run is cancelled."""
 
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -105,7 +105,7 @@ class ProviderSession(Session):
                 self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
-            self.budget.limit = settings.max_charge
+            self.budget.limit = settings.limit
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization

@@ -1,22 +1,18 @@
 """Why the provider does not touch an object, or leaves it where it is, and what to do next."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY
+from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY, PropertyValues
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.provider.stack_settings import StackSettings
-from pulumi_hosting.resources.base import AnyResource
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode
 from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
-
-PropertyValues = Mapping[str, Any]
 
 
 class NotReplaced(ResourceError):
@@ -67,7 +63,7 @@ def must_be_its_account(
 
 
 def must_be_of_this_key(
-    session: ProviderSession, resource: AnyResource, state: Any, olds: PropertyValues
+    session: ProviderSession, resource: AnyResource, state: State, olds: PropertyValues
 ) -> HostingError | None:
     """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated,
     or on another account. Raises ``ApiError`` where the service refuses the key. Why the account cannot be
@@ -93,13 +89,11 @@ def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
     )
 
 
-def nothing_planned(settings: StackSettings, unchecked: str) -> str | None:
+def nothing_planned(session: ProviderSession, unchecked: str) -> str | None:
     """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
     was not checked, and why."""
-    if not (settings.max_charge.is_set or settings.strict):
-        return None
-    why = str(settings.max_charge) if settings.max_charge.is_set else "strict is set"
-    return f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
+    why = session.budget.limited or ("strict is set" if session.strict else None)
+    return why and f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
 
 
 def not_there_yet(resource: AnyResource, id: str) -> str:
@@ -191,8 +185,6 @@ def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str
 
 def stays(resource: AnyResource, id: str, olds: PropertyValues) -> str:
     """With its price, since it goes on costing that."""
-    price = olds.get("recurringAmount") or olds.get("priceMonthly")
-    amount = " ".join(str(part) for part in (price, olds.get("currency")) if part)
-    return (
-        f"{resource.title} {id}{f' ({amount})' if price else ''} stays: another resource of this stack has it"
-    )
+    price = olds.get("priceMonthly")
+    amount = f" ({price} {olds.get('currency') or ''}".rstrip() + ")" if price else ""
+    return f"{resource.title} {id}{amount} stays: another resource of this stack has it"

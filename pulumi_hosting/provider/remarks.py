@@ -1,19 +1,18 @@
 """What a comparison says of a recorded object: what its change does, and what the account shows of it."""
 
 from contextlib import suppress
-from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning.plan import Plan, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
-from pulumi_hosting.resources.base import AnyResource
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Rebuildable, Remarked
 from pulumi_hosting.session.request import Request
 
 
 def tell(
-    session: ProviderSession, request: Request, resource: AnyResource, state: Any, planned: Plan
+    session: ProviderSession, request: Request, resource: AnyResource, state: State, planned: Plan
 ) -> None:
     """Say it. Of an object that is gone, a change does nothing more."""
     if not _is_said_to_be_gone(session, request, resource, state):
@@ -23,18 +22,19 @@ def tell(
         request.warn(deletes_double(resource, double))
 
 
-def tell_replacement(request: Request, declared: Declaring | None) -> None:
+def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:
     """Say what replacing the object does, where an engine asks as for a new one after a comparison that
     replaces nothing: an option does (``replace_on_changes``), which no provider is told."""
     if declared is None or declared.state is None or not isinstance(declared.resource, Rebuildable):
         return
     if fields := declared.changed:
         declared.changed = frozenset()
-        request.info(declared.resource.consequence(declared.state, frozenset(), fields) or "")
+        asked = request if session.unreachable() is None else None
+        request.info(declared.resource.consequence(asked, declared.state, frozenset(), fields) or "")
 
 
 def _is_said_to_be_gone(
-    session: ProviderSession, request: Request, resource: AnyResource, state: Any
+    session: ProviderSession, request: Request, resource: AnyResource, state: State
 ) -> bool:
     """Say what the account shows of it whatever the program declares. Without a key, or an answer, there is
     nothing to say."""

@@ -8,11 +8,11 @@ values that are not known.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from pulumi_hosting.resources.base import AnyResource
+from pulumi_hosting.provider.names import PropertyValues
+from pulumi_hosting.resources.base import AnyResource, State
 
 
 @dataclass
@@ -27,8 +27,8 @@ class Declaring:
 
     resource: AnyResource
     identity: str = ""
-    state: Any = None
-    wanted: Callable[[], Mapping[str, Any]] | None = None
+    state: State | None = None
+    wanted: Callable[[], PropertyValues] | None = None
     known: bool = True
     made: bool = False
     changed: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Declaring:
         return self.state is not None and (self.made or self.wanted is not None)
 
     def __str__(self) -> str:
-        return f"{self.resource.title} {self.state.id}"
+        return f"{self.resource.title} {self.state.id}" if self.state else self.resource.title
 
 
 class Replacements:
@@ -47,13 +47,13 @@ class Replacements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._declared: dict[str, Declaring] = {}
-        self._deleted: list[tuple[str, Any]] = []
+        self._deleted: list[tuple[str, State]] = []
 
     def found(
         self,
         label: str,
         resource: AnyResource,
-        state: Any,
+        state: State,
         changed: frozenset[str] = frozenset(),
     ) -> None:
         """The stack has this object of the declaration, with these fields ``changed``."""
@@ -66,7 +66,7 @@ class Replacements:
         label: str,
         resource: AnyResource,
         identity: str,
-        wanted: Callable[[], Mapping[str, Any]] | None,
+        wanted: Callable[[], PropertyValues] | None,
         *,
         known: bool = True,
     ) -> None:
@@ -83,7 +83,7 @@ class Replacements:
             if declared := self._declared.get(label):
                 declared.wanted, declared.made = None, True
 
-    def deleted(self, resource: AnyResource, state: Any) -> None:
+    def deleted(self, resource: AnyResource, state: State) -> None:
         with self._lock:
             self._deleted.append((resource.title, state))
             for declared in self._declared.values():

@@ -23,6 +23,8 @@ from pulumi_hosting.provider.names import (
     NAME,
     ORGANIZATION,
     TIMEOUTS,
+    PropertyValues,
+    Props,
     camel,
     class_of,
     dynamic_token,
@@ -30,9 +32,7 @@ from pulumi_hosting.provider.names import (
 )
 from pulumi_hosting.provider.version import version
 
-_Form = tuple[
-    Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]
-]
+_Form = tuple[Callable[[str, Props, pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]]
 
 _untrack: Callable[[pulumi.Output[Any]], None] | None = getattr(pulumi.Output, "_untrack", None)
 """Take an output from those that the end of the program waits for. Older SDKs have none."""
@@ -119,7 +119,7 @@ class Declaration:
         return found
 
     def _declare(
-        self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None
+        self, resource_name: str, args: Any, inputs: PropertyValues, opts: pulumi.ResourceOptions | None
     ) -> None:
         """Make it of ``args`` or of keywords."""
         mistakes.declared(class_of(self._kind), resource_name)
@@ -164,7 +164,7 @@ class Declaration:
             pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
 
     def _with_its_server(
-        self, resource_name: str, given: dict[str, Any], opts: pulumi.ResourceOptions | None
+        self, resource_name: str, given: Props, opts: pulumi.ResourceOptions | None
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
         there. A server that the engine does not delete takes nothing with it."""
@@ -208,7 +208,7 @@ class Declaration:
         """
         raise NotImplementedError  # each form has its own
 
-    def _nothing(self) -> dict[str, Any]:
+    def _nothing(self) -> Props:
         # What is not among the properties, though absent, would not be an attribute afterwards.
         return {_Field(name): None for name in self._outputs.values()}
 
@@ -226,7 +226,7 @@ class Declaration:
         """Raise with the resource and the program's line, or report it where a program is only checked."""
         mistakes.refuse(class_of(self._kind), resource_name, text, fields)
 
-    def _check_arguments(self, resource_name: str, given: dict[str, Any]) -> None:
+    def _check_arguments(self, resource_name: str, given: Props) -> None:
         """Refuse those that it does not take, and say which are missing."""
         valid = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
         needed = {
@@ -265,7 +265,7 @@ class Dynamic(Declaration, Resource):
         }
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
-    def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> dict[str, Any]:
+    def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> Props:
         try:
             found = timeouts_of(opts)
         except ValueError as error:
@@ -341,7 +341,7 @@ class Provider(pulumi.ProviderResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         mistakes.declared("Provider", resource_name)
-        props: dict[str, Any] = {
+        props: Props = {
             "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
             "baseUrl": base_url,
             "mode": mode,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
@@ -13,7 +12,7 @@ from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
 from pulumi_hosting.provider.replacements import Declaring, Replacements
-from pulumi_hosting.resources.base import AnyResource, Takeover
+from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
 from pulumi_hosting.resources.powers import Priced, Refunded
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -66,7 +65,9 @@ def show_price(
             f"is not, top up {lacking} {currency}"
         )
         return None
-    credit = sum((_credit(request, found.resource, found.state) for found in replaced), Decimal("0.00"))
+    credit = sum(
+        (_credit(request, found.resource, found.state) for found in replaced if found.state), Decimal("0.00")
+    )
     names = " and ".join(map(str, replaced))
     if lacking <= credit:
         request.warn(
@@ -82,7 +83,7 @@ def show_price(
     )
 
 
-def _credit(request: Request, resource: AnyResource, state: Any) -> Decimal:
+def _credit(request: Request, resource: AnyResource, state: State) -> Decimal:
     """What deleting the object credits, as far as it is known."""
     known = resource.refund(request, state) if isinstance(resource, Refunded) else None
     return known or Decimal("0.00")
@@ -93,7 +94,7 @@ def must_be_payable(
     request: Request,
     awaited: Declaring,
     resource: AnyResource,
-    state: Any,
+    state: State,
     deleted: Sequence[str] = (),
 ) -> None:
     """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
@@ -122,7 +123,9 @@ def must_be_payable(
         )
 
 
-def _unpayable(budget: Budget, request: Request, resource: AnyResource, state: Any, cost: Cost) -> str | None:
+def _unpayable(
+    budget: Budget, request: Request, resource: AnyResource, state: State, cost: Cost
+) -> str | None:
     """Why the balance of now, and what this deletion credits, do not pay what is still to be ordered."""
     found = catalog_reads.balance(request, fresh=True) if cost.amount else None
     if found is None:
@@ -147,13 +150,13 @@ def show_unpriced(budget: Budget, request: Request, resource: AnyResource, why: 
     request.info(f"{why}{total}")
 
 
-def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, inputs: Any) -> None:
+def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, inputs: Inputs) -> None:
     """Raise ``ResourceError`` or ``InvalidInput`` where this run must not order it."""
     if not isinstance(resource, Priced) or resource.Inputs.adopted_by(inputs.given()) is not None:
         return
     if stopped := budget.stopped:
         raise ResourceError(f"nothing more is ordered in this run: {stopped}. {_LOOK_AT_INVOICE}")
-    if not budget.limit.is_set:
+    if budget.limited is None:
         return
     cost = budget.planned(request.identity)
     if cost is None and (taken := takeover_of(request, resource, inputs)) is not None:
@@ -167,7 +170,7 @@ def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, 
         raise _beyond_the_limit(request, resource, refusal)
 
 
-def approve_after_all(budget: Budget, request: Request, resource: AnyResource, inputs: Any) -> None:
+def approve_after_all(budget: Budget, request: Request, resource: AnyResource, inputs: Inputs) -> None:
     """Show and book the price of what was announced as found and has to be paid after all: another resource
     has it, or it is gone. Raises ``InvalidInput`` beyond the limit."""
     if not isinstance(resource, Priced) or not budget.is_to_be_paid(request.identity):
@@ -187,11 +190,11 @@ class PaidCreation:
     budget: Budget
     request: Request
     replacements: Replacements = field(default_factory=Replacements)
-    made: Any = None
+    made: State | None = None
     exceeded: str | None = None
     _told: bool = False
 
-    def save(self, state: Any) -> None:
+    def save(self, state: State) -> None:
         """Keep the object, and book and show what was charged for it, once."""
         self.made, charged = state, getattr(state, "charged", None)
         self.replacements.made(self.request.label)
@@ -211,7 +214,7 @@ class PaidCreation:
         self.request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
 
 
-def show_unreported(request: Request, interrupted: purchase_journal.Entry | None, state: Any) -> None:
+def show_unreported(request: Request, interrupted: purchase_journal.Entry | None, state: State) -> None:
     """Say what an interrupted run charged for an object that this one found, since it could not."""
     if interrupted is None or state.id not in request.taken_over:
         return
@@ -222,7 +225,7 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
             request.warn(f"an interrupted run bought it: {charged}")
 
 
-def exists(request: Request, resource: AnyResource, state: Any) -> str:
+def exists(request: Request, resource: AnyResource, state: State) -> str:
     """That the object exists, and what it cost."""
     line = f"{resource.title} {state.id} exists"
     charged = None if state.id in request.taken_over else getattr(state, "charged", None)

@@ -5,12 +5,13 @@ may be.
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.planning.budget import Limit
+from pulumi_hosting.provider.names import PropertyValues, Props
 
 SETTINGS: Mapping[str, str] = {
     "apiKey": "HOSTING_API_KEY",
@@ -23,7 +24,6 @@ SETTINGS: Mapping[str, str] = {
 }
 """Setting of the stack or the provider → the variable of the environment that comes first."""
 
-_UNLIMITED = Limit("maxCharge")
 MODES = ("live", "test")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -35,26 +35,27 @@ _NOT_EMPTY = frozenset({"maxCharge", "scope"})
 
 @dataclass(frozen=True, slots=True)
 class StackSettings:
-    """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only
-    warned of; ``rate_limit_timeout``: seconds that a request may wait for the rate limit.
+    """Checked values. ``limit``: what a run may charge; ``scope``: a part of every identity; ``strict``:
+    refuse what is otherwise only warned of; ``rate_limit_timeout``: seconds that a request may wait for the
+    rate limit.
     """
 
     api_key: Secret | None = None
     base_url: str | None = None
     mode: str | None = None
-    max_charge: Limit = _UNLIMITED
+    limit: Limit = field(default_factory=Limit)
     scope: str | None = None
     strict: bool = False
     rate_limit_timeout: float | None = None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "StackSettings":
+    def of(cls, config: PropertyValues, environ: Mapping[str, str] = os.environ) -> "StackSettings":
         """Environment first, then ``config``: what an engine stores may be stale, the environment is not.
         Raises ``ConfigurationError``.
         """
-        given: dict[str, Any] = {}
+        given: Props = {}
         for name, variable in SETTINGS.items():
-            value: Any = environ.get(variable)
+            value: object = environ.get(variable)
             if value is None or (value == "" and name not in _NOT_EMPTY):
                 value = config.get(name)
             if value is not None and (value != "" or name in _NOT_EMPTY):
@@ -66,20 +67,20 @@ class StackSettings:
             Secret(str(given["apiKey"])) if "apiKey" in given else None,
             str(given["baseUrl"]) if "baseUrl" in given else None,
             given.get("mode"),
-            _limit(given),
+            Limit.of(given),
             given.get("scope"),
             _boolean(given.get("strict")) or False,
             _seconds(given.get("rateLimitTimeout")),
         )
 
 
-def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
+def failures_of(config: PropertyValues) -> dict[str, str]:
     """Setting → reason, for those that cannot be used. Values that are not known yet are not checked."""
     failures: dict[str, str] = {}
     mode, scope, strict = (config.get(name) for name in ("mode", "scope", "strict"))
     if isinstance(mode, str) and mode not in MODES:
         failures["mode"] = "must be live or test"
-    if problem := _limit(config).problem:
+    if problem := Limit.of(config).problem:
         failures["maxCharge"] = problem
     if scope == "":
         failures["scope"] = "is empty. Next: give a name, or unset it"
@@ -93,13 +94,7 @@ def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
     return failures
 
 
-def _limit(config: Mapping[str, Any]) -> Limit:
-    """Of these settings; unset while the value is not known."""
-    given = config.get("maxCharge")
-    return Limit("maxCharge", given) if isinstance(given, str | int | float) else _UNLIMITED
-
-
-def _boolean(value: Any) -> bool | None:
+def _boolean(value: object) -> bool | None:
     return _BOOLEANS.get(str(value).lower())
 
 

@@ -40,6 +40,8 @@ _SERVICE = ("billing", "control")  # the service renews or corrects something
 _ORDER_ENDED = ("active", "cancelled", "failed")
 # Where the control interface does not list the objects of a kind under its plural.
 _TABLES = {WEBHOOK: "subscriptions"}
+_NEVER_HELD = ", which is not on the account and was never in a state"
+_NOT_REFUNDED = ", which is gone, was not refunded"
 _NO_SERVER = ("cancelled", "terminated")
 _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
@@ -175,7 +177,7 @@ class AccountCheck:
     # --- money
 
     def _unexplained(self, look: "_Look") -> Iterator[str]:
-        by_invoice: dict[Any, list[JsonObject]] = {}
+        by_invoice: dict[object, list[JsonObject]] = {}
         for movement in look.ledger:
             if movement["type"] in ("payment", "refund"):
                 by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(
@@ -188,94 +190,68 @@ class AccountCheck:
             if refunded > charged and refunds[-1]["operation"] not in _SERVICE:
                 yield f"refund of {refunded} for {_subject(refunds[-1])} that no charge of {charged} explains"
             for row in charges:
-                if row["id"] not in self._settled:
-                    yield from self._charge(look, row, charged - refunded)
+                if row["id"] not in self._settled and (
+                    problem := self._charge(look, row, charged - refunded)
+                ):
+                    yield f"charge of {row['amount']} for {problem}"
             for row in refunds:
                 if row["id"] not in self._settled:
                     yield from self._refund(look, row, charges)
 
-    def _charge(self, look: "_Look", row: JsonObject, paid: Decimal) -> Iterator[str]:
-        operation, amount = row["operation"], row["amount"]
+    def _charge(self, look: "_Look", row: JsonObject, paid: Decimal) -> str | None:
+        """What is wrong with a charge, said of its subject. ``paid``: the charge less the refunds."""
+        operation, id = row["operation"], row["object_id"]
         if operation in _SERVICE:
-            return
+            return None
         if operation not in _PURCHASES:
-            if operation in look.managed.operations or self._may(row["object_id"], row["invoice_id"]):
+            if operation in look.managed.operations or self._may(id, row["invoice_id"]):
                 self._settled.add(row["id"])
-            else:
-                yield f"charge of {amount} for {_subject(row)} that nothing explains"
-            return
+                return None
+            return f"{_subject(row)} that nothing explains"
+        if not paid:
+            return None
         invoice = look.invoices.get(row["invoice_id"], {})
         if operation == "add_server_ip":
-            yield from self._address_charge(look, row, invoice, paid)
-        elif operation == "create_server":
-            yield from self._server_charge(look, row, invoice, paid)
-        else:
-            id = row["object_id"]
-            if (
-                id in look.domains
-                or not paid
-                or (DOMAIN, str(id)) in self._outside
-                or self._is_ours(row, DOMAIN, id)
-            ):
-                return
-            yield (
-                f"charge of {amount} for {_subject(row)}, which is not on the account "
-                "and was never in a state"
-            )
+            return self._address_charge(look, row, invoice, paid)
+        if operation == "create_server":
+            return self._server_charge(look, row, invoice, paid)
+        known = id in look.domains or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id)
+        return None if known else f"{_subject(row)}{_NEVER_HELD}"
 
     def _server_charge(
         self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
-    ) -> Iterator[str]:
+    ) -> str | None:
         order = look.orders.get(row["invoice_id"])
         id = row["object_id"] or invoice.get("server_id") or (order or {}).get("server_id")
         if id in look.servers or (order and order["status"] not in _ORDER_ENDED):
-            return
+            return None
         if id is None:
-            if paid and not self._may(row["invoice_id"]):
-                yield (
-                    f"charge of {row['amount']} for order {row['invoice_id']}, which failed, was not refunded"
-                )
-            return
-        if paid and not self._is_ours(row, SERVER, id):
-            yield (
-                f"charge of {row['amount']} for server {id}, which is not on the account "
-                "and was never in a state"
-            )
-        elif paid and self._refund_is_due(look, id, invoice, row, paid):
-            yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
+            failed = f"order {row['invoice_id']}, which failed, was not refunded"
+            return None if self._may(row["invoice_id"]) else failed
+        if not self._is_ours(row, SERVER, id):
+            return f"server {id}{_NEVER_HELD}"
+        return f"server {id}{_NOT_REFUNDED}" if self._refund_is_due(look, id, invoice, row, paid) else None
 
     def _address_charge(
         self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
-    ) -> Iterator[str]:
-        server_id = row["object_id"]
-        if any(address["invoice_id"] == row["invoice_id"] for address in look.addresses):
-            return
-        server = look.servers.get(server_id)
-        if not paid or (server and server["addresses_coming"]):
-            return
-        if not self._is_ours(row, SERVER, server_id):
-            yield (
-                f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
-            )
-        elif server or (SERVER, str(server_id)) in self._outside:
+    ) -> str | None:
+        id = row["object_id"]
+        subject, server = f"an address of server {id}", look.servers.get(id)
+        arrived = any(address["invoice_id"] == row["invoice_id"] for address in look.addresses)
+        if arrived or (server and server["addresses_coming"]):
+            return None
+        if not self._is_ours(row, SERVER, id):
+            return f"{subject}, which was never in a state"
+        if server or (SERVER, str(id)) in self._outside:
             # Released alone, or with a server deleted outside: neither is refunded.
             self._settled.add(row["id"])
         elif not invoice.get("refundable", True):
-            held = [
-                item
-                for item in self._known.values()
-                if item.kind == SERVER_IP and item.id.startswith(f"{server_id}/")
-            ]
-            if any(item.leaves_with_server for item in held):
-                yield (
-                    f"charge of {row['amount']} for an address of server {server_id}: released before its "
-                    f"server, so not refunded"
-                )
-        elif self._refund_is_due(look, server_id, invoice, row, paid):
-            yield (
-                f"charge of {row['amount']} for an address of server {server_id}, which "
-                "is gone, was not refunded"
-            )
+            for item in self._known.values():
+                if item.kind == SERVER_IP and item.id.startswith(f"{id}/") and item.leaves_with_server:
+                    return f"{subject}: released before its server, so not refunded"
+        elif self._refund_is_due(look, id, invoice, row, paid):
+            return f"{subject}{_NOT_REFUNDED}"
+        return None
 
     def _refund(self, look: "_Look", row: JsonObject, charges: list[JsonObject]) -> Iterator[str]:
         if row["operation"] != "delete_server":
@@ -336,7 +312,7 @@ def check(
 class _Look:
     """The account at one moment, and what is managed."""
 
-    def __init__(self, objects: JsonObject, ledger: list[dict[str, Any]], managed: ManagedObjects) -> None:
+    def __init__(self, objects: JsonObject, ledger: Iterable[JsonObject], managed: ManagedObjects) -> None:
         account = objects["accounts"][0]["id"]
         # Servers of every account: a tool may manage some of a second one.
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}

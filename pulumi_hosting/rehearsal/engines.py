@@ -152,42 +152,36 @@ class Stack:
         (self.program / f"Pulumi.{self.name}.yaml").unlink(missing_ok=True)
 
     def up(self, *flags: str) -> Run:
-        return self.run("up", "--yes", "--skip-preview", *flags)
+        return self._run_approved("up", *flags)
 
     def preview(self, *flags: str) -> Run:
         return self.run("preview", *flags)
 
     def refresh(self, *flags: str) -> Run:
-        approved = () if "--preview-only" in flags else ("--yes", "--skip-preview")
-        return self.run("refresh", *approved, *flags)
+        return self._run_approved("refresh", *flags)
 
     def destroy(self, *flags: str) -> Run:
+        return self._run_approved("destroy", *flags)
+
+    def _run_approved(self, command: str, *flags: str) -> Run:
         approved = () if "--preview-only" in flags else ("--yes", "--skip-preview")
-        return self.run("destroy", *approved, *flags)
+        return self.run(command, *approved, *flags)
 
     def cancel(self) -> Run:
         return self.run("cancel", "--yes")
 
     def outputs(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(
-            self.run("stack", "output", "--json", "--show-secrets").output or "{}"
-        )
-        return found
+        return dict(json.loads(self.run("stack", "output", "--json", "--show-secrets").output or "{}"))
 
     def export(self, *flags: str) -> dict[str, Any]:
         """The stack's deployment, secrets encrypted unless ``--show-secrets``."""
-        found: dict[str, Any] = json.loads(self.run("stack", "export", *flags).output)
-        return found
+        return dict(json.loads(self.run("stack", "export", *flags).output))
 
     def saved(self) -> list[dict[str, Any]]:
         """Every stack saved in ``home``, as ``export`` prints it, read from its file without an engine."""
-        found = [
-            json.loads(path.read_text(encoding="utf-8"))
-            for path in (self.home / "state" / ".pulumi" / "stacks").rglob("*.json")
-        ]
-        return [
-            {"version": 3, "deployment": (data.get("checkpoint") or {}).get("latest") or {}} for data in found
-        ]
+        files = (self.home / "state" / ".pulumi" / "stacks").rglob("*.json")
+        found = [json.loads(path.read_text(encoding="utf-8")).get("checkpoint") or {} for path in files]
+        return [{"version": 3, "deployment": data.get("latest") or {}} for data in found]
 
     def run(self, *arguments: str) -> Run:
         """Run one command of the engine."""
@@ -235,43 +229,42 @@ class Stack:
         }
 
 
-def _events(log: Path) -> list[dict[str, Any]]:
+def _events(log: Path) -> list[JsonObject]:
     if not log.exists():
         return []
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+def _of_kind(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
+    return [event[kind] for event in events if kind in event]
+
+
 def _steps(events: Sequence[JsonObject]) -> tuple[AnnouncedStep, ...]:
+    """A refresh announces "refresh"; its outcome is the operation that it found."""
+    announced = [event["metadata"] for event in _of_kind(events, "resourcePreEvent")]
+    refreshed = {metadata["urn"] for metadata in announced if metadata["op"] == "refresh"}
     steps = []
-    refreshed = {
-        event["resourcePreEvent"]["metadata"]["urn"]
-        for event in events
-        if "resourcePreEvent" in event and event["resourcePreEvent"]["metadata"]["op"] == "refresh"
-    }
     for event in events:
-        # A refresh announces "refresh"; its outcome is the operation that it found.
-        kind = "resourcePreEvent" if "resourcePreEvent" in event else "resOutputsEvent"
-        metadata = event.get(kind, {}).get("metadata")
-        if not metadata or (kind == "resOutputsEvent" and metadata["urn"] not in refreshed):
-            continue
-        if kind == "resourcePreEvent" and metadata["op"] == "refresh":
-            continue
-        diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
-        steps.append(
-            AnnouncedStep(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs))
-        )
+        if "resourcePreEvent" in event:
+            metadata = event["resourcePreEvent"]["metadata"]
+            counts = metadata["op"] != "refresh"
+        else:
+            metadata = event.get("resOutputsEvent", {}).get("metadata")
+            counts = bool(metadata) and metadata["urn"] in refreshed
+        if counts:
+            diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
+            name = metadata["urn"].rsplit("::", 1)[-1]
+            steps.append(AnnouncedStep(metadata["op"], name, metadata["type"], tuple(diffs)))
     return tuple(steps)
 
 
 def _changes(events: Sequence[JsonObject]) -> dict[str, int]:
-    for event in reversed(events):
-        if "summaryEvent" in event:
-            return dict(event["summaryEvent"].get("resourceChanges") or {})
-    return {}
+    summaries = _of_kind(events, "summaryEvent")
+    return dict(summaries[-1].get("resourceChanges") or {}) if summaries else {}
 
 
 def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
-    found = [event["diagnosticEvent"] for event in events if "diagnosticEvent" in event]
+    found = _of_kind(events, "diagnosticEvent")
     return tuple(item["message"].strip() for item in found if item.get("severity") == "error")
 
 

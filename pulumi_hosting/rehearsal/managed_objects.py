@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.text import without_secrets
@@ -116,7 +117,7 @@ class _KnownFromTasks:
         self._names: dict[tuple[str, str], set[str]] = {}
         """What else each object may be named by in a task that removes it."""
 
-    def add(self, result: Mapping[str, Any]) -> None:
+    def add(self, result: JsonObject) -> None:
         for kind in RESOURCES:
             reported = result.get(kind)
             if isinstance(reported, Mapping) and reported.get("id"):
@@ -126,7 +127,7 @@ class _KnownFromTasks:
         if result.get("charge") and result.get("changed"):
             self.operations |= {name for name in _PAID_ACTIONS if _is_action(result, name)}
 
-    def _manage(self, kind: str, reported: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    def _manage(self, kind: str, reported: JsonObject, before: JsonObject) -> None:
         id = str(reported["id"])
         if before.get("id") not in (None, "", reported["id"]):
             # Replaced, or an order that has become a server.
@@ -140,7 +141,7 @@ class _KnownFromTasks:
         self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
         self._names[kind, id] = names
 
-    def _remove(self, kind: str, before: Mapping[str, Any]) -> None:
+    def _remove(self, kind: str, before: JsonObject) -> None:
         named = {str(before.get("id") or "")}
         gone = named | {
             id
@@ -153,7 +154,7 @@ class _KnownFromTasks:
                 del self.objects[found, id]
 
 
-def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for result in results:
         if isinstance(result.get("results"), list):
             yield from _flat(item for item in result["results"] if isinstance(item, Mapping))
@@ -161,7 +162,7 @@ def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             yield result
 
 
-def _before(kind: str, result: Mapping[str, Any]) -> Mapping[str, Any]:
+def _before(kind: str, result: JsonObject) -> JsonObject:
     """The object before the task: from its diff, else from its arguments."""
     diff = result.get("diff")
     before = diff.get("before") if isinstance(diff, Mapping) else None
@@ -177,7 +178,7 @@ def _naming_fields(kind: str) -> tuple[str, ...]:
     return () if RESOURCES[kind].parent else natural_key(RESOURCES[kind])
 
 
-def _names(kind: str, values: Mapping[str, Any]) -> set[str]:
+def _names(kind: str, values: JsonObject) -> set[str]:
     """What may name the object, in one spelling."""
     inputs, found = RESOURCES[kind].Inputs, set()
     for field in _naming_fields(kind):
@@ -186,7 +187,7 @@ def _names(kind: str, values: Mapping[str, Any]) -> set[str]:
     return found - {""}
 
 
-def _is_action(result: Mapping[str, Any], operation: str) -> bool:
+def _is_action(result: JsonObject, operation: str) -> bool:
     """Whether the result is of the module of an operation: ``server_renew`` for ``renew_server``."""
     verb, _, subject = operation.partition("_")
     return (

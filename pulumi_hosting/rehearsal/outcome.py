@@ -5,10 +5,9 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.rehearsal.facts import ReportFacts
+from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 
 _GONE = ("cancelled", "terminated", "transferred_out")
 
@@ -91,7 +90,7 @@ class RehearsalOutcome(ReportFacts):
         return f"not as expected: {'; '.join(self.failed)}" if self.failed else "everything as expected"
 
 
-def program_cost(control: Control, base_url: str, movements: Iterable[Mapping[str, Any]]) -> ProgramCost:
+def program_cost(control: Control, base_url: str, movements: Iterable[JsonObject]) -> ProgramCost:
     """The cost of what is on an emulator's account, right after the first `up`. ``movements``: its movements
     of money. The requests are sent with a key of their own, which no limit holds up.
     """

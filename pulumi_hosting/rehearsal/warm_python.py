@@ -34,7 +34,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 _LIBRARIES = (
     "dill",
@@ -69,6 +69,8 @@ if status < 0:
     os.kill(os.getpid(), -status)
 os._exit(status)
 """
+_Request = tuple[list[str], str, dict[str, str], int, bool]
+"""The arguments of ``_become`` that a client sends."""
 _OPTIONS = {"-u", "-P", "-B", "-s"}
 _VARIABLES = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE"}
 """What is understood of Python's own options and variables; with others a fresh Python runs."""
@@ -178,7 +180,7 @@ def _serve(address: str) -> int:
                 _obey(key.data, working[key.data], selector)
 
 
-def _receive(connection: socket.socket) -> tuple[list[int], tuple[Any, ...]] | None:
+def _receive(connection: socket.socket) -> tuple[list[int], _Request] | None:
     """The standard streams and the request of a client; None when it died meanwhile."""
     size, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
     missing = int.from_bytes(size, "big")
@@ -218,7 +220,7 @@ def _obey(pid: int, connection: socket.socket, selector: selectors.BaseSelector)
         os.kill(pid, number)
 
 
-def _work(descriptors: list[int], wanted: tuple[Any, ...]) -> NoReturn:
+def _work(descriptors: list[int], wanted: _Request) -> NoReturn:
     """In the child: do what a client's request asks for, and end as its Python would."""
     status = 1
     try:

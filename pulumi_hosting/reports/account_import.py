@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from pulumi_hosting.exactly_once.address_list import plain_address
@@ -16,7 +15,7 @@ from pulumi_hosting.planning.diff import live_inputs, shown_inputs
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Inputs, Resource
+from pulumi_hosting.resources.base import AnyResource, Inputs
 from pulumi_hosting.resources.powers import is_provisional, natural_key
 from pulumi_hosting.session.text import holds_secrets
 
@@ -110,7 +109,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     """Declares every object of the account. An order under way, and what does not fit the inputs of its
     resource, is left out.
     """
-    found: list[tuple[AccountObject, dict[str, Any]]] = []
+    found: list[tuple[AccountObject, dict[str, object]]] = []
     left_out: list[LeftOut] = []
     for one in _oldest_first(account):
         inputs, missing = _inputs(one)
@@ -138,7 +137,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
 
 
-def unreadable_inputs(resource: Resource[Any, Any]) -> tuple[str, ...]:
+def unreadable_inputs(resource: AnyResource) -> tuple[str, ...]:
     """The inputs that the API never shows, and that an existing object does not need."""
     model: type[Inputs] = resource.Inputs
     return tuple(
@@ -151,7 +150,7 @@ def unreadable_inputs(resource: Resource[Any, Any]) -> tuple[str, ...]:
 # --- inputs ------------------------------------------------------------------------------------------------
 
 
-def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]:
+def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOut]]:
     """The inputs that the account shows, and those that no declaration may hold. None where the object
     cannot be declared.
     """
@@ -173,7 +172,7 @@ def _inputs(found: AccountObject) -> tuple[dict[str, Any] | None, list[LeftOut]]
     return inputs, dropped
 
 
-def _in_order(resource: Resource[Any, Any], fields: Iterable[str]) -> list[str]:
+def _in_order(resource: AnyResource, fields: Iterable[str]) -> list[str]:
     """What names the object first, then the fields in the order of the resource."""
     first = natural_key(resource)
     return sorted(
@@ -181,7 +180,7 @@ def _in_order(resource: Resource[Any, Any], fields: Iterable[str]) -> list[str]:
     )
 
 
-def _naming(resource: Resource[Any, Any]) -> tuple[str, ...]:
+def _naming(resource: AnyResource) -> tuple[str, ...]:
     """What must be declared as it is: without it the object would be renamed, or another one be meant."""
     return (*natural_key(resource), *(("name",) if resource.default_name else ()))
 
@@ -220,8 +219,10 @@ def _references(
     return known
 
 
-def _with_references(inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]) -> dict[str, Any]:
-    def value_of(name: str, value: Any) -> Any:
+def _with_references(
+    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]
+) -> dict[str, object]:
+    def value_of(name: str, value: object) -> object:
         if not isinstance(value, str):
             return value
         place = (name, inputs.get("server_id", ""), value) if name == "address" else (name, value)
@@ -230,7 +231,7 @@ def _with_references(inputs: JsonObject, references: Mapping[tuple[str, ...], Re
     return {name: value_of(name, value) for name, value in inputs.items()}
 
 
-def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, Any]:
+def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
     return {
         name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
         for name, value in inputs.items()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden
@@ -13,7 +12,7 @@ from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.reports.domain_price import monthly
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
-from pulumi_hosting.resources.base import Resource, State
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Registered, listed
 from pulumi_hosting.resources.server_fields import from_api, provisional
 from pulumi_hosting.session.request import Request
@@ -36,7 +35,7 @@ class AccountObject:
     - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
     """
 
-    resource: Resource[Any, Any]
+    resource: AnyResource
     state: State
     price_monthly: Decimal | None
     currency: str | None
@@ -52,7 +51,7 @@ class AccountObject:
     def id(self) -> str:
         return self.state.id
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines."""
         price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
         return {**named(self), "price_monthly": price, "currency": self.currency}
@@ -128,7 +127,7 @@ def read_account(
     return AccountObjects(tuple(found), unread)
 
 
-def _objects(request: Request, resource: Resource[Any, Any]) -> Iterator[AccountObject]:
+def _objects(request: Request, resource: AnyResource) -> Iterator[AccountObject]:
     if resource.kind == "server":
         yield from _servers(request, resource)
         return
@@ -143,7 +142,7 @@ def _objects(request: Request, resource: Resource[Any, Any]) -> Iterator[Account
             yield AccountObject(resource, state, price, currency, None, _note(state))
 
 
-def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[AccountObject]:
+def _servers(request: Request, resource: AnyResource) -> Iterator[AccountObject]:
     for order in request.client.orders.list():
         if isinstance(order, Damaged):
             request.warn(str(order.error()))
@@ -154,11 +153,9 @@ def _servers(request: Request, resource: Resource[Any, Any]) -> Iterator[Account
         if isinstance(server, Damaged):
             request.warn(str(server.error()))
         elif not server.is_gone:
-            state = from_api(server)
-            price, currency = _price(request, state)
-            tag = split_tag(server.notes)[1]
-            months = server.billing.months if server.billing else None
-            yield AccountObject(resource, state, price, currency, tag, _note(state), months)
+            state, billing, tag = from_api(server), server.billing, split_tag(server.notes)[1]
+            price, months = (billing.price_monthly, billing.months) if billing else (None, None)
+            yield AccountObject(resource, state, price, state.currency, tag, _note(state), months)
 
 
 def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:

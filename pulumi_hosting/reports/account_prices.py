@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
@@ -21,6 +22,7 @@ from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.resources.server_fields import from_api
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import as_text
 
 T = TypeVar("T")
 
@@ -59,7 +61,7 @@ class AccountPrices:
         """A server as it is, with what its deletion would credit now; None where it cannot be read."""
         if id_number(id) is None:
             return None
-        return self._ask(lambda request: from_api(request.client.servers.get(int(id))).values())
+        return self._ask(lambda request: _server(request.client.servers.get(int(id))))
 
     def server_named(self, name: str) -> JsonObject | None:
         """The one living server of that name."""
@@ -67,6 +69,11 @@ class AccountPrices:
             lambda request: [str(server.id) for server in _living(request) if server.name == name]
         )
         return self.server(found[0]) if found and len(found) == 1 else None
+
+    @cached_property
+    def of_servers(self) -> dict[str, JsonObject]:
+        """What each living server costs, by its id, from one list; nothing if that is not known."""
+        return {str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()}
 
     def balance(self) -> AccountBalance | None:
         """The balance, and what will be taken from it."""
@@ -85,6 +92,17 @@ class AccountPrices:
             return None
 
 
+def _server(server: m.ServerDetail) -> JsonObject:
+    """Its state, with what no state has: what it costs, and what its deletion would credit now."""
+    quote = {"amount": str(server.refund_quote.amount)} if server.refund_quote else None
+    return {**from_api(server).values(), **_price_of(server), "refund_quote": quote}
+
+
+def _price_of(server: m.Server) -> JsonObject:
+    billing = server.billing
+    return {"price_monthly": as_text(billing.price_monthly), "currency": billing.currency} if billing else {}
+
+
 def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
     if kind == "server":
         tariff = catalog_reads.tariffs(request).get(declared.get("tariff_id", 0))
@@ -98,7 +116,7 @@ def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal
     return None
 
 
-def _with_tariff(request: Request, declared: JsonObject) -> dict[str, Any]:
+def _with_tariff(request: Request, declared: JsonObject) -> dict[str, object]:
     """The declaration, with the id of a tariff that it names."""
     return {**declared, **resolved(lambda: request, RESOURCES["server"], declared, {})[0]}
 

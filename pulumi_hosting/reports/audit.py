@@ -47,7 +47,7 @@ class Audit:
     unread: Mapping[str, str]
     ending: tuple[AccountObject, ...] = ()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines."""
         return {
             "unmanaged": [row.facts() for row in self.unmanaged],

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, Literal, ParamSpec, Self
+from typing import Literal, ParamSpec, Self
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 
@@ -23,7 +23,7 @@ class Check:
     text: str
     next: str = ""
     details: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
     name: str = ""
 
     @classmethod
@@ -34,7 +34,7 @@ class Check:
             text, step = error.summary, error.advice.partition("Next: ")[2]
         return cls("problem", text.rstrip(". "), next or step, name=name)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The same for machines."""
         return {
             "name": self.name,
@@ -63,13 +63,13 @@ def check(name: str) -> Callable[[Callable[P, Check]], Callable[P, Check]]:
     return decorated
 
 
-def ok(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+def ok(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
     return Check("ok", text, next, tuple(details), facts)
 
 
-def warning(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+def warning(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
     return Check("warning", text, next, tuple(details), facts)
 
 
-def problem(text: str, next: str = "", details: Iterable[str] = (), /, **facts: Any) -> Check:
+def problem(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
     return Check("problem", text, next, tuple(details), facts)

@@ -8,7 +8,7 @@ addition: unknown fields of answers are ignored, so an addition to an answer is 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pulumi_hosting.api.openapi import document
 from pulumi_hosting.api.operations import BY_ID
@@ -44,7 +44,7 @@ class Mismatch:
         values = f": {self.theirs} at the service, {self.ours} here" if self.kind == "changed" else ""
         return f"{self.kind}: {where}{values}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines."""
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -81,7 +81,7 @@ class _Side:
     document: JsonObject
     operation: JsonObject
 
-    def resolve(self, node: Any) -> JsonObject:
+    def resolve(self, node: object) -> JsonObject:
         """What a node says, references followed, and null taken out of what may be null."""
         for _ in range(_DEPTH):
             if not isinstance(node, Mapping):
@@ -100,8 +100,8 @@ class _Side:
             node = branches[0]
         return {}
 
-    def _at(self, reference: str) -> Any:
-        node: Any = self.document
+    def _at(self, reference: str) -> object:
+        node: object = self.document
         for part in reference.removeprefix("#/").split("/"):
             node = _mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
         return node
@@ -210,19 +210,21 @@ def _read(
             yield Mismatch("added", name, f"{place}{mark}{field}")
 
 
-def _inner(side: _Side, schema: Any) -> JsonObject:
+def _inner(side: _Side, schema: object) -> JsonObject:
     """The object in a field, or in the list in it."""
     found = side.resolve(schema)
     return side.resolve(found["items"]) if "items" in found else found
 
 
-def _types(name: str, place: str, ours: _Side, theirs: _Side, own: Any, other: Any) -> Iterator[Mismatch]:
+def _types(
+    name: str, place: str, ours: _Side, theirs: _Side, own: object, other: object
+) -> Iterator[Mismatch]:
     left, right = _type(ours, own), _type(theirs, other)
     if left and right and not left & right:
         yield Mismatch("changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True)
 
 
-def _type(side: _Side, schema: Any) -> frozenset[str]:
+def _type(side: _Side, schema: object) -> frozenset[str]:
     """The JSON types that a schema allows, null left out; empty where it does not say."""
     found = side.resolve(schema)
     branches = [*_list(found.get("anyOf")), *_list(found.get("oneOf"))]
@@ -234,11 +236,11 @@ def _type(side: _Side, schema: Any) -> frozenset[str]:
     return frozenset("number" if text == "integer" else text for text in types if text != "null")
 
 
-def _json_schema(holder: JsonObject) -> Any:
+def _json_schema(holder: JsonObject) -> object:
     return _mapping(_mapping(holder.get("content")).get("application/json")).get("schema")
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(sorted(map(str, value))) or "none"
     if isinstance(value, Mapping):
@@ -246,9 +248,9 @@ def _plain(value: Any) -> str:
     return "none" if value is None else str(value).lower()
 
 
-def _mapping(value: Any) -> JsonObject:
+def _mapping(value: object) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []

@@ -171,6 +171,8 @@ def _before(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | Non
         id, name = change.before.get("id"), change.before.get("name")
         found = prices.server(str(id)) if id else prices.server_named(str(name)) if name else None
         recorded = found or {}
+    elif change.kind == SERVER and change.before.get("id") and not change.before.get("price_monthly"):
+        recorded = prices.of_servers.get(str(change.before["id"]), {})
     values = {**change.before, **{name: value for name, value in recorded.items() if value is not None}}
     monthly = _recorded_monthly(change.kind, values)
     if monthly is None and change.kind == DOMAIN and change.before.get("name"):

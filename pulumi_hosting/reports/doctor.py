@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
@@ -65,7 +64,7 @@ def checks(
     yield _base_url(address)
     if isinstance(address, Settings):
         given = key.api_key if isinstance(key, Settings) else _NO_KEY
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "timeout": SECONDS / 2,
             "deadline": SECONDS,
             "rate_limit_timeout": SECONDS,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.module_scopes import MODULES
@@ -108,6 +107,6 @@ def _is_ours(module: str) -> bool:
     return collection == _COLLECTION or (not collection and name in MODULES)
 
 
-def _mappings(values: Any) -> Mapping[str, JsonObject]:
+def _mappings(values: object) -> Mapping[str, JsonObject]:
     rows = values.items() if isinstance(values, Mapping) else ()
     return {name: row for name, row in rows if isinstance(row, Mapping)}

@@ -84,7 +84,7 @@ def playbook(found: AccountImport) -> Written:
 
 def _task(declared: DeclaredObject) -> dict[str, Any]:
     found = declared.object
-    options: dict[str, Any] = {} if declared.is_unique else {"id": found.id}
+    options: dict[str, object] = {} if declared.is_unique else {"id": found.id}
     for name, value in declared.inputs.items():
         if name == "power":
             options["state"] = _STATES[value]
@@ -100,7 +100,7 @@ def _expression(value: Reference | ConfiguredValue) -> _Expression:
     return _Expression(f"{{{{ {value.variable}{output} }}}}")
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: object) -> str:
     """YAML. Where a character does not print, every one beyond ASCII is escaped."""
     dumped = ""
     for allow_unicode in (True, False):

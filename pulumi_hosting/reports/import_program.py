@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
@@ -122,7 +122,7 @@ def _declaration(declared: DeclaredObject, form: Form) -> str:
     return f"{commented([declared.remark] if declared.remark else [])}{line}\n"
 
 
-def python_text(value: Any) -> str:
+def python_text(value: object) -> str:
     """A value as Python's source has it. Every character that does not print is escaped.
 
     >>> print(python_text(["it's", True, 7]), python_text('"'), python_text("'\\""))

@@ -92,7 +92,7 @@ def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]
     yield path.name, [_resources(_mapping(one)) for one in (program, *components)]
 
 
-def _resources(scope: Mapping[str, Any]) -> dict[str, SourceObject]:
+def _resources(scope: Mapping[str, object]) -> dict[str, SourceObject]:
     found = {}
     for name, resource in _mapping(scope.get("resources")).items():
         package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
@@ -108,7 +108,7 @@ def _resources(scope: Mapping[str, Any]) -> dict[str, SourceObject]:
     return found
 
 
-def _mapping(value: Any) -> dict[Any, Any]:
+def _mapping(value: object) -> dict[Any, object]:
     return value if isinstance(value, dict) else {}
 
 
@@ -118,7 +118,7 @@ class _Key(str):
     line = 0
 
 
-def _value(node: yaml.Node | None) -> Any:
+def _value(node: yaml.Node | None) -> object:
     if isinstance(node, yaml.MappingNode):
         found = {}
         for key, value in node.value:

@@ -59,7 +59,7 @@ class PlannedChange:
     currency: str | None = None
     note: str = ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines; :func:`from_facts` reads it."""
         return {
             "kind": self.kind,
@@ -116,7 +116,7 @@ def planned(path: Path) -> Planned:
     )
 
 
-def decimal_of(value: Any) -> Decimal | None:
+def decimal_of(value: object) -> Decimal | None:
     """An amount of money as the API writes it; None for anything else.
 
     >>> decimal_of("5.00"), decimal_of("[unknown]"), decimal_of(None)
@@ -254,15 +254,15 @@ def _place(kind: str, arguments: JsonObject) -> str:
     return f"{server}/{position}" if position else str(server)
 
 
-def _mapping(value: Any) -> JsonObject:
+def _mapping(value: object) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
-def _snake(values: Any) -> dict[str, Any]:
+def _snake(values: Any) -> dict[str, object]:
     return {name: values[camel(name)] for name in _FIELDS if camel(name) in (values or {})}
 
 
-def _kept(values: JsonObject, id: Any = None) -> dict[str, Any]:
+def _kept(values: JsonObject, id: object = None) -> dict[str, object]:
     kept = {name: values[name] for name in _FIELDS if values.get(name) not in (None, "")}
     if "url" in kept:
         kept["url"] = without_secrets(str(kept["url"]))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import address_facts
@@ -57,7 +56,7 @@ class Unfinished:
         """The next step in words."""
         return f"{self.edit}, then {self.command}" if self.edit else self.command
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The same for machines; nothing of the state's inputs, which may be secret."""
         return {
             "kind": self.kind,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 FOUND = 7
 """Exit code when something is to be done, as of ``pulumi preview --expect-no-changes``."""
@@ -55,7 +54,7 @@ Section = str | Table | Summary | NotKnown
 class Report:
     """``facts``: all of it for machines. ``warnings``: what goes to standard error, in every form."""
 
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     sections: Sequence[Section] = ()
     warnings: Sequence[str] = ()
     exit_code: int = 0

@@ -32,7 +32,7 @@ class StandInLookups:
         core.announce(address, address, 0)
         return Client(core.ready_line["live_key"], address, transport=Transport(core))
 
-    def __call__(self, token: str, args: JsonObject) -> dict[str, Any]:
+    def __call__(self, token: str, args: JsonObject) -> dict[str, object]:
         try:
             return lookup_tokens.call(self._client, token, args)
         except HostingError:

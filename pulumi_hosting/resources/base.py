@@ -273,14 +273,6 @@ class State(Record):
         empty = {name: "" for name, info in cls.model_fields.items() if info.is_required()}
         return cls.model_validate({**empty, **values})
 
-    @classmethod
-    @cache
-    def nested_fields(cls) -> frozenset[str]:
-        """Fields that hold an object of named fields."""
-        return frozenset(
-            name for name, info in cls.model_fields.items() if any(map(_is_model, parts(info.annotation)))
-        )
-
 
 def plain(value: Any) -> Any:
     """A value as an engine's state holds it: secrets revealed, nested models as mappings without what is
@@ -289,10 +281,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_none=True)
     return value.reveal() if isinstance(value, Secret) else value
-
-
-def _is_model(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 def _mentions_secret(annotation: Any) -> bool:

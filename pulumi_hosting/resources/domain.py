@@ -36,7 +36,6 @@ from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_und
 from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
-from pulumi_hosting.session.reads_by_id import by_id
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -253,16 +252,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if id_number(id) is None:
             return self._named(request, domain_name(id))
-        found: m.Domain | None = by_id(
-            request,
-            "domains",
-            "list_domains",
-            id,
-            _FRESH,
-            pages=lambda: request.client.domains.list().pages(),
-            read_list=lambda: self._listed(request),
-            read=lambda: _by_number(request, id),
-            is_gone=_is_gone,
+        found: m.Domain | None = request.by_id(
+            "domains", "list_domains", id, _FRESH, read=lambda: _by_number(request, id), is_gone=_is_gone
         )
         return None if found is None or _is_gone(found) else found
 

@@ -153,9 +153,11 @@ class Rebuildable(ABC, Generic[S]):
         """
 
     @abstractmethod
-    def consequence(self, state: S, fields: frozenset[str], replaces: Collection[str]) -> str | None:
+    def consequence(
+        self, request: Request | None, state: S, fields: frozenset[str], replaces: Collection[str]
+    ) -> str | None:
         """What a user must know before ``fields`` are changed in place, or before a change of ``replaces``
-        replaces the object. By what is recorded; nothing is asked.
+        replaces the object, with what its deletion would credit. Without a ``request`` nothing is asked.
         """
 
 

@@ -59,7 +59,6 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     provisional,
 )
-from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -349,7 +348,6 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         server = living_server(request, state.id)
         if server is None:
             request.gone.add(state.id)
-            request.reads.forget(ORDERS_AND_SERVERS)
             if is_checked(request, state):
                 must_stand_nowhere_else(request, state, "deleted")
         else:

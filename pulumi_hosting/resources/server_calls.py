@@ -32,7 +32,6 @@ from pulumi_hosting.exactly_once.order_facts import (
     SNAPSHOT_AGE,
     living_server,
     living_servers,
-    orders_and_servers,
     pending_order,
     server_by_id,
 )
@@ -47,7 +46,6 @@ from pulumi_hosting.session.errors import (
     failing_with,
 )
 from pulumi_hosting.session.key_owner import account
-from pulumi_hosting.session.reads_by_id import by_id
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
@@ -96,26 +94,22 @@ def how_it_ended(id: str, server: m.Server | None, name: str | None, next_due_at
 def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.Server | None:
     """The server as a list shows it, at most ``max_age`` seconds old, else as it is; None where nothing shows
     it any more."""
-    server: m.Server | None = by_id(
-        request,
+    return request.by_id(
         ORDERS_AND_SERVERS,
         "list_servers",
         id,
         max_age,
-        pages=lambda: request.client.servers.list().pages(),
-        read_list=lambda: orders_and_servers(request, max_age),
         read=lambda: server_by_id(request, id),
         is_gone=attrgetter("is_gone"),
     )
-    return server
 
 
 def server_lately(request: Request, id: str) -> m.Server | None:
     """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
     now = request.clock.monotonic()
-    known: m.Server | None = request.reads.walks["list_servers"].known(
-        id, now, SNAPSHOT_AGE
-    ) or request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE)
+    known: m.Server | None = request.reads.snapshot.row(
+        ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE
+    )
     return living_server(request, id) if known is None or known.is_gone else known
 
 
@@ -151,9 +145,7 @@ def renewal_remarks(request: Request, server: m.Server) -> list[str]:
     balance = catalog_reads.balance(request)
     paid = [
         other.billing
-        for other in request.reads.walks["list_servers"].whole(
-            lambda: request.client.servers.list().pages(), request.clock.monotonic, _RUN
-        )
+        for other in request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
         if not other.is_gone and other.billing and other.billing.auto_renew and other.billing.next_due_at
     ]
     needed = sum(

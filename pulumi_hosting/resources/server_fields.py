@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
@@ -221,25 +221,13 @@ class ServerInputs(base.Inputs):
         return m.ServerUpdate(**{**given, "notes": with_tag(self.notes or "", _LONGEST_TAG)})
 
 
-class RefundQuote(BaseModel):
-    """What a deletion would credit now."""
-
-    amount: str = Field(description="What would be credited (decimal, in currency).")
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the credit, such as EUR."
-    )
-    refundable: bool = Field(description="Whether anything would be credited.")
-    excluded_reason: str | None = Field(default=None, description="Why nothing would be.")
-
-
 class ServerState(base.State):
+    """What a program uses or a plan compares. docs/outputs.md says which lookup has the rest."""
+
     api = m.Server
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
     name: Annotated[str | None, ALWAYS, At()] = Field(
         default=None, description="Host name that the server was ordered with, or renamed to."
-    )
-    hostname: Annotated[str | None, At()] = Field(
-        default=None, description="Host name that the control panel keeps, which a rename may not change."
     )
     status: Annotated[str, At()] = Field(
         description="active, stopped, suspended, pending_cancel, cancelled or terminated; "
@@ -262,7 +250,6 @@ class ServerState(base.State):
     power: str | None = Field(
         default=None, description="running or stopped; empty while the service keeps it suspended."
     )
-    location: Annotated[str | None, At()] = None
     ip: str | None = Field(
         default=None,
         description="Primary address: the one that was assigned first; empty while there is none.",
@@ -275,14 +262,8 @@ class ServerState(base.State):
     billing_cycle: Annotated[str | None, At("billing.cycle")] = Field(
         default=None, description="Whether it is paid by the month (monthly) or by the hour (hourly)."
     )
-    price_monthly: Annotated[str | None, At("billing.price_monthly")] = None
-    recurring_amount: Annotated[str | None, At("billing.recurring_amount")] = None
     currency: Annotated[str | None, At("billing.currency")] = None
     next_due_at: Annotated[str | None, At("billing.next_due_at")] = None
-    refund_quote: RefundQuote | None = Field(
-        default=None, description="What a deletion would credit, as of the last single read."
-    )
-    blocked: Annotated[bool | None, At("flags.blocked")] = None
     created_at: Annotated[str | None, At()] = Field(
         default=None,
         description="When the order was carried out (RFC 3339, UTC); empty for imported servers.",
@@ -326,7 +307,6 @@ KEPT = (
 
 
 def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
-    quote = server.refund_quote if isinstance(server, m.ServerDetail) else None
     notes, tag = split_tag(server.notes)
     values = shown(ServerState, server) | {
         "id": str(server.id),
@@ -334,7 +314,6 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         "ips": sorted(server.ips or ([server.ip] if server.ip else []), key=lambda ip: (":" in ip, ip)),
         "notes": notes,
         "power": POWER.get(server.status),
-        "refund_quote": _refund(quote) if quote else (last.refund_quote if last else None),
     }
     if last is None:
         return ServerState(**values, ownership_tag=tag)
@@ -342,15 +321,6 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         values |= {"os": last.os, "os_shown": server.os}
     kept = {name: getattr(last, name) for name in KEPT}
     return ServerState(**values | kept | {"currency": values["currency"] or last.currency})
-
-
-def _refund(quote: m.RefundQuote) -> RefundQuote:
-    return RefundQuote(
-        amount=str(quote.amount),
-        currency=quote.currency,
-        refundable=quote.refundable,
-        excluded_reason=quote.excluded_reason,
-    )
 
 
 def is_simulated(id: str) -> bool:

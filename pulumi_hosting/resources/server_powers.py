@@ -60,7 +60,6 @@ from pulumi_hosting.resources.server_calls import (
     server_at_first,
 )
 from pulumi_hosting.resources.server_fields import (
-    RefundQuote,
     ServerInputs,
     ServerState,
     from_api,
@@ -205,14 +204,12 @@ class ServerResource(
         return name is not None and pending_order(request, name) is not None
 
     def refund(self, request: Request, state: ServerState) -> Decimal | None:
-        """Asked for, since what was recorded grows less with each day; else what was recorded."""
-        quote: m.RefundQuote | RefundQuote | None = state.refund_quote
+        """Asked for, since it grows less with each day. None while only the order is known."""
         with suppress(HostingError, ValueError):  # ValueError: an order's id
             ask = request.client.servers.refund_quote
             quote = request.shared(("refund", state.id), lambda: ask(int(state.id)))
-        if quote is None:
-            return None
-        return Decimal(quote.amount) if quote.refundable else Decimal("0.00")
+            return quote.amount if quote.refundable else Decimal("0.00")
+        return None
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
@@ -391,19 +388,20 @@ class ServerResource(
         return fingerprints_of(request, after) == sorted(installed)
 
     def consequence(
-        self, state: ServerState, fields: frozenset[str], replaces: Collection[str]
+        self,
+        request: Request | None,
+        state: ServerState,
+        fields: frozenset[str],
+        replaces: Collection[str],
     ) -> str | None:
-        """The credit is the one of the last single read; a list of servers shows none."""
         if replaces:
-            credit, quote = "", state.refund_quote
-            if quote is not None:
-                amount = f"{quote.amount} {quote.currency or ''}".rstrip()
-                credit = (
-                    f", and about {amount} is credited" if quote.refundable else ", and nothing is credited"
-                )
+            then, credit = "", self.refund(request, state) if request else None
+            if credit is not None:
+                amount = f"about {credit} {state.currency or ''}".rstrip() + " is" if credit else "nothing is"
+                then = f", and {amount} credited"
             return (
                 f"{' and '.join(sorted(replaces))} by replacing server {state.id}: unless it is retained, "
-                f"it is deleted and ITS DISK IS ERASED{credit}"
+                f"it is deleted and ITS DISK IS ERASED{then}"
             )
         what = sorted(fields & {"os", "ssh_key_ids", "password"})
         return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
@@ -431,7 +429,6 @@ class ServerResource(
 
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
         if state and predicted["name"] != state.name:
-            predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows
             predicted.pop("ownership_tag", None)  # it may be made of the name
         if state and predicted["power"] != state.power:
             # a stopped server's status is stopped, and active once it runs again

@@ -121,7 +121,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     found = type_of(annotation, name, model)
     if choices := _numbers_allowed(info):
         found = replace(found, choices=choices)
-    required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
+    required = info.is_required() if issubclass(model, Inputs | m.RequestModel) else not optional
     if issubclass(model, Inputs) and attribute in model.named_by():
         required = False  # its name may be given instead
     if issubclass(model, State) and ALWAYS in info.metadata:
@@ -135,7 +135,7 @@ def _numbers_allowed(info: FieldInfo) -> tuple[int, ...]:
     return next((one.allowed for one in validators if isinstance(one, OneOf)), ())
 
 
-def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
+def type_of(annotation: object, name: str = "", owner: type[BaseModel] | None = None) -> Type:
     """The kind of value an annotation describes; ``name`` and ``owner`` tell an id from a number."""
     annotation, _ = _without_none(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -168,7 +168,7 @@ def _is_account_id(name: str, owner: type[BaseModel] | None) -> bool:
     return name == "id" or (name.endswith("_id") and name not in _CATALOG_NAMES)
 
 
-def _without_none(annotation: Any) -> tuple[Any, bool]:
+def _without_none(annotation: object) -> tuple[object, bool]:
     """The annotation without ``Annotated`` and ``None``, and whether ``None`` was among it."""
     if get_origin(annotation) is Annotated:
         return _without_none(get_args(annotation)[0])
@@ -180,11 +180,11 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
     return annotation, annotation is type(None)
 
 
-def _is_secret(annotation: Any) -> bool:
+def _is_secret(annotation: object) -> bool:
     return annotation is Secret or any(_is_secret(part) for part in get_args(annotation))
 
 
-def _description(annotation: Any, info: FieldInfo) -> str:
+def _description(annotation: object, info: FieldInfo) -> str:
     """What a field means: its own words, then the values it may have, unless the words name one of them.
     Empty without words of its own: a type does not say what a field means.
     """
@@ -198,7 +198,7 @@ def _description(annotation: Any, info: FieldInfo) -> str:
     return f"{words} {values[0]}"
 
 
-def _values(annotation: Any, info: FieldInfo) -> tuple[str, Sequence[Any]] | None:
+def _values(annotation: object, info: FieldInfo) -> tuple[str, Sequence[object]] | None:
     """The values that a field may have, in words too; None where they are not listed."""
     if get_origin(annotation) is Literal:
         allowed = get_args(annotation)
@@ -213,7 +213,7 @@ def id_of(name: str) -> str:
     return f"Id of the {'address' if subject == 'ip' else subject}." if subject else "Id."
 
 
-def _examples(annotation: Any) -> list[Any]:
+def _examples(annotation: object) -> list[object]:
     """The documented values of a text, which stand on the annotation inside an optional one."""
     for part in get_args(annotation):
         extra = getattr(part, "json_schema_extra", None)
@@ -224,7 +224,7 @@ def _examples(annotation: Any) -> list[Any]:
     return []
 
 
-def _list(values: Sequence[Any]) -> str:
+def _list(values: Sequence[object]) -> str:
     *head, last = (f"`{value}`" for value in values)
     return f"{', '.join(head)} or {last}" if head else last
 
@@ -248,7 +248,7 @@ def quoted(docstring: str) -> str:
 # --- values ------------------------------------------------------------------------------------------------
 
 
-def to_wire(value: Any, type: Type) -> Any:
+def to_wire(value: Any, type: Type) -> object:
     """An answer's value as Pulumi carries it. Secrets are revealed: the field says that it is one."""
     if value is None or type.kind == "any":
         return value
@@ -267,18 +267,18 @@ def to_wire(value: Any, type: Type) -> Any:
     return str(value) if type.kind == "string" else value
 
 
-def object_to_wire(value: BaseModel) -> dict[str, Any]:
+def object_to_wire(value: BaseModel) -> dict[str, object]:
     """A model as a mapping of wire names; what is absent is left out."""
     described = ((field, getattr(value, field.name)) for field in fields(type(value)))
     return {field.wire: to_wire(item, field.type) for field, item in described if item is not None}
 
 
-def number_from_wire(value: Any) -> Any:
+def number_from_wire(value: object) -> object:
     """Pulumi's numbers are floats: a whole one becomes an int again."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-def shown(value: Any, type: Type) -> Any:
+def shown(value: Any, type: Type) -> object:
     """An answer's value for those who print it: every field by Python's name, None where it is absent,
     and no secret.
     """

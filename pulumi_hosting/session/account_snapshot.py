@@ -5,6 +5,20 @@ A snapshot has parts, each asked for when it is wanted first: orders and servers
 its oldest answer. Own writes are applied to it, so that it need not be asked for again; neither they nor
 reads renew its age. One asks at a time; the others wait and read.
 
+A part is asked for whole, or page by page. An engine wants one object after the other and never says how
+many there will be; a page shows a hundred for one request. The rule of :meth:`AccountSnapshot.find`:
+
+- The first page is read for the first object (``at_once``). An object on a page that was read costs nothing.
+- An object on none of them is read singly, until three were, of all kinds together in a process. Then 16
+  pages may be read, and four times as many after each further single read. Objects that others wait for at
+  this moment count as read singly.
+- An object that a whole list does not show is read singly: only that answer shows that it is absent.
+
+So ``n`` objects of a list of ``p`` pages cost at most one page and ``n`` single reads where ``n`` is 3 or
+less. Else they cost at most ``p`` pages and 3 single reads if ``p`` is at most 16, and at most 4 single reads
+if it is at most 64. That is more than ``n`` requests only where ``n`` is less than ``p``: a stack with less
+than one hundredth of the account's objects.
+
 Where it is kept is a :class:`Storage`: the memory of a process, or files that several processes share.
 """
 
@@ -12,15 +26,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
+from pulumi_hosting.api.models import Page
 from pulumi_hosting.client.results import Damaged
+
+T = TypeVar("T")
 
 ORDERS_AND_SERVERS = "orders_and_servers"
 """The part that holds ``list_orders`` and ``list_servers``."""
 
 KEYS = {"list_orders": "invoice_id", "list_os_images": "slug", "list_zones": "tld"}
 """The field that tells the objects of a list apart, where it is not ``id``."""
+
+SINGLE_READS = 3
+_PAGES, _TIMES = 16, 4
 
 Rows = dict[str, Any]
 """Objects by their key; by their position where nothing tells them apart."""
@@ -51,6 +72,9 @@ class Kept:
     - ``rows``: the objects of each list, in the order of the service.
     - ``doubted``: list and key of the objects that must be read again.
     - ``is_asked``: whether the part is being asked for now; then ``changes`` are those made meanwhile.
+    - ``cursor``: where the pages that were not read begin, ``""`` before the first; None: all were.
+    - ``pages``: how many were read one by one; 0 where the part was asked for whole. ``single``: how many
+      objects had to be read singly since.
     """
 
     at: float | None = None
@@ -58,6 +82,19 @@ class Kept:
     doubted: frozenset[tuple[str, str]] = frozenset()
     is_asked: bool = False
     changes: tuple[Change, ...] = ()
+    cursor: str | None = None
+    pages: int = 0
+    single: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every list of the part is known: what is read page by page may be one of several."""
+        return self.cursor is None and not self.pages
+
+    def row(self, operation: str, key: str) -> Any:
+        """The object; None where it is not known, or in doubt."""
+        found = self.rows.get(operation, {}).get(key)
+        return None if isinstance(found, Damaged) or (operation, key) in self.doubted else found
 
     def is_fresh(self, now: float, max_age: float) -> bool:
         return self.at is not None and 0 <= now - self.at <= max_age
@@ -87,18 +124,11 @@ class Storage(Protocol):
     def load(self, part: str) -> Kept:
         """What is known now, without waiting."""
 
-    def changing(self, part: str) -> AbstractContextManager["Box"]:
-        """Change what is known; no other process changes it meanwhile."""
+    def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
+        """What is known ``after`` a change of it; no other process changes it meanwhile."""
 
     def asking(self, part: str) -> AbstractContextManager[object]:
         """Hold the right to ask for the part."""
-
-
-@dataclass
-class Box:
-    """What is known, to be replaced."""
-
-    kept: Kept
 
 
 class InMemory:
@@ -112,12 +142,10 @@ class InMemory:
     def load(self, part: str) -> Kept:
         return self._kept.get(part) or Kept()
 
-    @contextmanager
-    def changing(self, part: str) -> Iterator[Box]:
+    def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
         with self._guard:
-            box = Box(self.load(part))
-            yield box
-            self._kept[part] = box.kept
+            kept = self._kept[part] = after(self.load(part))
+            return kept
 
     @contextmanager
     def asking(self, part: str) -> Iterator[None]:
@@ -129,19 +157,27 @@ class InMemory:
 
 Answers = Mapping[str, Sequence[Any]]
 """The objects of each list of a part."""
+Now = Callable[[], float]
+
+
+class ReadPage(Protocol):
+    """Asks for the page at a cursor; None: the first."""
+
+    def __call__(self, *, cursor: str | None) -> Page[Any]: ...
 
 
 class AccountSnapshot:
-    """Thread-safe. Times are seconds of a monotonic clock, the same for all calls."""
+    """Thread-safe. ``now`` is any monotonic time in seconds, the same for all calls."""
 
     def __init__(self, storage: Storage | None = None) -> None:
         self._storage: Storage = storage or InMemory()
+        self._guard, self._waiting, self._single = threading.Lock(), 0, 0
 
     def get(
         self,
         part: str,
         ask: Callable[[], Answers],
-        now: Callable[[], float],
+        now: Now,
         max_age: float,
         ask_again: Callable[[str, str], Any] = lambda operation, key: None,
     ) -> dict[str, list[Any]]:
@@ -152,55 +188,141 @@ class AccountSnapshot:
         """
         called = now()
         kept = self._storage.load(part)
-        if kept.is_fresh(called, max_age) and not kept.doubted:
+        if kept.is_whole and kept.is_fresh(called, max_age) and not kept.doubted:
             return _lists(kept)
         with self._storage.asking(part):
             kept = self._storage.load(part)
-            is_new = kept.at is not None and kept.at > called
-            if not is_new and not kept.is_fresh(now(), max_age):
-                return _lists(self._asked(part, ask, now))
+            if not (kept.is_whole and _is_usable(kept, called, now(), max_age)):
+                began = now()
+                return _lists(self._asked(part, ask, lambda kept, answers: _whole(began, answers)))
             for operation, key in sorted(kept.doubted):
                 row = ask_again(operation, key)
                 self.apply(Change("delete" if row is None else "set", part, operation, key, row))
             return _lists(self._storage.load(part))
 
+    def find(
+        self, part: str, operation: str, key: str, page: ReadPage, now: Now, max_age: float, at_once: int = 1
+    ) -> Any:
+        """One object as a list shows it, at most ``max_age`` seconds old; None: it must be read singly, and
+        what that shows must be applied. ``at_once``: the pages that are read before anything is singly."""
+
+        def allowed(kept: Kept) -> int:
+            single = max(kept.single, self._single) + self._waiting - 1
+            return at_once if single < SINGLE_READS else _PAGES * _TIMES ** (single - SINGLE_READS)
+
+        with self._guard:
+            self._waiting += 1
+        try:
+            kept = self._read(
+                part,
+                operation,
+                page,
+                now,
+                max_age,
+                lambda kept: (
+                    key in kept.rows[operation]
+                    or (operation, key) in kept.doubted
+                    or kept.pages >= allowed(kept)
+                ),
+            )
+        finally:
+            with self._guard:
+                self._waiting -= 1
+        if kept.cursor is not None and key not in kept.rows[operation]:
+            with self._guard:
+                self._single += 1
+            self._storage.change(part, lambda kept: replace(kept, single=kept.single + 1))
+        return kept.row(operation, key)
+
+    def listed(self, part: str, operation: str, page: ReadPage, now: Now, max_age: float) -> list[Any]:
+        """One list, without what could not be read."""
+        kept = self._read(part, operation, page, now, max_age, lambda kept: False)
+        return [row for row in kept.rows[operation].values() if not isinstance(row, Damaged)]
+
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
         """One object as it is known; None where it is not, or only as it was longer ago. Asks nothing."""
         kept = self._storage.load(part)
-        if not kept.is_fresh(now, max_age) or (operation, key) in kept.doubted:
-            return None
-        found = kept.rows.get(operation, {}).get(key)
-        return None if isinstance(found, Damaged) else found
+        return kept.row(operation, key) if kept.is_fresh(now, max_age) else None
 
     def forget(self, part: str) -> None:
         """Ask for the whole part again when it is wanted next."""
         self.apply(Change("forget", part))
 
     def apply(self, change: Change) -> None:
-        """A write of ours has been answered."""
+        """A write of ours has been answered, or a read of one object."""
         kept = self._storage.load(change.part)
         if kept.at is None and not kept.is_asked:
-            return  # nothing is known that the write could have changed
-        with self._storage.changing(change.part) as box:
-            box.kept = box.kept.after(change)
+            return  # nothing is known that it could have changed
+        self._storage.change(change.part, lambda kept: kept.after(change))
 
-    def _asked(self, part: str, ask: Callable[[], Answers], now: Callable[[], float]) -> Kept:
-        with self._storage.changing(part) as box:
-            box.kept = replace(box.kept, is_asked=True, changes=())
-        began = now()
-        try:
-            answers = ask()
-        except BaseException:
-            with self._storage.changing(part) as box:
-                box.kept = replace(box.kept, is_asked=False, changes=())
-            raise
-        new = Kept(began, {operation: _by_key(operation, rows) for operation, rows in answers.items()})
-        with self._storage.changing(part) as box:
-            # A write that came while the answer was under way may or may not be in it.
-            for change in box.kept.changes:
+    def _read(
+        self,
+        part: str,
+        operation: str,
+        page: ReadPage,
+        now: Now,
+        max_age: float,
+        is_enough: Callable[[Kept], bool],
+    ) -> Kept:
+        """The part, with as many pages of a list as are enough."""
+        called = now()
+        kept = self._storage.load(part)
+        if kept.is_fresh(called, max_age) and (kept.cursor is None or is_enough(kept)):
+            return kept
+        with self._storage.asking(part):
+            kept = self._storage.load(part)
+            if not _is_usable(kept, called, now(), max_age):
+                kept = Kept()
+            while kept.cursor is not None or kept.at is None:
+                if kept.at is None:  # never asked for, or forgotten meanwhile
+                    kept = self._storage.change(part, partial(_begun, operation, now()))
+                if is_enough(kept):
+                    break
+                try:
+                    ask = partial(page, cursor=kept.cursor or None)
+                    kept = self._asked(part, ask, partial(_with_page, operation))
+                except BaseException:
+                    self.forget(part)
+                    raise
+            return kept
+
+    def _asked(self, part: str, ask: Callable[[], T], after: Callable[[Kept, T], Kept]) -> Kept:
+        """What is known ``after`` the answer, and after the writes that came while it was under way: they may
+        or may not be in it."""
+
+        def with_answer(kept: Kept) -> Kept:
+            new = replace(after(kept, answer), is_asked=False, changes=())
+            for change in kept.changes:
                 new = new.after(change)
-            box.kept = new
-        return new
+            return new
+
+        self._storage.change(part, lambda kept: replace(kept, is_asked=True, changes=()))
+        try:
+            answer = ask()
+        except BaseException:
+            self._storage.change(part, lambda kept: replace(kept, is_asked=False, changes=()))
+            raise
+        return self._storage.change(part, with_answer)
+
+
+def _is_usable(kept: Kept, called: float, now: float, max_age: float) -> bool:
+    """Whether it is young enough, or was asked for since ``called``."""
+    return kept.is_fresh(now, max_age) or (kept.at is not None and kept.at > called)
+
+
+def _whole(at: float, answers: Answers) -> Kept:
+    return Kept(at, {operation: _by_key(operation, rows) for operation, rows in answers.items()})
+
+
+def _begun(operation: str, at: float, kept: Kept) -> Kept:
+    return Kept(at, {operation: {}}, cursor="")
+
+
+def _with_page(operation: str, kept: Kept, page: Page[Any]) -> Kept:
+    rows = {**kept.rows[operation], **_by_key(operation, page.data)}
+    return replace(
+        kept, rows={**kept.rows, operation: rows}, cursor=page.next_cursor or None, pages=kept.pages + 1
+    )
 
 
 def _lists(kept: Kept) -> dict[str, list[Any]]:
@@ -209,11 +331,10 @@ def _lists(kept: Kept) -> dict[str, list[Any]]:
 
 def _by_key(operation: str, rows: Sequence[Any]) -> Rows:
     name = KEYS.get(operation, "id")
-    return {_key(row, name, position): row for position, row in enumerate(rows)}
-
-
-def _key(row: Any, name: str, position: int) -> str:
-    """A row that could not be read keeps its place: something must not be taken for absent there."""
-    if isinstance(row, Damaged):
-        return f"#{position}" if row.known_id is None else str(row.known_id)
-    return str(getattr(row, name, position))
+    found: Rows = {}
+    for position, row in enumerate(rows):
+        # One that could not be read keeps its place: something must not be taken for absent there.
+        place = f"#{position}" if isinstance(row, Damaged) else position
+        key = getattr(row, "known_id" if isinstance(row, Damaged) else name, None)
+        found[str(place if key is None else key)] = row
+    return found

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 
 
-class Clock:
+class RunClock:
     """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines,
     in seconds.
     """

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.session import Session
 from pulumi_hosting.session.shared_reads import Reads
@@ -95,7 +95,7 @@ class Request:
         return self.session.reads
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> RunClock:
         return self.session.clock
 
     @property
@@ -137,3 +137,22 @@ class Request:
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""
         return self.session.shared(key, fetch, max_age)
+
+    def by_id(
+        self,
+        part: str,
+        operation: str,
+        id: str,
+        max_age: float,
+        read: Callable[[], T | None],
+        is_gone: Callable[[T], bool],
+    ) -> T | None:
+        """The object as a list shows it, at most ``max_age`` seconds old, else as it is. Only a single
+        ``read`` shows that it is gone: then its answer, or None where nothing shows it any more.
+
+        ``part``, ``operation``: where the snapshot has the list.
+        """
+        page, now = self.session.page(operation), self.clock.monotonic
+        at_once = 0 if self.name_is_identity else 1  # a task of a playbook seldom asks for more than one
+        found: T | None = self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)
+        return found if found is not None and not is_gone(found) else read()

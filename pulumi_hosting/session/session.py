@@ -1,11 +1,12 @@
 """What every request of one process, or one run, shares."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
-from pulumi_hosting.client.client import Client
-from pulumi_hosting.session.account_snapshot import Answers
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.client.client import WALK_LIMIT, Client
+from pulumi_hosting.session.account_snapshot import Answers, ReadPage
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
 
@@ -27,7 +28,7 @@ class Session:
         self,
         client: Client | None = None,
         *,
-        clock: Clock | None = None,
+        clock: RunClock | None = None,
         reads: Reads | None = None,
         ownership: Ownership | None = None,
         declared_mode: str | None = None,
@@ -36,7 +37,7 @@ class Session:
         poll_interval: float = 5.0,
     ) -> None:
         self._client = client
-        self.clock = clock or Clock()
+        self.clock = clock or RunClock()
         self.reads = reads or Reads()
         if client is not None:
             self.reads.watch(client)
@@ -76,3 +77,13 @@ class Session:
     ) -> dict[str, list[Any]]:
         """A part of the snapshot of the account: see ``AccountSnapshot.get``."""
         return self.reads.snapshot.get(part, ask, self.clock.monotonic, max_age, ask_again)
+
+    def listed(self, part: str, operation: str, max_age: float) -> list[Any]:
+        """One list of a part: see ``AccountSnapshot.listed``."""
+        return self.reads.snapshot.listed(
+            part, operation, self.page(operation), self.clock.monotonic, max_age
+        )
+
+    def page(self, operation: str) -> ReadPage:
+        """Asks for a page of a list, the one at a ``cursor``."""
+        return partial(self.client.call, operation, query={"limit": WALK_LIMIT})

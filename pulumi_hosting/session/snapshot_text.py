@@ -41,6 +41,7 @@ def to_text(kept: Kept, texts: Texts) -> str:
             },
             "doubted": sorted(kept.doubted),
             "is_asked": kept.is_asked,
+            "paged": [kept.cursor, kept.pages, kept.single],
             "changes": [
                 [
                     change.action,
@@ -84,6 +85,7 @@ def from_text(text: str, texts: Texts) -> Kept:
                 Change(action, part, operation, key, row_of(operation, row))
                 for action, part, operation, key, row in found["changes"]
             ),
+            *found["paged"],
         )
     except (KeyError, TypeError) as error:
         raise ValueError("not a part of a snapshot") from error

@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Request:
+class PostedRequest:
     """A request whose body has arrived. ``remote``: the sender's address."""
 
     body: bytes
@@ -40,7 +40,7 @@ class Request:
     remote: str
 
 
-Handler = Callable[[Request], Awaitable[int]]
+Handler = Callable[[PostedRequest], Awaitable[int]]
 """Takes a request, returns the status to answer with."""
 
 
@@ -159,7 +159,9 @@ class WebhookServer:
                         (name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers
                     ]
                     status = (
-                        413 if body is None else await self._handle(Request(body, headers, connection.remote))
+                        413
+                        if body is None
+                        else await self._handle(PostedRequest(body, headers, connection.remote))
                     )
         except TimeoutError:
             pass  # the body or the handler takes too long: the status stays as it is

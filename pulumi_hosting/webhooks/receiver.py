@@ -41,7 +41,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.webhooks.background import LimitedWarnings, log, one_line, retry_until_success
 from pulumi_hosting.webhooks.delivery_store import EventStore, StoredEvent, StoreFull
-from pulumi_hosting.webhooks.http_server import Limits, Request, WebhookServer
+from pulumi_hosting.webhooks.http_server import Limits, PostedRequest, WebhookServer
 from pulumi_hosting.webhooks.receiver_options import ReceiverOptions, WebhookSecrets
 from pulumi_hosting.webhooks.reconcile import event_of, missed_deliveries
 from pulumi_hosting.webhooks.signature import EVENT_HEADER, ID_HEADER, TIMESTAMP_HEADER, parse, verify
@@ -145,7 +145,7 @@ class Receiver:
     async def _retry(self, what_fails: str, action: Callable[[], Awaitable[T]]) -> T:
         return await retry_until_success(what_fails, action, self._sleep)
 
-    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         # Shielded: an event that was handled is marked even when the receiver is cancelled at that moment.
         return await asyncio.shield(
             asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
@@ -163,7 +163,7 @@ class Receiver:
         finally:
             await self._server.close()
 
-    async def _receive(self, request: Request) -> int:
+    async def _receive(self, request: PostedRequest) -> int:
         """Keep an event and return the status. However long the handler takes, the service has its answer in
         time."""
         try:

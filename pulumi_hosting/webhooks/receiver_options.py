@@ -16,11 +16,11 @@ from pulumi_hosting.client.exceptions import ConfigurationError
 SECRET_VARIABLE = "HOSTING_WEBHOOK_SECRET"  # noqa: S105  # the name of a variable
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str | Secret) else value
 
 
-def _as_secret(value: Any) -> Any:
+def _as_secret(value: object) -> object:
     return Secret(value.strip()) if isinstance(value, str) else value
 
 

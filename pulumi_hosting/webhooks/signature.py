@@ -32,7 +32,7 @@ TOLERANCE_SECONDS = 300
 MAX_BODY_BYTES = 1024 * 1024
 
 Secrets = str | bytes | Secret | Sequence[str | bytes | Secret]
-Headers = Mapping[str, Any] | Iterable[tuple[Any, Any]]
+Headers = Mapping[str, object] | Iterable[tuple[object, object]]
 
 
 def verify(

@@ -15,7 +15,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
     boolean_problem,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.in_process_transport import Transport
@@ -29,7 +29,7 @@ Step = tuple[str, dict[str, Any]]
 BASE_URL = "http://127.0.0.1:1/v1"
 
 
-def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
+def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> ModuleTask:
     """A task of the play, with its arguments validated as by Ansible."""
     made = module(name).MODULE
     defaults = {option: value for option, value in play.defaults.items() if option in made.argument_spec}
@@ -49,7 +49,7 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
     refusal = boolean_problem(made.argument_spec, given) or (
         validated.errors.msg if validated.error_messages else None
     )
-    return Task(
+    return ModuleTask(
         params,
         frozenset(given),
         play.check_mode,
@@ -60,7 +60,7 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
     )
 
 
-def result_of(name: str, task: Task) -> dict[str, Any]:
+def result_of(name: str, task: ModuleTask) -> dict[str, Any]:
     """Run the task; its result, as a playbook registers it."""
     result = module(name).MODULE.answer(task)
     return {

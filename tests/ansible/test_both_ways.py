@@ -80,7 +80,11 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
         ({"name": "new", "colour": "blue"}, {}),
         ({"name": "new", "state": "asleep"}, {}),
     ],
-    "server_info": [({}, {}), ({"name": "old", "live": True}, {}), ({"id": "1", "name": "old"}, {})],
+    "server_info": [
+        ({}, {}),
+        ({"name": "old", "live": True, "details": True}, {}),
+        ({"id": "1", "name": "old"}, {}),
+    ],
     "server_ip": [({"server_name": "old", "max_charge": "500"}, CHECKED), ({"server_name": "missing"}, {})],
     "server_ip_info": [({"server_name": "old", "quote": True}, {})],
     "server_password": [

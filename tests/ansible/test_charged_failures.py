@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.support.account import Account
@@ -23,9 +23,9 @@ AGAIN = "Next: run the playbook again, which sets the rest"
 @pytest.fixture(autouse=True)
 def waits_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [0.0]
-    monkeypatch.setattr(Clock, "monotonic", lambda clock: passed[0])
+    monkeypatch.setattr(RunClock, "monotonic", lambda clock: passed[0])
     monkeypatch.setattr(
-        Clock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1))
+        RunClock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1))
     )
 
 

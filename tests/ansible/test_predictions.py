@@ -2,14 +2,19 @@
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils import planned_account, predictions
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory, planned_id
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
+    ProcessStorage,
+    RunMemory,
+    planned_id,
+)
+from pulumi_hosting.client.transport import HttpTransport
 from pulumi_hosting.planning.apply import Outcome
-from pulumi_hosting.planning.diff import Change, Diff
+from pulumi_hosting.planning.diff import Diff, FieldChange
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, Inputs, Resource, State
 from pulumi_hosting.resources.powers import Findable, Sandboxed
@@ -53,7 +58,7 @@ class ContactResource(
 CONTACT = ContactResource()
 DECLARED = ContactInputs(email="ada@example.com", name="Ada", adopt_id="7")
 SHOWN = {"id": "7", "email": "ada@example.com", "name": "Ada"}
-RENAMED = Diff((Change("name", "Bo", "Ada", replaces=False),))
+RENAMED = Diff((FieldChange("name", "Bo", "Ada", replaces=False),))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,7 @@ RENAMED = Diff((Change("name", "Bo", "Ada", replaces=False),))
     ],
 )
 def test_a_resource_without_rules_of_its_own_is_predicted(outcome: Outcome, effect: Any) -> None:
-    memory = RunMemory(InMemory(), account=lambda: "1001")
+    memory = RunMemory(ProcessStorage(), account=lambda: "1001")
     now = datetime(2026, 1, 1, tzinfo=UTC)
     session = SimpleNamespace(snapshot=lambda part, ask, max_age: ask())
     client = SimpleNamespace(service_now=lambda: now)
@@ -85,12 +90,12 @@ def test_a_resource_without_rules_of_its_own_is_predicted(outcome: Outcome, effe
 
 
 def test_its_reads_show_what_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pulumi_hosting.resources.RESOURCES", {**RESOURCES, "contact": CONTACT})
+    monkeypatch.setattr(planned_account, "RESOURCES", {**RESOURCES, "contact": CONTACT})
     planned_account._kinds.cache_clear()
-    memory = RunMemory(InMemory(), account=lambda: "1001")
+    memory = RunMemory(ProcessStorage(), account=lambda: "1001")
     memory.predict_new("contact", "ada@example.com", {"email": "ada@example.com"})
     memory.predict_change("contact", "7", {"name": "Bo"})
-    transport = planned_account.PlannedTransport(None, memory)
+    transport = planned_account.PlannedTransport(cast(HttpTransport, None), memory)  # nothing is sent
     try:
         changed = transport._changed("list_contacts", [], {}, {"data": [{"id": 7, "email": "b@example.com"}]})
     finally:

@@ -314,7 +314,7 @@ def test_an_ordinary_name_is_not_reported(name: str) -> None:
 @given(st.text(max_size=80))
 def test_any_text_is_taken_or_refused_by_every_rule(text: str) -> None:
     look_alike(text)
-    rules: list[tuple[type[m.Request], str, dict[str, Any]]] = [
+    rules: list[tuple[type[m.RequestModel], str, dict[str, Any]]] = [
         (m.ServerUpdate, "notes", {}),
         (m.ServerUpdate, "name", {}),
         (m.SshKeyCreate, "public_key", {"name": "a"}),

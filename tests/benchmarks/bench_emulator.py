@@ -24,7 +24,7 @@ from tests.benchmarks.measure import Ratio, compare, process_seconds
 ROUNDS = 5
 BATCHES = 30
 REQUESTS = 100
-LIBRARIES = "import starlette.applications, uvicorn, httptools; from pydantic import BaseModel"
+LIBRARIES = "import uvicorn, httptools; from pydantic import BaseModel"
 BARE = Path(__file__).parent / "nothing" / "service.py"
 ORDER = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
 POWER = {"action": "start"}
@@ -34,7 +34,7 @@ def ratios() -> Iterator[Ratio]:
     yield compare(
         "start the emulator",
         _start,
-        "importing starlette, uvicorn, httptools and pydantic",
+        "importing uvicorn, httptools and pydantic",
         run(LIBRARIES),
         ROUNDS,
         1.5,

@@ -1,8 +1,9 @@
-"""Pulumi: stacks of one and of 1,000 servers, and creating 300, beside the same program with a provider that
-does nothing.
+"""Pulumi: stacks of one and of 1,000 servers, and the life of 300, beside a provider that does nothing.
 
 ``make bench ARGS=stack:pulumi,native,many`` measures those rows alone that all of the words name: the engine, the
-form, ``one``, ``many`` or ``create``, and ``up`` or ``refresh``.
+form, ``one``, ``many`` or ``life``, and ``up`` or ``refresh``. The life of 300 is create, ``up`` without a change,
+refresh and destroy: the median of five rounds, beside a provider that records nothing but the inputs, and beside one
+that records the same outputs.
 
 The passphrase of the stacks is known, so the offline engine derives its key with few rounds.
 """
@@ -12,12 +13,14 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from statistics import median
 
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
@@ -28,7 +31,7 @@ from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.benchmarks.bench_import import LIBRARIES, run
-from tests.benchmarks.measure import Ratio, compare
+from tests.benchmarks.measure import Ratio, compare, cpu_seconds
 
 FORMS = ("dynamic", "native")
 
@@ -47,8 +50,16 @@ CREATE, UP, REFRESH = "create", "up without a change", "refresh --preview-only"
 SIZES = {
     "one": Size(1, 7, {UP: 1.15, REFRESH: 1.15}),
     "many": Size(1000, 2, {UP: 1.05, REFRESH: 1.3}),
-    "create": Size(300, 1, {CREATE: 1.1}),
 }
+LIFE = Size(300, 5, {})
+STEPS: dict[str, Callable[[engines.Stack], engines.Run]] = {
+    CREATE: lambda stack: stack.up(),
+    UP: lambda stack: stack.up("--expect-no-changes"),
+    "refresh": lambda stack: stack.refresh("--expect-no-changes"),
+    "destroy": lambda stack: stack.destroy(),
+}
+GOALS = {CREATE: (1.5, 1.15), UP: (1.3, 1.12), "refresh": (1.4, 1.15), "destroy": (1.65, 1.12)}
+"""Of a life: beside nothing, and beside the same state."""
 COMMANDS: dict[str, Callable[[engines.Stack], engines.Run]] = {
     UP: lambda stack: stack.up("--expect-no-changes"),
     REFRESH: lambda stack: stack.refresh("--preview-only", "--expect-no-changes"),
@@ -87,6 +98,40 @@ def ratios(words: Collection[str] = ()) -> Iterator[Ratio]:
                 commands = [what for what in COMMANDS if not _WORDS & {*words} or what.split()[0] in words]
                 if {*words} <= {engine.name, form, name, *_WORDS}:
                     yield from _measured(engine, form, size, commands)
+        for form in FORMS:
+            if {*words} <= {engine.name, form, "life"}:
+                yield from _life(engine, form, LIFE)
+
+
+def _life(engine: engines.Engine, form: str, size: Size) -> Iterator[Ratio]:
+    """Each round is a new stack for each of the three, so that a busy moment of the machine meets all."""
+    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
+    ours, nothing = "ours", "nothing"
+    with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, _account() as account:
+        outputs = "{}"
+        for number in range(size.rounds):
+            for who in (ours, nothing, SAME_STATE):
+                directory = Path(folder) / f"{who} {number}"
+                stack = _stack(
+                    engine, form, directory, size.servers, account.environ if who == ours else None
+                )
+                if who == SAME_STATE:
+                    stack.environ |= {"NOTHING_OUTPUTS": outputs}
+                for what, step in STEPS.items():
+                    taken[who, what].append(cpu_seconds(partial(_run, partial(step, stack))))
+                    if (who, what) == (ours, CREATE):
+                        outputs = json.dumps(_outputs_of_one(stack))
+    for what, goals in GOALS.items():
+        named = f"{what} ({size.servers} servers, {form}, {engine.name})"
+        for base, goal in zip((nothing, SAME_STATE), goals, strict=True):
+            yield Ratio(
+                named,
+                median(taken[ours, what]),
+                base,
+                median(taken[base, what]),
+                f"{size.rounds} rounds",
+                goal,
+            )
 
 
 def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[str]) -> Iterator[Ratio]:
@@ -96,29 +141,13 @@ def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[
         def stack(environ: dict[str, str] | None) -> engines.Stack:
             return _stack(engine, form, Path(folder) / str(next(made)), size.servers, environ)
 
-        made_stacks: list[engines.Stack] = []
-
-        def creating(environ: dict[str, str] | None, **more: str) -> Callable[[], None]:
-            def create() -> None:
-                made_stacks.append(stack(environ))
-                made_stacks[-1].environ |= more
-                _run(made_stacks[-1].up)
-
-            return create
-
-        commands = {}
-        if CREATE in size.at_most:
-            commands[CREATE] = (creating(account.environ), creating(None))
-        else:
-            ours, base = stack(account.environ), stack(None)
-            for each in (ours, base):
-                _make(each)
-            for what in chosen:
-                command = COMMANDS[what]
-                commands[what] = (
-                    partial(_run, partial(command, ours)),
-                    partial(_run, partial(command, base)),
-                )
+        ours, base = stack(account.environ), stack(None)
+        for each in (ours, base):
+            _make(each)
+        commands = {
+            what: tuple(partial(_run, partial(COMMANDS[what], each)) for each in (ours, base))
+            for what in chosen
+        }
         for what, (with_ours, with_base) in commands.items():
             named = f"{what} ({size.servers} servers, {form}, {engine.name})"
             goal = size.at_most[what] if engine.name == engines.PULUMI else None
@@ -127,12 +156,7 @@ def _measured(engine: engines.Engine, form: str, size: Size, chosen: Collection[
             yield replace(found, note=f"{(account.requests() - before) // size.rounds} requests")
             if size.servers == 1 and engine.name == engines.OFFLINE:
                 yield _beside_the_libraries(found)
-        if CREATE in size.at_most:
-            outputs = json.dumps(_outputs_of_one(made_stacks[0]))
-            with_ours, with_base = creating(account.environ), creating(None, NOTHING_OUTPUTS=outputs)
-            named = f"{CREATE} ({size.servers} servers, {form}, {engine.name})"
-            yield compare(named, with_ours, SAME_STATE, with_base, size.rounds)
-        elif size.servers > 1:
+        if size.servers > 1:
             _record(ours, base)
             for what, (with_ours, with_base) in commands.items():
                 named = f"{what} ({size.servers} servers, {form}, {engine.name})"

@@ -10,7 +10,7 @@ import httpx
 
 from pulumi_hosting.client import deadlines
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.rate_limit.state_file import Memory
+from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from tests.client.support import KEY, FakeTime, dice
 
 HOST, PORT = "127.0.0.1", 1
@@ -123,7 +123,7 @@ def client_on(network: Network) -> Client:
         sleep=network.time.sleep,
         rng=dice(),
     )
-    client.rate_limiter.store = Memory()
+    client.rate_limiter.store = WindowsInMemory()
     return client
 
 

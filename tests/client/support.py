@@ -11,7 +11,7 @@ import httpx
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.rate_limit.state_file import Memory
+from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 
 KEY = "vk_live_canary0123456789ABCDEF"
 BASE = "https://api.example.com/v1"
@@ -71,7 +71,7 @@ def scripted(
     time = time or FakeTime()
     given = {"clock": time.clock, "sleep": time.sleep, "rng": dice(), "base_url": BASE, **options}
     client = Client(key, transport=httpx.MockTransport(script), **given)
-    client.rate_limiter.store = Memory()  # clients of one test are not about one another
+    client.rate_limiter.store = WindowsInMemory()  # clients of one test are not about one another
     if knows_owner:
         client.key_owner.told(cast(m.Me, object()))
     return client, script

@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_hosting import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, TimedOut, TransportError
-from pulumi_hosting.client.rate_limit.state_file import Memory
+from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from tests.client.support import BASE, KEY, Script, answer
 
 HEALTH = {"status": "ok", "time": "2026-01-02T03:04:05Z", "version": "1"}
@@ -18,7 +18,7 @@ HEALTH = {"status": "ok", "time": "2026-01-02T03:04:05Z", "version": "1"}
 
 def own(http_client: httpx.Client, base_url: str = BASE, timeout: float = 30.0) -> Client:
     client = Client(KEY, base_url, http_client=http_client, timeout=timeout, deadline=timeout)
-    client.rate_limiter.store = Memory()
+    client.rate_limiter.store = WindowsInMemory()
     return client
 
 

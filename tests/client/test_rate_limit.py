@@ -17,7 +17,7 @@ from pulumi_hosting.client import shared_store
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
 from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
-from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, store_name
+from pulumi_hosting.client.rate_limit.state_file import StateFile, WindowsInMemory, store_name
 from tests.client.support import BASE, KEY, FakeTime, answer, dice, refusal, scripted
 from tests.support.rate_limit_simulation import EPOCH, Service, Simulation
 
@@ -57,7 +57,7 @@ class Machine:
                 "wall": self.time.clock,
                 "rng": dice(),
                 "on_wait": self.told.append,
-                "store": Memory(),
+                "store": WindowsInMemory(),
                 **options,
             },
         )
@@ -367,7 +367,7 @@ def test_a_machine_without_locks_limits_each_process(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "fcntl", None)
     machine = Machine(store=None, timeout=700.0)
     machine.use(0)
-    assert isinstance(machine.limiter.store, Memory)
+    assert isinstance(machine.limiter.store, WindowsInMemory)
     assert machine.place().step() is not None
 
 
@@ -388,7 +388,7 @@ def test_a_lock_that_is_held_is_waited_for(seconds: float, monkeypatch: pytest.M
 
     monkeypatch.setattr(shared_store, "time", SimpleNamespace(monotonic=time.clock, sleep=sleep))
     machine.place().step()
-    assert isinstance(machine.limiter.store, StateFile if seconds == 10.0 else Memory)
+    assert isinstance(machine.limiter.store, StateFile if seconds == 10.0 else WindowsInMemory)
 
 
 def test_a_process_that_was_killed_does_not_hold_others_up() -> None:

@@ -11,7 +11,7 @@ from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
 from pulumi_hosting.client.rate_limit import limiter as limiter_module
 from pulumi_hosting.client.rate_limit import polls, state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line, _unix_time
-from pulumi_hosting.client.rate_limit.state_file import Memory
+from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from pulumi_hosting.client.rate_limit.window import Count, Facts, Wait, Window
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from tests.client.test_rate_limit import Machine, headers
@@ -162,7 +162,7 @@ def test_a_place_that_is_left_or_lost_is_so_once(machine: Machine) -> None:
 def test_the_store_is_asked_once_for_each_end_of_a_request() -> None:
     asked: list[str] = []
 
-    class Noting(Memory):
+    class Noting(WindowsInMemory):
         def update(self, change: Any, now: float) -> Any:
             asked.append("")
             return super().update(change, now)

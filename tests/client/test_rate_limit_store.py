@@ -11,7 +11,13 @@ from pydantic_core import from_json
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import shared_store as stores
-from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, Store, memory, store_name
+from pulumi_hosting.client.rate_limit.state_file import (
+    StateFile,
+    WindowsInMemory,
+    WindowStore,
+    memory,
+    store_name,
+)
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from pulumi_hosting.client.shared_store import OpenFile
 from tests.client.support import FakeTime
@@ -105,7 +111,7 @@ def test_what_was_written_before_the_machine_was_started_counts_as_empty(
     """The clock begins again then."""
     store.update(count, NOW)
     assert store.update(count, now) == expected
-    some = Memory()
+    some = WindowsInMemory()
     some.update(count, NOW)
     assert some.update(count, now) == expected
 
@@ -253,7 +259,7 @@ def test_a_process_has_one_memory_under_a_name() -> None:
 
 
 def test_what_is_in_memory_stays_until_the_process_ends() -> None:
-    some: Store = Memory()
+    some: WindowStore = WindowsInMemory()
     assert [some.update(count, NOW) for _ in range(2)] == [1, 2]
     assert some.update(lambda windows: windows.at, NOW + 1) == NOW + 1
     some.close()

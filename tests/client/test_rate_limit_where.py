@@ -9,7 +9,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.client.rate_limit import state_file
 from pulumi_hosting.client.rate_limit.limiter import RateLimiter
-from pulumi_hosting.client.rate_limit.state_file import Memory, StateFile, memory, store_name
+from pulumi_hosting.client.rate_limit.state_file import StateFile, WindowsInMemory, memory, store_name
 from tests.client.support import BASE, KEY, FakeTime
 from tests.client.test_rate_limit import Machine
 
@@ -59,7 +59,7 @@ def test_where_there_can_be_no_file_each_process_has_its_own_windows(
     caplog.set_level("DEBUG", logger="pulumi_hosting")
     one, other = (Machine(store=Failing(failure)) for _ in range(2))
     assert one.place().step() is None
-    assert isinstance(one.limiter.store, Memory)
+    assert isinstance(one.limiter.store, WindowsInMemory)
     assert other.place().step() is not None  # in one process they are shared
     assert one.limiter.store is other.limiter.store
     assert f"the rate limit is not shared with other processes: {failure}" in caplog.messages
@@ -68,7 +68,7 @@ def test_where_there_can_be_no_file_each_process_has_its_own_windows(
 def test_the_memory_is_that_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
 
-    def noted(name: str) -> Memory:
+    def noted(name: str) -> WindowsInMemory:
         names.append(name)
         return memory(name)
 
@@ -93,7 +93,7 @@ def test_the_store_is_given_the_callers_time() -> None:
     time = FakeTime()
     times: list[float] = []
 
-    class Noting(Memory):
+    class Noting(WindowsInMemory):
         def update(self, change: Any, now: float) -> Any:
             times.append(now)
             return super().update(change, now)

@@ -11,15 +11,15 @@ from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.retry import (
     Attempts,
-    Outcome,
+    Effect,
     Retry,
     RetryPolicy,
     Stop,
     backoff,
     decide,
+    effect,
     is_passing,
     may_repeat,
-    outcome,
     parse_http_date,
     parse_retry_after,
     pause,
@@ -226,7 +226,7 @@ def test_every_month_is_read() -> None:
 
 # --- what an attempt reveals of the writes of its call
 
-DECIDED, UNTOUCHED, UNKNOWN = Outcome
+DECIDED, UNTOUCHED, UNKNOWN = Effect
 
 
 @pytest.mark.parametrize(
@@ -259,11 +259,11 @@ DECIDED, UNTOUCHED, UNKNOWN = Outcome
     ],
 )
 def test_what_a_failed_attempt_reveals(
-    error: exceptions.HostingError, keyed: Outcome, unkeyed: Outcome
+    error: exceptions.HostingError, keyed: Effect, unkeyed: Effect
 ) -> None:
-    assert outcome(KEYED, error) is keyed
-    assert outcome(NEVER, error) is unkeyed
-    assert outcome(READ, error) is DECIDED
+    assert effect(KEYED, error) is keyed
+    assert effect(NEVER, error) is unkeyed
+    assert effect(READ, error) is DECIDED
 
 
 def test_a_failure_after_one_that_may_have_been_processed_does_not_hide_it() -> None:

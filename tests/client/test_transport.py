@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.client import transport
+from pulumi_hosting.client import connection, requests, transport
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     InvalidResponse,
@@ -127,7 +127,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(
     def act(handler: BaseHTTPRequestHandler) -> None:
         send(handler, bomb, Content_Encoding="gzip")
 
-    monkeypatch.setattr(transport.zlib, "decompressobj", Counting)  # type: ignore[attr-defined]  # the module that transport imported
+    monkeypatch.setattr(connection.zlib, "decompressobj", Counting)  # type: ignore[attr-defined]  # the module that transport imported
     with (
         serving(act) as url,
         client_for(url) as client,
@@ -139,7 +139,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(
 
 
 def test_an_in_process_answer_is_held_to_the_same_size() -> None:
-    client, _ = scripted(httpx.Response(200, content=b" " * (transport.MAX_ANSWER_BYTES + 1)))
+    client, _ = scripted(httpx.Response(200, content=b" " * (requests.MAX_ANSWER_BYTES + 1)))
     with pytest.raises(InvalidResponse, match="larger than 16 MiB"):
         client.health()
 
@@ -341,7 +341,7 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
 def test_a_forked_child_opens_connections_of_its_own() -> None:
     opened = []
 
-    class Counting(transport.Transport):
+    class Counting(transport.HttpTransport):
         def _open(self) -> httpx.Client:
             opened.append(os.getpid())
             return super()._open()

@@ -14,7 +14,7 @@ from tests.crash.processes import ENGINE_POINTS, chosen
 from tests.crash.real_frontends import AnsibleFrontend
 
 PARTS = 8
-EACH = 2
+EACH = 1
 """So many cells of each case are run here."""
 
 

@@ -14,7 +14,7 @@ def ips(account: Account, server: int) -> list[dict[str, Any]]:
 
 
 def test_bought_now_assigned_later(account: Account) -> None:
-    account.core.scheduler.ip_delay = 45
+    account.core.store.ip_delay = 45
     server = account.server()
     account.advance(15 * DAY)
     quote = account.api("GET", f"/servers/{server}/ips/quote").json()

@@ -131,7 +131,7 @@ def paid_invoice(account: Account, server: int) -> httpx.Response:
 
 
 def delayed(account: Account, server: int) -> httpx.Response:
-    account.core.scheduler.provisioning_delay = 60
+    account.core.store.provisioning_delay = 60
     account.fault({"panel_timeout": "active"})
     return account.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
 

@@ -36,7 +36,7 @@ def in_flight(account: Account) -> httpx.Response:
 
 
 def in_progress(account: Account) -> httpx.Response:
-    account.core.scheduler.provisioning_delay = 60
+    account.core.store.provisioning_delay = 60
     server = account.server()
     account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
     return account.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})

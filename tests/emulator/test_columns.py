@@ -69,7 +69,7 @@ def test_every_editable_column_is_a_field_of_the_control_interface(kind: Kind, a
         "tariff": 1,
     }
     id = ids[kind.word]
-    path = kind.path.replace(":int", "").format(id=server if kind.word == "address" else id, ip_id=id)
+    path = kind.path.format(id=server if kind.word == "address" else id, ip_id=id)
     editable = [
         column.name
         for column in fields(kind.row)

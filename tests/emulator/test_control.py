@@ -441,7 +441,7 @@ def test_errors(account: Account) -> None:
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
 def test_due_times_finer_than_the_clock(delay: float, account: Account) -> None:
     """A due time between two milliseconds is reached too."""
-    account.core.scheduler.provisioning_delay = delay
+    account.core.store.provisioning_delay = delay
     account.fault({"panel_timeout": "active"})
     order = account.api("POST", "/servers", SERVER).json()["invoice_id"]
     account.advance(1)

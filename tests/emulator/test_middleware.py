@@ -222,7 +222,9 @@ def test_a_call_knows_its_key_and_operation_only_after_their_steps(account: Acco
     from pulumi_hosting.emulator.call import Call
     from pulumi_hosting.emulator.messages import ApiRequest
 
-    call = Call(account.core.store, account.core.scheduler, ApiRequest("GET", "/me"), 0.0)
+    assert account.api("GET", "/me").status_code == 200
+    (logged,) = account.core.store.requests.values()
+    call = Call(account.core.store, ApiRequest("GET", "/me"), logged, 0.0)
     for name in ("key", "account", "operation"):
         with pytest.raises(AttributeError, match=name):
             getattr(call, name)

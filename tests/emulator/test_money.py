@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.emulator import pricing
+from pulumi_hosting.emulator.rows import InvoiceRow
 from tests.emulator.support import DAY, code
 from tests.support.account import Account
 
@@ -181,7 +182,9 @@ def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
     passed=st.integers(0, 2 * 10**8),
 )
 def test_a_refund_is_never_more_than_the_payment(amount: Decimal, length: int, passed: int) -> None:
-    refund = pricing.prorated(amount, 1000.0, 1000.0 + length, 1000.0 + passed)
+    invoice = InvoiceRow(1, "vds_purchase", "paid", amount, "a server", 1000.0)
+    invoice.period_start, invoice.period_end = 1000.0, 1000.0 + length
+    refund = pricing.prorated(invoice, 1000.0 + passed)
     assert Decimal(0) <= refund <= amount
     assert refund == refund.quantize(Decimal("0.01"))
 

@@ -21,7 +21,7 @@ def order(account: Account, outcome: str) -> int:
 
 
 def test_an_order_becomes_a_server(any_dialect: Account) -> None:
-    any_dialect.core.scheduler.provisioning_delay = 120
+    any_dialect.core.store.provisioning_delay = 120
     any_dialect.subscribe("server.created")
     id = order(any_dialect, "active")
     assert any_dialect.balance() == "995.00"
@@ -83,7 +83,7 @@ def test_only_unfinished_orders_are_listed(account: Account) -> None:
 
 @pytest.mark.parametrize("by", ["balance", "gateway"])
 def test_paying_an_invoice_that_orders_a_server(by: str, account: Account) -> None:
-    account.core.scheduler.provisioning_delay = 10
+    account.core.store.provisioning_delay = 10
     id = account.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "panel"})["id"]
     assert account.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
     account.advance(3600)

@@ -71,7 +71,7 @@ def sample_bodies(dialect: str) -> dict[str, str]:
     for operation in OPERATIONS:
         account = Account(dialect=dialect)
         CALLS[operation.id](account)
-        bodies[operation.id] = account.core.store.requests[-1].body
+        bodies[operation.id] = [*account.core.store.requests.values()][-1].body
     return bodies
 
 
@@ -144,6 +144,6 @@ def test_random_operations_cause_no_500_and_deliveries_continue(
     account.control("DELETE", "/faults")
     account.control("PATCH", "/account", {"balance": "1000.00"})
     account.control("PATCH", "/tariffs/1", {"price_monthly": "5.00"})
-    account.core.scheduler.provisioning_delay, account.receiver_status = 0, 200
+    account.core.store.provisioning_delay, account.receiver_status = 0, 200
     assert_reads_work(account)
     assert_deliveries_work(account)

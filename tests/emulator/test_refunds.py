@@ -83,13 +83,13 @@ def test_an_address_that_never_comes(any_dialect: Account) -> None:
 
 
 def test_an_address_on_its_way_is_refunded(account: Account) -> None:
-    account.core.scheduler.ip_delay = 60
+    account.core.store.ip_delay = 60
     server = account.server()
     account.api("POST", f"/servers/{server}/ips")
     refund(account, newest_invoice(account)["id"])
     account.advance(60)
     assert [row for row in account.objects("addresses") if row["bought"]] == []
-    account.core.scheduler.ip_delay = 0
+    account.core.store.ip_delay = 0
     account.api("POST", f"/servers/{server}/ips")
     account.advance(0)
     refund(account, newest_invoice(account)["id"])
@@ -98,7 +98,7 @@ def test_an_address_on_its_way_is_refunded(account: Account) -> None:
 
 
 def test_an_order_on_its_way_is_refunded(account: Account) -> None:
-    account.core.scheduler.provisioning_delay = 60
+    account.core.store.provisioning_delay = 60
     account.fault({"panel_timeout": "active"})
     id = account.api("POST", "/servers", SERVER).json()["invoice_id"]
     refund(account, id)

@@ -88,7 +88,7 @@ def test_power(before: str, action: str, status: str, power: str, account: Accou
 
 
 def test_reinstall(account: Account) -> None:
-    account.core.scheduler.provisioning_delay = 30
+    account.core.store.provisioning_delay = 30
     account.subscribe("server.reinstalled")
     server = account.server()
     account.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
@@ -143,7 +143,7 @@ def test_reinstall_refusals(account: Account) -> None:
 
 
 def test_deleting_a_busy_server_by_staff_ends_its_tasks(account: Account) -> None:
-    account.core.scheduler.provisioning_delay = 30
+    account.core.store.provisioning_delay = 30
     server = account.server()
     account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
     account.control("DELETE", f"/servers/{server}")

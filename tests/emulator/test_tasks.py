@@ -11,7 +11,7 @@ from tests.support.account import Account
 
 
 def _order_coming(account: Account) -> Row:
-    account.core.scheduler.provisioning_delay = 60
+    account.core.store.provisioning_delay = 60
     account.fault({"panel_timeout": "active"})
     return account.core.store.orders[account.api("POST", "/servers", SERVER).json()["invoice_id"]]
 
@@ -21,14 +21,14 @@ def _server(account: Account) -> Row:
 
 
 def _address_coming(account: Account) -> Row:
-    account.core.scheduler.ip_delay = 60
+    account.core.store.ip_delay = 60
     server = account.server()
     account.api("POST", f"/servers/{server}/ips")
     return account.core.store.servers[server]
 
 
 def _reinstalling(account: Account) -> Row:
-    account.core.scheduler.provisioning_delay = 60
+    account.core.store.provisioning_delay = 60
     server = account.server()
     account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
     return account.core.store.servers[server]
@@ -114,7 +114,7 @@ def test_a_task_without_its_object_does_nothing(
     row = TASKS[what](any_dialect)
     assert what in {task.what for task in any_dialect.core.store.tasks.values() if task.object_id == row.id}
     any_dialect.core.store.remove(row)
-    any_dialect.core.scheduler.provisioning_delay = any_dialect.core.scheduler.ip_delay = 0
+    any_dialect.core.store.provisioning_delay = any_dialect.core.store.ip_delay = 0
     before = any_dialect.control("GET", "/ledger")
     any_dialect.advance(400 * DAY)
     assert any_dialect.control("GET", "/ledger") == before
@@ -148,5 +148,5 @@ def test_the_end_of_a_sandbox_server_drops_its_tasks(change: str, dialect: str) 
     account.advance(200)
     assert code(account.test("GET", f"/servers/{server}")) == "not_found"
     assert not [task for task in account.core.store.tasks.values() if task.object_id == server]
-    account.core.scheduler.provisioning_delay = account.core.scheduler.ip_delay = 0
+    account.core.store.provisioning_delay = account.core.store.ip_delay = 0
     assert_deliveries_work(account)

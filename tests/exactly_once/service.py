@@ -11,7 +11,7 @@ from typing import Any, cast
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidResponse, error_class
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import Failed
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.request import Request
@@ -59,7 +59,7 @@ def invoice(id: int, status: str = "paid", amount: str = "5.00", **more: Any) ->
     return m.Invoice(id=id, status=status, amount=Decimal(amount), currency="EUR", **given)
 
 
-class StoppedClock(Clock):
+class StoppedClock(RunClock):
     """It moves only where something waits, or the service takes its time."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Service:
     asked: list[str] = field(default_factory=list)
     """The keys that were asked about."""
     asked_since: datetime | None = None
-    transport: Any = field(default_factory=lambda: SimpleNamespace(observer=None))
+    observer: Any = None
     is_test_key: bool = False
     base_url: str = "https://hosting.example/v1"
     account_id: int = 7

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.offline import OfflineError, Stack
+from pulumi_hosting.offline import OfflineError, OfflineStack
 from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.storage.passphrase import Crypter
 from pulumi_hosting.rehearsal.warm_python import PYTHON
@@ -64,8 +64,8 @@ class ToyProject:
         (self.directory / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {salt}\n")
         self.stack().init()
 
-    def stack(self, *listeners: Callable[[Event], None]) -> Stack:
-        return Stack(self.directory, "dev", environ=self.environ, listeners=listeners)
+    def stack(self, *listeners: Callable[[Event], None]) -> OfflineStack:
+        return OfflineStack(self.directory, "dev", environ=self.environ, listeners=listeners)
 
     def _write(self, name: str, data: Any) -> None:
         (self.service / name).write_text(json.dumps(data))

@@ -6,8 +6,8 @@ import pytest
 
 from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.engine import program_process
+from pulumi_hosting.offline.generator import deletions
 from pulumi_hosting.offline.generator.decisions import Decisions
-from pulumi_hosting.offline.generator.generator import StepGenerator
 from pulumi_hosting.offline.storage.backend import Backend
 from tests.offline.conftest import MakeProject, up
 
@@ -124,6 +124,16 @@ def test_a_stack_reference_is_not_supported(make_project: MakeProject) -> None:
     assert len(result.errors) == 1
 
 
+def test_a_provider_cannot_be_read(make_project: MakeProject) -> None:
+    result = up(
+        make_project(
+            'pulumi.ProviderResource("toy", "old", {}, opts=pulumi.ResourceOptions(id="x"))', form="native"
+        )
+    )
+    assert result.exit_code == 1
+    assert result.errors[0].startswith("the offline engine reads no providers: urn:pulumi:dev::toys::")
+
+
 def test_a_missing_plugin(make_project: MakeProject) -> None:
     project = make_project('pulumi.CustomResource("elsewhere:index:Thing", "a", {})')
     result = up(project)
@@ -208,6 +218,6 @@ def test_an_internal_error_is_one_line_without_values(
     )
     monkeypatch.undo()
     up(project)
-    monkeypatch.setattr(StepGenerator, "deletions", broken)
+    monkeypatch.setattr(deletions, "deletions", broken)
     assert project.stack().destroy().errors == [message]
     assert "a value of the program" not in "".join(capfd.readouterr())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.offline import InvalidConfiguration, Stack
+from pulumi_hosting.offline import InvalidConfiguration, OfflineStack
 from tests.offline.conftest import TWO, Command, MakeProject, called, methods, names, up, write
 from tests.offline.test_secrets import PULUMI_SALT
 
@@ -121,7 +121,7 @@ def test_a_state_with_another_salt(make_project: MakeProject) -> None:
     salt = (project.directory / "Pulumi.dev.yaml").read_text()
     # Another salt in the file: the state is read with its own and written with the new one.
     (project.directory / "Pulumi.dev.yaml").unlink()
-    other = Stack(project.directory, "other", environ=project.environ)
+    other = OfflineStack(project.directory, "other", environ=project.environ)
     other.init()
     shutil.copy(project.directory / "Pulumi.other.yaml", project.directory / "Pulumi.dev.yaml")
     assert up(project).changes == {"same": 3}

@@ -12,12 +12,20 @@ from pulumi_hosting.offline.generator.decisions import shown as _shown
 from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
 from pulumi_hosting.offline.model.goals import Targets
 from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, SecretValue
+from pulumi_hosting.offline.model.provider_results import ProviderDiff, ProviderResult, diff_of_inputs
 from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
-from pulumi_hosting.offline.providers.provider_results import ProviderDiff, diff_of_inputs
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring
-from pulumi_hosting.offline.steps.operations import CREATE, DELETE, DELETE_REPLACED, REFRESH, SAME, UPDATE
+from pulumi_hosting.offline.steps.operations import (
+    CREATE,
+    DELETE,
+    DELETE_REPLACED,
+    REFRESH,
+    SAME,
+    UPDATE,
+    verb,
+)
 from pulumi_hosting.offline.steps.reads import RefreshStep
 from pulumi_hosting.offline.storage.journal import Journal
 from tests.offline.test_state import thing
@@ -59,6 +67,24 @@ def test_ignored_changes() -> None:
     assert failed == ["b.c"]
 
 
+@pytest.mark.parametrize(
+    ("op", "doing", "done"),
+    [
+        ("create", "create", "created"),
+        ("create-replacement", "create replacement", "created replacement"),
+        ("delete-replaced", "delete original", "deleted original"),
+        ("discard", "discard", "discarded"),
+        ("discard-replaced", "discard original", "discarded original"),
+        ("import-replacement", "import replacement", "imported replacement"),
+        ("read", "read", "read"),
+        ("read-replacement", "read for replacement", "read for replacement"),
+        ("refresh", "refresh", "refreshed"),
+    ],
+)
+def test_an_operation_in_words(op: str, doing: str, done: str) -> None:
+    assert (verb(op, done=False), verb(op, done=True)) == (doing, done)
+
+
 def test_refused_values_are_printed_except_secrets() -> None:
     assert [_shown(value) for value in ("bad", None, SecretValue("hush"))] == ["{bad}", "{<nil>}", "[secret]"]
 
@@ -75,8 +101,9 @@ def test_a_wrong_duration(text: str) -> None:
 
 
 def test_the_text_of_init_errors() -> None:
-    assert str(InitError(["a", "b"], "1", {}, None, False)) == "2 errors occurred:\n\t* a\n\t* b"
-    assert str(InitError([], "1", {}, None, False)) == "resource init failed"
+    result = ProviderResult("1", {})
+    assert str(InitError(["a", "b"], result)) == "2 errors occurred:\n\t* a\n\t* b"
+    assert str(InitError([], result)) == "resource init failed"
 
 
 def test_a_step_without_its_state() -> None:

@@ -80,7 +80,7 @@ class Client:
 
     def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
         self.is_test_key, self.scopes = is_test_key, scopes
-        self.transport = SimpleNamespace(observer=None)
+        self.observer: Any = None
         self.key_owner, self.words = KeyOwner(self.me), WORDS
 
     def me(self) -> Any:
@@ -219,8 +219,13 @@ class RebuildableGadget(Gadget, Rebuildable[GadgetState]):
         return field == "key" and bool(olds[field]) and olds[field].split()[0] == after.split()[0]
 
     def consequence(
-        self, state: GadgetState, fields: frozenset[str], replaces: Collection[str]
+        self,
+        request: Request | None,
+        state: GadgetState,
+        fields: frozenset[str],
+        replaces: Collection[str],
     ) -> str | None:
+        assert replaces or request is None  # only for an object that goes the account is asked
         if replaces:
             return f"{state.id} is replaced"
         return "its disk is erased" if "key" in fields else None

@@ -8,8 +8,8 @@ from pulumi_hosting.client.exceptions import TransportError
 from pulumi_hosting.planning.apply import ensure
 from pulumi_hosting.planning.check import Checked, check, declared
 from pulumi_hosting.planning.diff import (
-    Change,
     Diff,
+    FieldChange,
     diff,
     forbidden,
     is_same,
@@ -132,7 +132,7 @@ def test_only_what_reads_differently_is_asked_about() -> None:
 
 def test_a_difference_without_changes_is_none() -> None:
     assert not Diff(remarks=("x",), refusals=("y",))
-    found = Diff((Change("a", 1, 2, True), Change("b", 1, 2, False)))
+    found = Diff((FieldChange("a", 1, 2, True), FieldChange("b", 1, 2, False)))
     assert (bool(found), found.fields, found.replaces) == (True, frozenset({"a", "b"}), ("a",))
 
 
@@ -168,8 +168,8 @@ def test_the_declaration_says_what_a_change_does(
     news = {**SAME, "key": "new", "policy": policy, "last": "x"}
     found = diff(RebuildableGadget(), {**OLDS, **KEY}, news)
     assert found.changes == (
-        Change("key", "old", "new", policy == "replace"),
-        Change("last", None, "x", False),
+        FieldChange("key", "old", "new", policy == "replace"),
+        FieldChange("last", None, "x", False),
     )
     assert (found.replaces, found.refusals, found.remarks) == (replaces, refusals, ())
     later = diff(RebuildableGadget(), {**OLDS, **KEY}, {**SAME, "policy": policy}, ("key",))
@@ -222,7 +222,7 @@ def test_what_is_forbidden_stops_before_anything_is_changed() -> None:
             f"gadget {called}: key, image differs, and rebuild is 'forbid'; nothing was changed. Next: "
             "declare what it is, or set rebuild to 'replace' or 'reinstall'"
         )
-    refuse_forbidden(Gadget(), GadgetState(id="7"), Diff((Change("key", 1, 2, True),)))
+    refuse_forbidden(Gadget(), GadgetState(id="7"), Diff((FieldChange("key", 1, 2, True),)))
 
 
 # --- plans of changes

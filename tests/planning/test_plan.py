@@ -41,7 +41,7 @@ class Client:
     """The only question the planner itself asks: which scopes the key has."""
 
     is_test_key = False
-    transport = SimpleNamespace(observer=None)
+    observer: Any = None
 
     def __init__(self, *scopes: str) -> None:
         self.scopes = scopes

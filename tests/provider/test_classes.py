@@ -141,12 +141,12 @@ def test_a_users_own_keys_stay_as_they_are(pretended: Engine, form: str) -> None
 
 def test_options_name_fields_as_python_does(pretended: Engine, form: str) -> None:
     opts = pulumi.ResourceOptions(
-        ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["refund_quote"]
+        ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["next_due_at"]
     )
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", opts=opts))
     (request,) = pretended.recorded.requests
     assert list(request.ignoreChanges) == ["autoRenew", "customFields.data_center"]
-    assert list(request.replaceOnChanges) == ["refundQuote"]
+    assert list(request.replaceOnChanges) == ["nextDueAt"]
     assert opts.ignore_changes == ["auto_renew", "custom_fields.data_center"]
 
 

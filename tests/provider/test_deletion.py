@@ -91,7 +91,7 @@ def test_a_replacement_leaves_the_new_one_alone(
     assert later.of("server").diff(web.id, web.outputs, checked).replaces == ("tariffId",)
     assert later.lines[-1] == (
         f"web: tariff_id by replacing server {web.id}: unless it is retained, it is deleted and ITS DISK IS "
-        "ERASED"
+        "ERASED, and about 5.00 EUR is credited"
     )
     if deleted_first:
         later.delete("server", web)

@@ -133,7 +133,7 @@ def test_an_order_that_is_in_no_state_says_so(
     if fault:
         account.fault(fault, method="GET", path="^/orders/[0-9]+$", times=9)
     inputs = provider.check({}, {**PROPS, **waiting}).inputs
-    with pytest.raises(failures.Failed) as failed:
+    with pytest.raises(failures.StepFailed) as failed:
         provider.create(inputs)
     message = str(failed.value)
     assert message.endswith(
@@ -141,7 +141,7 @@ def test_an_order_that_is_in_no_state_says_so(
     ), message
     assert message.count("Next:") == 1
     account.control("DELETE", "/faults")
-    with pytest.raises(failures.Failed) as again:
+    with pytest.raises(failures.StepFailed) as again:
         provider.create(inputs)
     assert "order 40001" in str(again.value)
     assert str(again.value).endswith(" Next: pulumi up, which waits for it; run it before destroy")
@@ -155,7 +155,7 @@ def test_an_order_that_is_in_no_state_says_so(
 @pytest.mark.emulator(provisioning_delay=60)
 def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvider, account: Account) -> None:
     account.fault({"panel_timeout": "cancelled"}, method="POST", path="^/servers$")
-    with pytest.raises(failures.Failed) as failed:
+    with pytest.raises(failures.StepFailed) as failed:
         provider.create(provider.check({}, PROPS).inputs)
     assert "ended as cancelled" in str(failed.value)
     assert "Next: pulumi up --refresh, which orders another one" in str(failed.value)
@@ -164,7 +164,7 @@ def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvide
 
 
 def test_a_lookup_of_what_is_not_there_fails(provider: dynamic.ServerProvider) -> None:
-    with pytest.raises(failures.Failed, match="there is no server with id 4242"):
+    with pytest.raises(failures.StepFailed, match="there is no server with id 4242"):
         provider.read("4242", {})
 
 
@@ -201,7 +201,7 @@ def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(
 def test_a_failure_names_fields_as_python_does_and_the_provider(provider: dynamic.ServerProvider) -> None:
     (failure,) = provider.check({}, {**PROPS, "tariffId": "one"}).failures
     assert failure.reason == ("tariff_id: must be a whole number, and is a text. Next: correct tariff_id")
-    with pytest.raises(failures.Failed) as failed:
+    with pytest.raises(failures.StepFailed) as failed:
         provider.read("4242", {})
     (line,) = traceback.format_exception_only(failed.value)  # as the SDK sends it to the engine
     assert line.startswith("hosting: there is no server with id 4242")
@@ -215,7 +215,7 @@ def test_a_defect_is_reported_without_values(
         raise KeyError(secret)
 
     monkeypatch.setattr(adapter.Adapter, "delete", broken)
-    with pytest.raises(failures.Failed, match="defect of pulumi-hosting") as failed:
+    with pytest.raises(failures.StepFailed, match="defect of pulumi-hosting") as failed:
         provider.delete("1", PROPS)
     assert "cAnary" not in str(failed.value)
     assert failed.value.__cause__ is None

@@ -37,7 +37,7 @@ def test_a_limit_is_plain_decimals(limit: str) -> None:
 
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
 def test_amounts_of_money_are_limits(limit: Any) -> None:
-    assert str(StackSettings.of({"maxCharge": limit}, {}).max_charge) == f"maxCharge is {limit}"
+    assert str(StackSettings.of({"maxCharge": limit}, {}).limit) == f"maxCharge is {limit}"
 
 
 @pytest.mark.parametrize(("seconds", "meant"), [("0", 0.0), ("90.5", 90.5), (86400, 86400.0)])

@@ -14,12 +14,22 @@ from pulumi.runtime.proto import (
 
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, marshal, unmarshal
-from tests.provider.plugin_client import KEY, NOT_AT_ALL, SERVER, SLOW, WEB, Asked, Refused, reseen
+from tests.provider.plugin_client import (
+    KEY,
+    NOT_AT_ALL,
+    SERVER,
+    SLOW,
+    WEB,
+    Asked,
+    Refused,
+    asked,
+    reseen,
+)
 from tests.support.programs import PUBLIC_KEY
 from tests.support.waiting import HANG_SECONDS
 
 
-def test_the_life_of_a_server(plugin: Asked) -> None:
+def test_the_life_of_a_server(plugin: Asked, emulator: Any) -> None:
     inputs = plugin.inputs(SERVER, {**WEB, "notes": "one"})
     assert unmarshal(inputs).values == {**WEB, "notes": "one", "name": "web"}
 
@@ -60,7 +70,8 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     assert (after["name"], after["notes"], after["rootPassword"]) == ("www", "two", outputs["rootPassword"])
 
     plugin.control("PATCH", f"/servers/{made.id}", {"notes": "changed in the control panel"})
-    live = plugin.read(SERVER, made.id, updated.properties, renamed)
+    with asked(emulator) as refreshing:
+        live = refreshing.read(SERVER, made.id, updated.properties, renamed)
     assert live.id == made.id
     assert unmarshal(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the control panel"}
 

@@ -129,11 +129,12 @@ def test_no_write_starts_for_an_engine_that_is_gone(emulator: Any) -> None:
             self.message = message
 
     inputs = marshal({"name": "web", "tariffId": 1, "os": "debian-12"})
-    for method, request in (
+    asked: tuple[tuple[Any, Any], ...] = (
         (made.Create, provider_pb2.CreateRequest(urn=URN, properties=inputs)),
         (made.Update, provider_pb2.UpdateRequest(urn=URN, id="20001", olds=inputs, news=inputs)),
         (made.Delete, provider_pb2.DeleteRequest(urn=URN, id="20001", properties=Struct())),
-    ):
+    )
+    for method, request in asked:
         context: Any = Context()
         method(request, context)
         assert context.message == "Pulumi's engine is gone; nothing was sent. Next: run again"

@@ -10,6 +10,7 @@ import pytest
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.client.exceptions import ApiError
 from pulumi_hosting.provider.conversion import ACCOUNT
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, Process, provider_process
 from tests.support.account import Account
@@ -90,6 +91,7 @@ def test_nothing_is_sent_after_the_key_was_refused(account: Account, step: str) 
     web = process.of("server")
     entry = entries["web"]
     other = process.check("server", "other", {**WEB, "name": "other"})
+    process.session.reads.forget(ORDERS_AND_SERVERS)  # what a process knows needs no key
     fault = {"path": ".*", "times": 1, "action": {"status": 401, "code": "key_expired"}}
     account.control("POST", "/faults", fault)
     steps: dict[str, Callable[[], object]] = {

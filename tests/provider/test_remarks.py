@@ -33,7 +33,8 @@ def test_a_replacement_that_an_option_asks_for_says_what_it_erases(
     later.check("server", "web", {**WEB, "notes": "new"}, olds)  # as for a new one
     said = [line for line in later.lines if "ERASED" in line]
     assert said == [
-        f"web: notes by replacing server {id}: unless it is retained, it is deleted and ITS DISK IS ERASED"
+        f"web: notes by replacing server {id}: unless it is retained, it is deleted and ITS DISK IS ERASED, "
+        "and about 5.00 EUR is credited"
     ]
 
 

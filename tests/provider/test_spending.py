@@ -207,7 +207,8 @@ def test_a_charge_is_shown_and_counted_once_and_what_was_taken_over_is_none() ->
     budget.refusal(ME, cost("5.00"))
     bought = spending.PaidCreation(budget, step)
     bought.save(made(None))  # the order is not answered yet
-    bought.save(SimpleNamespace(id="7", charged="5.00", currency="EUR", invoice_id="4711"))
+    paid: Any = SimpleNamespace(id="7", charged="5.00", currency="EUR", invoice_id="4711")
+    bought.save(paid)
     bought.save(made("5.00"))
     assert step.messages == ["charged 5.00 EUR (one gadget), invoice 4711"]
     assert budget.summary() == "charged 5.00 EUR, credited 0.00"
@@ -225,9 +226,8 @@ def test_what_exists_is_told_with_what_it_cost() -> None:
     assert spending.exists(request(), Gadget(), made("5.00", None)) == "gadget 7 exists and was charged 5.00"
     assert spending.exists(request(), Gadget(), made(None)) == "gadget 7 exists"
     assert spending.exists(request(), Gadget(), state()) == "gadget 7 exists"
-    assert spending.exists(request(), Gadget(), SimpleNamespace(id="7", charged="5.00")) == (
-        "gadget 7 exists and was charged 5.00"
-    )
+    without_currency: Any = SimpleNamespace(id="7", charged="5.00")
+    assert spending.exists(request(), Gadget(), without_currency) == "gadget 7 exists and was charged 5.00"
     step: Step = request(taken_over={"7"})
     assert spending.exists(step, Gadget(), made("5.00")) == "gadget 7 exists"
 

@@ -60,7 +60,7 @@ def test_a_server_that_was_moved_to_another_tariff_differs(account: Account) -> 
     process = provider_process(account)
     made = process.create("server", "web", NAMED)
     account.core.store.servers[int(made.id)].tariff_id = 2
-    read = process.of("server", native=True).read(made.id, made.outputs, made.inputs)
+    read = provider_process(account).of("server", native=True).read(made.id, made.outputs, made.inputs)
     assert read is not None
     _, outputs, inputs = read
     assert (outputs["tariffId"], inputs["tariffId"], inputs["tariff"]) == (2, 1, "VDS-1")

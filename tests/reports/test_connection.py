@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.cli.connection import connect
-from pulumi_hosting.cli.progress import Progress
+from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.emulator import Running
@@ -26,7 +26,7 @@ def environ(emulator: Running, monkeypatch: pytest.MonkeyPatch) -> pytest.Monkey
 def test_a_wait_is_told_on_standard_error(
     environ: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with connect(Progress()) as client:
+    with connect(ProgressLine()) as client:
         client.rate_limiter.on_wait(LINE)
     assert capsys.readouterr() == ("", f"{LINE}\n")
 
@@ -35,7 +35,7 @@ def test_commands_that_read_the_account_say_how_far_they_are(
     command: Command, owner: Owner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[tuple[int, int | None, str]] = []
-    monkeypatch.setattr(Progress, "step", lambda self, *step: steps.append(step))
+    monkeypatch.setattr(ProgressLine, "step", lambda self, *step: steps.append(step))
     for arguments in (("audit",), ("import", tmp_path)):
         steps.clear()
         assert command(*arguments).exit_code == 0
@@ -68,4 +68,4 @@ def test_the_wait_of_a_command_has_a_bound(
     assert "leaves no room for it within 2 s" in answer.stderr
     environ.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "soon")
     with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT must be a number of seconds"):
-        connect(Progress())
+        connect(ProgressLine())

@@ -21,7 +21,7 @@ from pulumi_hosting.planning.check import check
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 from tests.support.account import Account, AccountView
@@ -115,7 +115,7 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
 
 
 @dataclass
-class EmulatorClock(Clock):
+class EmulatorClock(RunClock):
     """Sleeping moves the account's time, so that nothing is waited for."""
 
     control: Callable[..., Any]

@@ -11,14 +11,14 @@ from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
 from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
 from tests.support.waiting import HANG_SECONDS
 
 
-class Hand(Clock):
+class Hand(RunClock):
     """Moved by hand."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.resources.server_fields import RefundQuote, ServerState
+from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, ResourceHarness
@@ -93,22 +93,28 @@ def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHar
 
 
 @pytest.mark.parametrize(
-    ("quote", "credit"),
+    ("refund", "credit"),
     [
         (None, ""),
-        (RefundQuote(amount="4.83", currency="EUR", refundable=True), ", and about 4.83 EUR is credited"),
-        (RefundQuote(amount="0.00", currency="EUR", refundable=False), ", and nothing is credited"),
+        ({"amount": "4.83", "refundable": True}, ", and about 4.83 EUR is credited"),
+        ({"amount": "4.83", "refundable": False}, ", and nothing is credited"),
     ],
 )
 def test_a_replacement_says_what_becomes_of_the_present_server(
-    quote: RefundQuote | None, credit: str
+    harness: ResourceHarness, refund: dict[str, Any] | None, credit: str
 ) -> None:
-    state = ServerState.partial({"id": "20001", "refund_quote": quote})
-    assert SERVER.consequence(state, frozenset({"name", "os", "tariff_id"}), ("tariff_id", "os")) == (
-        "os and tariff_id by replacing server 20001: unless it is retained, it is deleted and ITS DISK IS "
-        f"ERASED{credit}"
+    state = harness.order()
+    fault = {"patch": refund} if refund else {"status": 403, "code": "insufficient_scope"}
+    harness.fault(fault, method="GET", path="/refund-quote$")
+    said = SERVER.consequence(
+        harness.context(), state, frozenset({"name", "os", "tariff_id"}), ("tariff_id", "os")
     )
-    assert SERVER.consequence(state, frozenset({"name"}), ()) is None
+    assert said == (
+        f"os and tariff_id by replacing server {state.id}: unless it is retained, it is deleted and ITS DISK "
+        f"IS ERASED{credit}"
+    )
+    assert SERVER.consequence(None, state, frozenset({"name"}), ()) is None
+    assert str(SERVER.consequence(None, state, frozenset(), ("os",))).endswith("ITS DISK IS ERASED")
 
 
 def test_an_account_that_cannot_be_read_is_no_remark_and_is_asked_once(harness: ResourceHarness) -> None:

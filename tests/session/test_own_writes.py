@@ -10,7 +10,6 @@ from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.requests import HttpRequest
-from pulumi_hosting.client.transport import HttpResponse
 from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.order_facts import orders_and_servers
 from pulumi_hosting.exactly_once.webhook_search import subscriptions
@@ -207,10 +206,11 @@ def test_another_observer_is_left_alone(account: Account) -> None:
     seen: list[str] = []
     client = Client(account.live_key, account.base_url, transport=account.transport())
 
-    def note(sent: HttpRequest, answer: HttpResponse | None) -> None:
+    def note(sent: HttpRequest, outcome: object) -> None:
         seen.append(sent.operation.id)
 
-    client.transport.observer = note
+    client.observer = note
     Session(client)
-    client.me()
-    assert seen == ["get_me"]
+    with suppress(HostingError):
+        client.servers.get(1)
+    assert seen == ["get_server"]

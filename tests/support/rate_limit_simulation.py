@@ -16,7 +16,7 @@ from email.utils import formatdate
 from pulumi_hosting.api.operations import BY_ID, WINDOW_SECONDS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
-from pulumi_hosting.client.rate_limit.state_file import Memory
+from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 
 EPOCH = 1_700_000_000.0
 """The service's clock is that far from the callers'."""
@@ -99,7 +99,7 @@ class _Host:
             wall=lambda: simulation.now + EPOCH,
             rng=simulation.random,
             on_wait=lambda line: None,
-            store=Memory(),
+            store=WindowsInMemory(),
         )
 
 

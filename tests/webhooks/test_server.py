@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.webhooks.background import LimitedWarnings
-from pulumi_hosting.webhooks.http_server import Limits, Request, WebhookServer
+from pulumi_hosting.webhooks.http_server import Limits, PostedRequest, WebhookServer
 from pulumi_hosting.webhooks.receiver_options import ReceiverOptions
 from tests.webhooks.support import LIMIT_SECONDS, self_signed
 
@@ -29,7 +29,7 @@ class Serving:
 
     def __init__(self, limits: Limits, certificate: Path | None) -> None:
         options = ReceiverOptions(port=0, certfile=certificate)
-        self.requests: list[Request] = []
+        self.requests: list[PostedRequest] = []
         self.status = 200
         self.url = httpx.URL()
         self.arrived, self.may_answer = asyncio.Event(), asyncio.Event()
@@ -41,7 +41,7 @@ class Serving:
             self.handle, path="/hosting", tls=options.tls(), warnings=LimitedWarnings(), limits=limits
         )
 
-    async def handle(self, request: Request) -> int:
+    async def handle(self, request: PostedRequest) -> int:
         self.requests.append(request)
         self.arrived.set()
         await self.may_answer.wait()

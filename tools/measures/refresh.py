@@ -100,6 +100,8 @@ def refresh_walk() -> Arrival:
     from pulumi.dynamic import Config, ConfigureRequest
 
     from pulumi_hosting.provider.dynamic import ServerProvider
+    from pulumi_hosting.provider.provider_session import SESSION
+    from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 
     def provider() -> ServerProvider:
         made = ServerProvider()
@@ -117,6 +119,7 @@ def refresh_walk() -> Arrival:
         inputs = first.check({}, {"name": "web-1", "tariff_id": TARIFF, "os": "debian-12"}).inputs
         made = first.create(inputs)
         core.store.servers[int(made.id)].notes = str(NUMBER)
+        SESSION.reads.forget(ORDERS_AND_SERVERS)  # a refresh is a process of its own
         refreshing = provider()
         sys.setprofile(arrival.profile)
         try:

@@ -6,8 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
-from pulumi_hosting.api.models.field_types import Amount, Id, Money, Number, ShortLine, Timestamp, known
+from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
+from pulumi_hosting.api.models.field_types import (
+    Amount,
+    Id,
+    Money,
+    Number,
+    ShortLine,
+    Timestamp,
+    known,
+    optional,
+)
 
 
 class Health(Response):
@@ -21,7 +30,7 @@ class Health(Response):
         )
     )
     time: Timestamp = Field(description="Clock of the service (RFC 3339, UTC).")
-    version: str | None = Field(default=None, description="Version of the API that the service offers, `1`.")
+    version: str | None = optional("Version of the API that the service offers, `1`.")
 
 
 class ApiKey(Response):
@@ -30,55 +39,42 @@ class ApiKey(Response):
     """
 
     id: Id = Field(description="Number to read and revoke the API key by; it is not the secret.")
-    name: str | None = Field(default=None, description="Name that the owner gave the key.")
-    hint: str | None = Field(default=None, description="First and last letters of the key, to recognise it.")
+    name: str | None = optional("Name that the owner gave the key.")
+    hint: str | None = optional("First and last letters of the key, to recognise it.")
     mode: Annotated[str, known("live", "test")] = Field(
         description="`live`: the key makes real changes; `test`: its changes are only simulated."
     )
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
-    ip_allowlist: list[str] | None = Field(
-        default=None, description="Addresses and networks that may use the key; empty: any."
+    ip_allowlist: list[str] | None = optional("Addresses and networks that may use the key; empty: any.")
+    rate_per_minute: int | None = optional("Normal requests per minute for this key; null: the default.")
+    rate_expensive_per_minute: int | None = optional(
+        "Expensive requests per minute for this key; null: the default."
     )
-    rate_per_minute: int | None = Field(
-        default=None, description="Normal requests per minute for this key; null: the default."
+    not_before: Timestamp | None = optional(
+        "Start of the time in which the key works (RFC 3339, UTC); null: at once."
     )
-    rate_expensive_per_minute: int | None = Field(
-        default=None, description="Expensive requests per minute for this key; null: the default."
+    expires_at: Timestamp | None = optional(
+        "End of the time in which the key works (RFC 3339, UTC); null: never."
     )
-    not_before: Timestamp | None = Field(
-        default=None, description="Start of the time in which the key works (RFC 3339, UTC); null: at once."
+    revoked_at: Timestamp | None = optional("When the key was revoked (RFC 3339, UTC); null while it is not.")
+    revoked_reason: str | None = optional("Why the key was revoked; null while it is not.")
+    active: bool | None = optional(
+        "Whether the key works now: it is not revoked, and now is between `not_before` and `expires_at`."
     )
-    expires_at: Timestamp | None = Field(
-        default=None, description="End of the time in which the key works (RFC 3339, UTC); null: never."
+    last_used_at: Timestamp | None = optional(
+        "When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first."
     )
-    revoked_at: Timestamp | None = Field(
-        default=None, description="When the key was revoked (RFC 3339, UTC); null while it is not."
-    )
-    revoked_reason: str | None = Field(
-        default=None, description="Why the key was revoked; null while it is not."
-    )
-    active: bool | None = Field(
-        default=None,
-        description="Whether the key works now: it is not revoked, and now is between "
-        "`not_before` and `expires_at`.",
-    )
-    last_used_at: Timestamp | None = Field(
-        default=None,
-        description=(
-            "When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first."
-        ),
-    )
-    last_used_ip: str | None = Field(default=None, description="Address that the key was last used from.")
-    created_at: Timestamp | None = Field(
-        default=None, description="When the owner made the key in the control panel (RFC 3339, UTC)."
+    last_used_ip: str | None = optional("Address that the key was last used from.")
+    created_at: Timestamp | None = optional(
+        "When the owner made the key in the control panel (RFC 3339, UTC)."
     )
 
 
 class ApiKeyRevoked(Response):
     """Answer of revoking the calling key; the document does not show it, so nothing in it is required."""
 
-    status: str | None = Field(default=None, description="`revoked` once the key no longer works.")
-    key: ApiKey | None = Field(default=None, description="The API key that was revoked.")
+    status: str | None = optional("`revoked` once the key no longer works.")
+    key: ApiKey | None = optional("The API key that was revoked.")
 
 
 class Me(Response):
@@ -88,45 +84,31 @@ class Me(Response):
     account_id: Id = Field(description="Number of the account that the API key belongs to.")
     livemode: bool = Field(description="False for a test key.")
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
-    available_scopes: list[str] | None = Field(
-        default=None, description="Every scope that a key of this account could be given."
-    )
-    sandbox_enabled: bool | None = Field(default=None, description="Whether test keys work on this account.")
-    api_version: str | None = Field(
-        default=None, description="Version of the API that the request was answered by, `1`."
-    )
+    available_scopes: list[str] | None = optional("Every scope that a key of this account could be given.")
+    sandbox_enabled: bool | None = optional("Whether test keys work on this account.")
+    api_version: str | None = optional("Version of the API that the request was answered by, `1`.")
 
 
 class Group(Response):
     """A client group and its discount in percent."""
 
-    id: int | None = Field(default=None, description="Number by which the provider knows the customer group.")
-    name: str | None = Field(default=None, description="What the provider calls the customer group.")
-    discount_percent: Number | None = Field(
-        default=None, description="Discount of the group on list prices, in percent."
-    )
+    id: int | None = optional("Number by which the provider knows the customer group.")
+    name: str | None = optional("What the provider calls the customer group.")
+    discount_percent: Number | None = optional("Discount of the group on list prices, in percent.")
 
 
 class Account(Response):
     id: Id = Field(description="Number by which the provider knows the account.")
-    login: str | None = Field(default=None, description="Name that the owner signs in with.")
-    email: str | None = Field(default=None, description="Address that the provider writes to.")
-    name: str | None = Field(default=None, description="Name of the owner.")
-    company: str | None = Field(default=None, description="Company that the account was opened for, if any.")
+    login: str | None = optional("Name that the owner signs in with.")
+    email: str | None = optional("Address that the provider writes to.")
+    name: str | None = optional("Name of the owner.")
+    company: str | None = optional("Company that the account was opened for, if any.")
     currency: str = Field(description="ISO 4217 code of the currency that the balance is kept in.")
-    group: Group | None = Field(default=None, description="Customer group, which may bring a discount.")
-    loyalty_discount_percent: Number | None = Field(
-        default=None, description="Discount for the time as a customer, in percent."
-    )
-    email_verified: bool | None = Field(
-        default=None, description="Whether the owner has confirmed the address."
-    )
-    two_factor_enabled: bool | None = Field(
-        default=None, description="Whether the owner signs in with a second factor."
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the account was opened (RFC 3339, UTC)."
-    )
+    group: Group | None = optional("Customer group, which may bring a discount.")
+    loyalty_discount_percent: Number | None = optional("Discount for the time as a customer, in percent.")
+    email_verified: bool | None = optional("Whether the owner has confirmed the address.")
+    two_factor_enabled: bool | None = optional("Whether the owner signs in with a second factor.")
+    created_at: Timestamp | None = optional("When the account was opened (RFC 3339, UTC).")
 
 
 class Balance(Response):
@@ -143,14 +125,9 @@ class Balance(Response):
     upcoming_30d: Money = Field(
         description="Sum of the renewals due within 30 days, a decimal text in `currency`."
     )
-    low_balance: bool | None = Field(
-        default=None, description="Whether the balance does not cover the renewals due within 7 days."
-    )
-    auto_renew_total_monthly: Money | None = Field(
-        default=None,
-        description=(
-            "What everything that renews automatically costs per month, a decimal text in `currency`."
-        ),
+    low_balance: bool | None = optional("Whether the balance does not cover the renewals due within 7 days.")
+    auto_renew_total_monthly: Money | None = optional(
+        "What everything that renews automatically costs per month, a decimal text in `currency`."
     )
 
 
@@ -171,16 +148,13 @@ class Transaction(Response):
     )
     type: (
         Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None
-    ) = Field(default=None, description="What kind of movement it is.")
-    gateway: str | None = Field(
-        default=None,
-        description="Code of the payment gateway that was used; `balance` for the balance itself.",
+    ) = optional("What kind of movement it is.")
+    gateway: str | None = optional(
+        "Code of the payment gateway that was used; `balance` for the balance itself."
     )
-    description: str | None = Field(
-        default=None, description="What the movement was for, in words of the provider."
-    )
-    invoice_id: int | None = Field(
-        default=None, description="Number of the invoice that the money was for; null where there is none."
+    description: str | None = optional("What the movement was for, in words of the provider.")
+    invoice_id: int | None = optional(
+        "Number of the invoice that the money was for; null where there is none."
     )
     created_at: Timestamp = Field(description="When the money moved (RFC 3339, UTC).")
 
@@ -206,18 +180,16 @@ class TopupInfo(Response):
         validation_alias=AliasChoices("max", "max_amount"),
         description="Largest sum that can be topped up at once, a decimal text in `currency`.",
     )
-    first_topup_bonus_percent: Number | None = Field(
-        default=None, description="What the provider adds to the first top-up, in percent."
+    first_topup_bonus_percent: Number | None = optional(
+        "What the provider adds to the first top-up, in percent."
     )
-    first_topup_eligible: bool | None = Field(
-        default=None, description="Whether the account can still get that bonus."
-    )
+    first_topup_eligible: bool | None = optional("Whether the account can still get that bonus.")
     gateways: Annotated[list[str], BeforeValidator(_gateway_codes)] = Field(
         description="Codes of the gateways that a top-up can be paid through."
     )
 
 
-class TopupRequest(Request):
+class TopupRequest(RequestModel):
     """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field
     is accepted.
     """
@@ -233,25 +205,16 @@ class TopupResult(Response):
     payment_url: str = Field(
         description="Page on which the top-up is paid; the balance changes once the gateway confirms."
     )
-    gateway: str | None = Field(
-        default=None, description="Code of the payment gateway that the page belongs to."
+    gateway: str | None = optional("Code of the payment gateway that the page belongs to.")
+    amount: Money | None = optional(
+        "Sum to be paid, a decimal text in `currency`; null where the service does not say."
     )
-    amount: Money | None = Field(
-        default=None,
-        description="Sum to be paid, a decimal text in `currency`; null where the service does not say.",
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
 
 
 class TransactionListQuery(PageQuery):
-    direction: Literal["credit", "debit"] | None = Field(
-        default=None, description="Only money that came (`credit`) or went (`debit`)."
+    direction: Literal["credit", "debit"] | None = optional(
+        "Only money that came (`credit`) or went (`debit`)."
     )
-    since: Timestamp | None = Field(
-        default=None, description="Only movements at this time or later. Needs a time zone."
-    )
-    until: Timestamp | None = Field(
-        default=None, description="Only movements before this time. Needs a time zone."
-    )
+    since: Timestamp | None = optional("Only movements at this time or later. Needs a time zone.")
+    until: Timestamp | None = optional("Only movements before this time. Needs a time zone.")

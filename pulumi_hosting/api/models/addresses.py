@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
 
-from pulumi_hosting.api.models.body import Clears, Request, Response
-from pulumi_hosting.api.models.field_types import Id, Money, Timestamp, _whole
+from pulumi_hosting.api.models.body import Clears, RequestModel, Response
+from pulumi_hosting.api.models.field_types import Id, Money, Timestamp, _whole, optional
 from pulumi_hosting.api.values import check_host_name
 
 
@@ -18,20 +18,15 @@ class Ip(Response):
     address: str = Field(
         validation_alias=AliasChoices("address", "ip"), description="The address itself, IPv4 or IPv6."
     )
-    version: int | None = Field(default=None, description="4 for IPv4, 6 for IPv6.")
+    version: int | None = optional("4 for IPv4, 6 for IPv6.")
     primary: bool = Field(description="Whether it is the primary address, which cannot be released.")
-    ptr: str | None = Field(default=None, description="Host name that reverse DNS gives for the address.")
-    gateway: str | None = Field(
-        default=None, description="Router of the address, to be set in the server's network configuration."
+    ptr: str | None = optional("Host name that reverse DNS gives for the address.")
+    gateway: str | None = optional("Router of the address, to be set in the server's network configuration.")
+    netmask: str | None = optional("Netmask to be set with the address.")
+    price_monthly: Money | None = optional(
+        "What the address costs per month, a decimal text; `0.00` for the primary one."
     )
-    netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
-    price_monthly: Money | None = Field(
-        default=None,
-        description="What the address costs per month, a decimal text; `0.00` for the primary one.",
-    )
-    added_at: Timestamp | None = Field(
-        default=None, description="When the address was assigned to the server (RFC 3339, UTC)."
-    )
+    added_at: Timestamp | None = optional("When the address was assigned to the server (RFC 3339, UTC).")
 
     @property
     def ip_version(self) -> int:
@@ -43,33 +38,27 @@ class IpQuote(Response):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and
     allowed."""
 
-    server_id: int | None = Field(
-        default=None, description="Number of the server that would get the address."
-    )
+    server_id: int | None = optional("Number of the server that would get the address.")
     price_monthly: Money = Field(
         description="What one more address adds to each month, a decimal text in `currency`."
     )
     prorated_now: Money = Field(
         description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    next_due_at: Timestamp | None = Field(
-        default=None, description="When the server's next renewal is due (RFC 3339, UTC); null where none is."
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    next_due_at: Timestamp | None = optional(
+        "When the server's next renewal is due (RFC 3339, UTC); null where none is."
     )
     extra_ips: int = Field(description="Number of additional addresses of the server.")
     max_extra_ips: int = Field(description="Largest number of additional addresses.")
-    balance_sufficient: bool | None = Field(
-        default=None, description="Whether the balance covers `prorated_now`."
-    )
+    balance_sufficient: bool | None = optional("Whether the balance covers `prorated_now`.")
 
 
-class IpAddRequest(Request):
+class IpAddRequest(RequestModel):
     """The body may be left out altogether; ``count`` can only be 1."""
 
-    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = Field(
-        default=None, description="Can only be 1, which is the default."
+    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = optional(
+        "Can only be 1, which is the default."
     )
 
 
@@ -81,33 +70,26 @@ class IpAdded(Response):
     server nor success.
     """
 
-    success: bool | None = Field(
-        default=None, description="Always true: the address is paid. Null where the service does not say."
+    success: bool | None = optional("Always true: the address is paid. Null where the service does not say.")
+    server_id: int | None = optional("Number of the server that gets the address.")
+    invoice_id: int | None = optional("Number of the invoice of the purchase, on older deployments only.")
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
-    server_id: int | None = Field(default=None, description="Number of the server that gets the address.")
-    invoice_id: int | None = Field(
-        default=None, description="Number of the invoice of the purchase, on older deployments only."
-    )
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
-    )
-    recurring_amount: Money | None = Field(
-        default=None,
-        description="What each renewal of the server costs from now on, a decimal text in `currency`.",
+    recurring_amount: Money | None = optional(
+        "What each renewal of the server costs from now on, a decimal text in `currency`."
     )
     charged: Money = Field(
         description="What the address cost up to the next renewal, a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    days: int | None = Field(default=None, description="Number of days that the charge pays for.")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    days: int | None = optional("Number of days that the charge pays for.")
 
 
 class IpDeleted(Response):
-    status: str | None = Field(default=None, description="`deleted` once the address is released.")
-    server_id: int | None = Field(default=None, description="Number of the server that had the address.")
-    ip_id: int | None = Field(default=None, description="Number of the address that was released.")
+    status: str | None = optional("`deleted` once the address is released.")
+    server_id: int | None = optional("Number of the server that had the address.")
+    ip_id: int | None = optional("Number of the address that was released.")
 
 
 def _check_ptr_name(value: str) -> str:
@@ -117,14 +99,13 @@ def _check_ptr_name(value: str) -> str:
 PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
 
 
-class PtrUpdate(Request):
+class PtrUpdate(RequestModel):
     """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field
     is not ``ptr``.
     """
 
-    domain: Annotated[PtrName | None, Clears(must_be_given=True)] = Field(
-        default=None,
-        description="Host name of at least two labels; null or an empty text removes the record.",
+    domain: Annotated[PtrName | None, Clears(must_be_given=True)] = optional(
+        "Host name of at least two labels; null or an empty text removes the record."
     )
 
     @field_serializer("domain")
@@ -135,6 +116,4 @@ class PtrUpdate(Request):
 
 class PtrRecord(Response):
     id: Id = Field(description="Number of the address whose reverse DNS it is.")
-    ptr: str | None = Field(
-        default=None, description="Host name that reverse DNS gives now; null after a removal."
-    )
+    ptr: str | None = optional("Host name that reverse DNS gives now; null after a removal.")

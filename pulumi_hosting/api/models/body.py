@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta, OriginalBody
+from pulumi_hosting.api.models.field_types import optional
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Clears:
     must_be_given: bool = False
 
 
-class Request(BaseModel):
+class RequestModel(BaseModel):
     """A request body or query. Closed, and strict about types; only fields that were set are sent."""
 
     model_config = ConfigDict(
@@ -28,7 +29,7 @@ class Request(BaseModel):
     )
 
 
-class Change(Request):
+class PatchModel(RequestModel):
     """The body of a PATCH: at least one field."""
 
     def model_post_init(self, context: Any) -> None:
@@ -88,9 +89,7 @@ class Page(Response, Generic[R]):
     """One page of a list; ``next_cursor`` is ``None`` on the last one."""
 
     data: list[R] = Field(description="The items of this page, newest first.")
-    next_cursor: str | None = Field(
-        default=None, description="What `cursor` takes to read the next page; null on the last one."
-    )
+    next_cursor: str | None = optional("What `cursor` takes to read the next page; null on the last one.")
 
 
 class Listing(Response, Generic[R]):
@@ -99,15 +98,13 @@ class Listing(Response, Generic[R]):
     """
 
     data: list[R] = Field(description="Every item of the list.")
-    next_cursor: str | None = Field(default=None, description="Always null today: the list is whole.")
+    next_cursor: str | None = optional("Always null today: the list is whole.")
 
 
-class PageQuery(Request):
+class PageQuery(RequestModel):
     """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same
     filters.
     """
 
-    cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="Items per page, 1 to 100."
-    )
+    cursor: str | None = optional("Start with the page of this cursor.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = optional("Items per page, 1 to 100.")

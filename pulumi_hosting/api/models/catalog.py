@@ -4,46 +4,45 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pulumi_hosting.api.models.body import Request, Response
-from pulumi_hosting.api.models.field_types import BillingCycle, Id, Money, Months, Number, PromoCode, known
+from pulumi_hosting.api.models.body import RequestModel, Response
+from pulumi_hosting.api.models.field_types import (
+    BillingCycle,
+    Id,
+    Money,
+    Months,
+    Number,
+    PromoCode,
+    known,
+    optional,
+)
 
 
 class Location(Response):
-    id: int | None = Field(
-        default=None, description="Number that the filter of tariffs takes for this location."
-    )
+    id: int | None = optional("Number that the filter of tariffs takes for this location.")
     code: str = Field(description="Short code of the location, as other results name it.")
-    name: str | None = Field(default=None, description="Name of the location, as the control panel shows it.")
-    country: str | None = Field(
-        default=None, description="Country of the data centre, as two letters (ISO 3166)."
-    )
-    city: str | None = Field(default=None, description="City of the data centre.")
-    in_stock: bool | None = Field(
-        default=None,
-        description="Whether servers can be ordered there now; null where the service does not say.",
+    name: str | None = optional("Name of the location, as the control panel shows it.")
+    country: str | None = optional("Country of the data centre, as two letters (ISO 3166).")
+    city: str | None = optional("City of the data centre.")
+    in_stock: bool | None = optional(
+        "Whether servers can be ordered there now; null where the service does not say."
     )
 
 
 class CatalogResources(Response):
     """``bandwidth_tb`` ``None`` = no traffic cap."""
 
-    cpu_cores: int | None = Field(default=None, description="Number of virtual processor cores.")
-    ram_mb: int | None = Field(default=None, description="Size of the memory in megabytes.")
-    disk_gb: int | None = Field(default=None, description="Size of the disk in gigabytes.")
-    bandwidth_tb: Number | None = Field(
-        default=None,
-        description=(
-            "Traffic per month that the price includes, in terabytes; null where there is no limit."
-        ),
+    cpu_cores: int | None = optional("Number of virtual processor cores.")
+    ram_mb: int | None = optional("Size of the memory in megabytes.")
+    disk_gb: int | None = optional("Size of the disk in gigabytes.")
+    bandwidth_tb: Number | None = optional(
+        "Traffic per month that the price includes, in terabytes; null where there is no limit."
     )
-    port_mbps: int | None = Field(default=None, description="Speed of the network port in megabits a second.")
+    port_mbps: int | None = optional("Speed of the network port in megabits a second.")
 
 
 class PeriodPrice(Response):
     months: int = Field(description="Length of the period in months: 1, 3, 6 or 12.")
-    discount_percent: Number | None = Field(
-        default=None, description="Discount of this period on the list price, in percent."
-    )
+    discount_percent: Number | None = optional("Discount of this period on the list price, in percent.")
     total: Money = Field(
         description="Price of the whole period with its discount, a decimal text in the tariff's currency."
     )
@@ -56,68 +55,46 @@ class Tariff(Response):
 
     id: Id = Field(description="Number that an order takes for this tariff.")
     name: str = Field(description="Name of the tariff, as the price list has it.")
-    description: str | None = Field(
-        default=None, description="What the provider says about the tariff; null where it says nothing."
-    )
-    location: Location | None = Field(default=None, description="Where servers of this tariff stand.")
-    resources: CatalogResources | None = Field(default=None, description="What a server of this tariff has.")
+    description: str | None = optional("What the provider says about the tariff; null where it says nothing.")
+    location: Location | None = optional("Where servers of this tariff stand.")
+    resources: CatalogResources | None = optional("What a server of this tariff has.")
     price_monthly: Money = Field(
         description=(
             "Price of a month with the discount of the caller's group, a decimal text in `currency`."
         )
     )
-    list_price_monthly: Money | None = Field(
-        default=None, description="Public price of a month, without discounts, a decimal text in `currency`."
+    list_price_monthly: Money | None = optional(
+        "Public price of a month, without discounts, a decimal text in `currency`."
     )
-    price_hourly: Money | None = Field(
-        default=None,
-        description=(
-            "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; "
-            "null without hourly payment."
-        ),
+    price_hourly: Money | None = optional(
+        "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; "
+        "null without hourly payment."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    periods: list[PeriodPrice] | None = optional("What longer periods cost.")
+    hourly_available: bool | None = optional("Whether a server of this tariff can be paid by the hour.")
+    in_stock: bool | None = optional(
+        "Whether a server can be ordered now; null where the service does not say."
     )
-    periods: list[PeriodPrice] | None = Field(default=None, description="What longer periods cost.")
-    hourly_available: bool | None = Field(
-        default=None, description="Whether a server of this tariff can be paid by the hour."
+    non_refundable: bool | None = optional(
+        "Whether nothing is paid back when a server of this tariff is deleted."
     )
-    in_stock: bool | None = Field(
-        default=None, description="Whether a server can be ordered now; null where the service does not say."
+    excluded_os: list[str] | None = optional("Slugs of the images that cannot be installed with this tariff.")
+    extra_ip_price_monthly: Money | None = optional(
+        "What each additional address costs per month, a decimal text in `currency`."
     )
-    non_refundable: bool | None = Field(
-        default=None, description="Whether nothing is paid back when a server of this tariff is deleted."
-    )
-    excluded_os: list[str] | None = Field(
-        default=None, description="Slugs of the images that cannot be installed with this tariff."
-    )
-    extra_ip_price_monthly: Money | None = Field(
-        default=None,
-        description="What each additional address costs per month, a decimal text in `currency`.",
-    )
-    max_extra_ips: int | None = Field(
-        default=None, description="Largest number of additional addresses of a server."
-    )
+    max_extra_ips: int | None = optional("Largest number of additional addresses of a server.")
 
 
 class OsImage(Response):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str = Field(description="Short name that orders and reinstallations take as the image.")
-    name: str | None = Field(
-        default=None, description="Name of the operating system, as the control panel shows it."
-    )
-    family: Annotated[str, known("linux", "windows", "other")] | None = Field(
-        default=None, description="Kind of operating system."
-    )
-    version: str | None = Field(default=None, description="Version of the operating system.")
-    supports_ssh_keys: bool | None = Field(
-        default=None, description="Whether SSH keys can be installed with it."
-    )
-    min_disk_gb: int | None = Field(
-        default=None, description="Smallest disk that the image fits on, in gigabytes."
-    )
+    name: str | None = optional("Name of the operating system, as the control panel shows it.")
+    family: Annotated[str, known("linux", "windows", "other")] | None = optional("Kind of operating system.")
+    version: str | None = optional("Version of the operating system.")
+    supports_ssh_keys: bool | None = optional("Whether SSH keys can be installed with it.")
+    min_disk_gb: int | None = optional("Smallest disk that the image fits on, in gigabytes.")
 
 
 class Zone(Response):
@@ -130,23 +107,14 @@ class Zone(Response):
         description="Price of the first year of a new domain, a decimal text in `currency`."
     )
     price_renew: Money = Field(description="Price of each further year, a decimal text in `currency`.")
-    price_transfer: Money | None = Field(
-        default=None,
-        description=(
-            "Price of a transfer to this provider, a decimal text in `currency`; null where there is none."
-        ),
+    price_transfer: Money | None = optional(
+        "Price of a transfer to this provider, a decimal text in `currency`; null where there is none."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
-    max_years: int | None = Field(default=None, description="Most years that can be paid at once.")
-    privacy_supported: bool | None = Field(
-        default=None, description="Whether the owner's data can be hidden."
-    )
-    transfer_supported: bool | None = Field(
-        default=None, description="Whether a domain can be transferred to this provider."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    min_years: int | None = optional("Fewest years that can be paid at once.")
+    max_years: int | None = optional("Most years that can be paid at once.")
+    privacy_supported: bool | None = optional("Whether the owner's data can be hidden.")
+    transfer_supported: bool | None = optional("Whether a domain can be transferred to this provider.")
 
     @property
     def ending(self) -> str:
@@ -160,9 +128,7 @@ class Discount(Response):
             "Reason of the discount: customer group, loyalty, volume, length of the period or promo code."
         )
     )
-    percent: Number | None = Field(
-        default=None, description="Part of the price that the discount takes off, in percent."
-    )
+    percent: Number | None = optional("Part of the price that the discount takes off, in percent.")
     amount: Money = Field(
         description="What the discount takes off, a decimal text in the currency of the quote."
     )
@@ -171,9 +137,7 @@ class Discount(Response):
 class Promo(Response):
     code: str = Field(description="The promo code that was asked about.")
     valid: bool = Field(description="Whether the promo code lowers the price.")
-    message: str | None = Field(
-        default=None, description="Why the promo code is not accepted, or a note on it."
-    )
+    message: str | None = optional("Why the promo code is not accepted, or a note on it.")
 
 
 class Quote(Response):
@@ -181,65 +145,48 @@ class Quote(Response):
     lacks.
     """
 
-    tariff_id: int | None = Field(
-        default=None, description="Id of the tariff that was ordered or asked about."
+    tariff_id: int | None = optional("Id of the tariff that was ordered or asked about.")
+    billing_cycle: Annotated[str, known("monthly", "hourly")] | None = optional(
+        "Whether the price is for months (`monthly`) or hours (`hourly`)."
     )
-    billing_cycle: Annotated[str, known("monthly", "hourly")] | None = Field(
-        default=None, description="Whether the price is for months (`monthly`) or hours (`hourly`)."
+    months: int | None = optional("Length of the period in months; null for an hourly price.")
+    hours: int | None = optional("Length of the period in hours; null for a monthly price.")
+    base_amount: Money | None = optional(
+        "Price of the whole period before discounts, a decimal text in `currency`."
     )
-    months: int | None = Field(
-        default=None, description="Length of the period in months; null for an hourly price."
-    )
-    hours: int | None = Field(
-        default=None, description="Length of the period in hours; null for a monthly price."
-    )
-    base_amount: Money | None = Field(
-        default=None, description="Price of the whole period before discounts, a decimal text in `currency`."
-    )
-    discounts: list[Discount] | None = Field(
-        default=None, description="What was taken off the price, one entry for each reason."
-    )
+    discounts: list[Discount] | None = optional("What was taken off the price, one entry for each reason.")
     total: Money = Field(
         description="What the order would charge for the whole period, a decimal text in `currency`."
     )
     currency: str = Field(
         description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
     )
-    promo: Promo | None = Field(
-        default=None, description="What became of the promo code, if one was asked about."
-    )
-    balance: Money | None = Field(
-        default=None, description="Money on the account before the order, a decimal text in `currency`."
-    )
+    promo: Promo | None = optional("What became of the promo code, if one was asked about.")
+    balance: Money | None = optional("Money on the account before the order, a decimal text in `currency`.")
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")
-    shortfall: Money | None = Field(
-        default=None,
-        description=(
-            "What the balance lacks for the total, a decimal text in `currency`; `0.00` where it suffices."
-        ),
+    shortfall: Money | None = optional(
+        "What the balance lacks for the total, a decimal text in `currency`; `0.00` where it suffices."
     )
 
 
-class TariffListQuery(Request):
-    location_id: Id | None = Field(default=None, description="Only tariffs of this location.")
+class TariffListQuery(RequestModel):
+    location_id: Id | None = optional("Only tariffs of this location.")
 
 
-class OsListQuery(Request):
-    tariff_id: Id | None = Field(default=None, description="Only images that this tariff allows.")
+class OsListQuery(RequestModel):
+    tariff_id: Id | None = optional("Only images that this tariff allows.")
 
 
-class QuoteQuery(Request):
+class QuoteQuery(RequestModel):
     """``months`` 1 | 3 | 6 | 12 or ``hours`` 1..2160, not both."""
 
     tariff_id: Id = Field(description="Id of the tariff.")
-    months: Months | None = Field(
-        default=None, description="Months to pay: 1, 3, 6 or 12. Not together with `hours`."
+    months: Months | None = optional("Months to pay: 1, 3, 6 or 12. Not together with `hours`.")
+    hours: Annotated[int, Field(ge=1, le=2160)] | None = optional(
+        "Hours to pay, 1 to 2160. Not together with `months`."
     )
-    hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
-        default=None, description="Hours to pay, 1 to 2160. Not together with `months`."
-    )
-    billing_cycle: BillingCycle | None = Field(default=None, description="How the server is to be paid.")
-    promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
+    billing_cycle: BillingCycle | None = optional("How the server is to be paid.")
+    promo_code: PromoCode | None = optional("Promo code, at most 64 characters.")
 
     def model_post_init(self, context: Any) -> None:
         if self.months is not None and self.hours is not None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     DomainStatusText,
     HostName,
@@ -14,6 +14,7 @@ from pulumi_hosting.api.models.field_types import (
     PromoCode,
     Timestamp,
     known,
+    optional,
 )
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_domain_name
@@ -26,9 +27,8 @@ class Domain(Response):
 
     id: Id = Field(description="Number by which the domain is read, changed and renewed.")
     name: str = Field(description="Full domain name in punycode, such as `xn--mnster-3ya.example`.")
-    tld: str | None = Field(
-        default=None,
-        description="Ending of the name, such as `.com`; some deployments leave out the dot in front.",
+    tld: str | None = optional(
+        "Ending of the name, such as `.com`; some deployments leave out the dot in front."
     )
     status: DomainStatusText = Field(
         description=(
@@ -36,37 +36,22 @@ class Domain(Response):
             "the last paid day; `cancelled` when it is given up or, on some deployments, locked by staff."
         )
     )
-    registered_at: Timestamp | None = Field(
-        default=None,
-        description="When it was registered or transferred here (RFC 3339, UTC); null until then.",
+    registered_at: Timestamp | None = optional(
+        "When it was registered or transferred here (RFC 3339, UTC); null until then."
     )
-    expires_at: Timestamp | None = Field(
-        default=None,
-        description=(
-            "Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."
-        ),
+    expires_at: Timestamp | None = optional(
+        "Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."
     )
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews it from the balance before it expires."
+    auto_renew: bool | None = optional("Whether the service renews it from the balance before it expires.")
+    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
+    nameservers: list[str] | None = optional("Host names of its name servers.")
+    locked: bool | None = optional(
+        "Whether the registrar refuses to transfer it elsewhere; false until its first sync."
     )
-    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-    nameservers: list[str] | None = Field(default=None, description="Host names of its name servers.")
-    locked: bool | None = Field(
-        default=None,
-        description="Whether the registrar refuses to transfer it elsewhere; false until its first sync.",
-    )
-    blocked: bool | None = Field(
-        default=None, description="Whether staff locked it, so that every change is refused."
-    )
-    price_renew: Money | None = Field(
-        default=None, description="Price of one more year, a decimal text in `currency`."
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the domain was ordered here (RFC 3339, UTC)."
-    )
+    blocked: bool | None = optional("Whether staff locked it, so that every change is refused.")
+    price_renew: Money | None = optional("Price of one more year, a decimal text in `currency`.")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    created_at: Timestamp | None = optional("When the domain was ordered here (RFC 3339, UTC).")
 
 
 class Availability(Response):
@@ -74,30 +59,20 @@ class Availability(Response):
     ``unsupported_tld``.
     """
 
-    name: str | None = Field(default=None, description="The domain that was asked about.")
+    name: str | None = optional("The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
     reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = (
-        Field(default=None, description="Why the domain cannot be registered; null where it can.")
+        optional("Why the domain cannot be registered; null where it can.")
     )
-    premium: bool | None = Field(
-        default=None, description="Whether the registry charges a special price for the name."
+    premium: bool | None = optional("Whether the registry charges a special price for the name.")
+    price_register: Money | None = optional(
+        "Price of its first year, a decimal text in `currency`; null where it cannot be registered."
     )
-    price_register: Money | None = Field(
-        default=None,
-        description=(
-            "Price of its first year, a decimal text in `currency`; null where it cannot be registered."
-        ),
+    price_renew: Money | None = optional(
+        "Price of each further year, a decimal text in `currency`; null where it cannot be registered."
     )
-    price_renew: Money | None = Field(
-        default=None,
-        description=(
-            "Price of each further year, a decimal text in `currency`; null where it cannot be registered."
-        ),
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    min_years: int | None = optional("Fewest years that can be paid at once.")
 
 
 def _known_domain(value: object) -> object:
@@ -114,7 +89,7 @@ class _DomainOutcome(Response):
     # The document shows the domain as an object, a live deployment its name.
     domain: Annotated[
         Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)
-    ] = Field(default=None, description="The domain, or on some deployments its name only.")
+    ] = optional("The domain, or on some deployments its name only.")
     id_given: int | None = Field(
         default=None,
         validation_alias=AliasChoices("domain_id", "id_given"),
@@ -139,33 +114,23 @@ class DomainOrderResult(_DomainOutcome):
     status: Annotated[str, known("registered", "pending")] = Field(
         description="`registered`, or `pending` until a later sync with the registrar makes it active."
     )
-    zone: str | None = Field(
-        default=None, description="Ending under which it was registered, without the dot in front."
-    )
-    years: int | None = Field(default=None, description="Number of years that were paid.")
+    zone: str | None = optional("Ending under which it was registered, without the dot in front.")
+    years: int | None = optional("Number of years that were paid.")
     charged: Money = Field(
         description="What the registration cost, discount included; a decimal text in `currency`."
     )
-    discount: Money | None = Field(
-        default=None, description="What the promo code took off, a decimal text in `currency`."
-    )
-    promo_code: str | None = Field(
-        default=None, description="The promo code that counted; null where none did."
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    discount: Money | None = optional("What the promo code took off, a decimal text in `currency`.")
+    promo_code: str | None = optional("The promo code that counted; null where none did.")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
         description="Last moment that is paid (RFC 3339, UTC); null while the registrar has not said.",
     )
-    message: str | None = Field(
-        default=None, description="Remark of the provider in words; null where there is none."
-    )
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    message: str | None = optional("Remark of the provider in words; null where there is none.")
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
 
     @property
@@ -184,26 +149,20 @@ class DomainRenewResult(_DomainOutcome):
             "when it has not answered yet."
         )
     )
-    years: int | None = Field(default=None, description="Number of years that this renewal added.")
-    total_years: int | None = Field(
-        default=None, description="Number of years that are paid after the renewal."
-    )
+    years: int | None = optional("Number of years that this renewal added.")
+    total_years: int | None = optional("Number of years that are paid after the renewal.")
     charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
         description="Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`.",
     )
-    message: str | None = Field(
-        default=None, description="Remark of the provider in words; null where there is none."
-    )
+    message: str | None = optional("Remark of the provider in words; null where there is none.")
 
     @property
     def expires_at(self) -> datetime | None:
@@ -222,12 +181,8 @@ class DomainTransferResult(_DomainOutcome):
         )
     )
     charged: Money = Field(description="What the transfer cost, a decimal text in `currency`.")
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    message: str | None = Field(
-        default=None, description="Remark of the provider in words; null where there is none."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    message: str | None = optional("Remark of the provider in words; null where there is none.")
 
 
 def _unique_hosts(value: list[str]) -> list[str]:
@@ -241,47 +196,39 @@ Nameservers = Annotated[list[HostName], Field(min_length=2, max_length=4), After
 Years = Annotated[int, Field(ge=1, le=10)]
 
 
-class DomainRegister(Request):
+class DomainRegister(RequestModel):
     """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy``
     default true in the document and false on some deployments, so send it; ``auto_renew`` is not accepted
     here by some: use the update instead."""
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
-    years: Years | None = Field(
-        default=None, description="Years to pay, 1 to 10 within the bounds of the zone. Default: 1."
+    years: Years | None = optional("Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
+    nameservers: Nameservers | None = optional(
+        "2 to 4 different host names; some deployments take exactly 2. Default: the provider's own."
     )
-    nameservers: Nameservers | None = Field(
-        default=None,
-        description="2 to 4 different host names; some deployments take exactly 2. "
-        "Default: the provider's own.",
+    privacy: bool | None = optional(
+        "Whether the owner's data is hidden in WHOIS. The default differs between deployments."
     )
-    privacy: bool | None = Field(
-        default=None,
-        description="Whether the owner's data is hidden in WHOIS. The default differs between deployments.",
+    auto_renew: bool | None = optional(
+        "Whether the domain is renewed automatically. Some deployments refuse it here; an update "
+        "takes it everywhere."
     )
-    auto_renew: bool | None = Field(
-        default=None,
-        description="Whether the domain is renewed automatically. Some deployments refuse it here; an update "
-        "takes it everywhere.",
-    )
-    promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
+    promo_code: PromoCode | None = optional("Promo code, at most 64 characters.")
 
 
-class DomainRenew(Request):
+class DomainRenew(RequestModel):
     years: Years = Field(description="Years to pay, 1 to 10.")
 
 
-class DomainUpdate(Change):
+class DomainUpdate(PatchModel):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
     nothing."""
 
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews the domain from the balance."
-    )
-    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = optional("Whether the service renews the domain from the balance.")
+    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
 
 
-class NameserversUpdate(Request):
+class NameserversUpdate(RequestModel):
     """The whole set, 2..4 unique host names (some deployments take exactly two)."""
 
     nameservers: Nameservers = Field(
@@ -289,7 +236,7 @@ class NameserversUpdate(Request):
     )
 
 
-class DomainTransfer(Request):
+class DomainTransfer(RequestModel):
     """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some
     deployments only.
     """
@@ -298,20 +245,20 @@ class DomainTransfer(Request):
     auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(
         description="EPP code of the present registrar."
     )
-    nameservers: Nameservers | None = Field(
-        default=None, description="2 to 4 different host names; some deployments take exactly 2."
+    nameservers: Nameservers | None = optional(
+        "2 to 4 different host names; some deployments take exactly 2."
     )
-    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-    auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
+    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = optional("Whether the domain is renewed automatically.")
 
 
-class AvailabilityQuery(Request):
+class AvailabilityQuery(RequestModel):
     name: Annotated[str, Field(min_length=1, max_length=253)] = Field(
         description="Full domain name, in Unicode or punycode."
     )
 
 
 class DomainListQuery(PageQuery):
-    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = Field(
-        default=None, description="Only domains with this status."
+    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = optional(
+        "Only domains with this status."
     )

@@ -70,6 +70,11 @@ EVENT_TYPES = (
 )
 
 
+def optional(description: str) -> Any:
+    """A field that need not be given, or that an answer may lack: then it is ``None``."""
+    return Field(default=None, description=description)
+
+
 _NO_MONEY = "money must be a decimal string with 2 to 4 fraction digits"
 _NO_TIMESTAMP = "a timestamp must be an RFC 3339 text with a zone, within the years 1 to 9999 in UTC"
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     INVOICE_STATUSES,
     INVOICE_TYPES,
@@ -14,19 +14,18 @@ from pulumi_hosting.api.models.field_types import (
     ShortLine,
     Timestamp,
     known,
+    optional,
 )
 
 
 class InvoiceItem(Response):
-    description: str | None = Field(
-        default=None, description="What the line is for, in words of the provider."
-    )
+    description: str | None = optional("What the line is for, in words of the provider.")
     amount: Money = Field(description="Price of the line, a decimal text in the currency of the invoice.")
-    server_id: int | None = Field(
-        default=None, description="Number of the server that the line pays for; null where it is for none."
+    server_id: int | None = optional(
+        "Number of the server that the line pays for; null where it is for none."
     )
-    domain_id: int | None = Field(
-        default=None, description="Number of the domain that the line pays for; null where it is for none."
+    domain_id: int | None = optional(
+        "Number of the domain that the line pays for; null where it is for none."
     )
 
 
@@ -45,27 +44,16 @@ class Invoice(Response):
     currency: str = Field(
         description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
     )
-    description: str | None = Field(
-        default=None, description="What the invoice is for, in words of the provider."
+    description: str | None = optional("What the invoice is for, in words of the provider.")
+    gateway: str | None = optional(
+        "Code of the payment gateway that was used; `balance` for the balance itself."
     )
-    gateway: str | None = Field(
-        default=None,
-        description="Code of the payment gateway that was used; `balance` for the balance itself.",
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the invoice was made (RFC 3339, UTC)."
-    )
-    due_at: Timestamp | None = Field(
-        default=None, description="Last moment to pay it (RFC 3339, UTC); null where there is none."
-    )
-    paid_at: Timestamp | None = Field(
-        default=None, description="When it was paid (RFC 3339, UTC); null while it is not."
-    )
-    cancelled_at: Timestamp | None = Field(
-        default=None, description="When it was cancelled (RFC 3339, UTC); null while it is not."
-    )
-    items: list[InvoiceItem] | None = Field(default=None, description="What the invoice consists of.")
-    pdf_url: str | None = Field(default=None, description="Path in the API that answers the invoice as PDF.")
+    created_at: Timestamp | None = optional("When the invoice was made (RFC 3339, UTC).")
+    due_at: Timestamp | None = optional("Last moment to pay it (RFC 3339, UTC); null where there is none.")
+    paid_at: Timestamp | None = optional("When it was paid (RFC 3339, UTC); null while it is not.")
+    cancelled_at: Timestamp | None = optional("When it was cancelled (RFC 3339, UTC); null while it is not.")
+    items: list[InvoiceItem] | None = optional("What the invoice consists of.")
+    pdf_url: str | None = optional("Path in the API that answers the invoice as PDF.")
 
 
 class PayInvoiceResult(Response):
@@ -75,25 +63,21 @@ class PayInvoiceResult(Response):
     currency: str = Field(
         description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
     )
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
 
 
-class PaymentLinkRequest(Request):
+class PaymentLinkRequest(RequestModel):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
-    gateway: ShortLine | None = Field(
-        default=None, description="The gateway to pay through. Default: the one that the invoice has."
-    )
+    gateway: ShortLine | None = optional("The gateway to pay through. Default: the one that the invoice has.")
 
 
 class PaymentLink(Response):
-    invoice_id: int | None = Field(default=None, description="Number of the invoice that the page is for.")
+    invoice_id: int | None = optional("Number of the invoice that the page is for.")
     payment_url: str = Field(description="Page on which the invoice is paid.")
-    gateway: str | None = Field(
-        default=None, description="Code of the payment gateway that the page belongs to."
-    )
+    gateway: str | None = optional("Code of the payment gateway that the page belongs to.")
 
 
 class Order(Response):
@@ -113,32 +97,19 @@ class Order(Response):
             )
         )
     )
-    server_id: int | None = Field(default=None, description="Number of the server; null until it is created.")
-    server_name: str | None = Field(default=None, description="Name that the server has or will have.")
-    tariff_id: int | None = Field(
-        default=None, description="Number of the tariff that was ordered; null where it is not recorded."
+    server_id: int | None = optional("Number of the server; null until it is created.")
+    server_name: str | None = optional("Name that the server has or will have.")
+    tariff_id: int | None = optional("Number of the tariff that was ordered; null where it is not recorded.")
+    tariff_name: str | None = optional("Name of the tariff that was ordered.")
+    amount: Money | None = optional("What the order charged, a decimal text in `currency`.")
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    created_at: Timestamp | None = optional("When the order was placed (RFC 3339, UTC).")
+    updated_at: Timestamp | None = optional(
+        "When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."
     )
-    tariff_name: str | None = Field(default=None, description="Name of the tariff that was ordered.")
-    amount: Money | None = Field(
-        default=None, description="What the order charged, a decimal text in `currency`."
-    )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the order was placed (RFC 3339, UTC)."
-    )
-    updated_at: Timestamp | None = Field(
-        default=None,
-        description=(
-            "When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."
-        ),
-    )
-    order_url: str | None = Field(
-        default=None, description="Path in the API at which the state of the order can be read."
-    )
-    failure_reason: str | None = Field(
-        default=None, description="Why the order failed, in words; null unless it did and the service says."
+    order_url: str | None = optional("Path in the API at which the state of the order can be read.")
+    failure_reason: str | None = optional(
+        "Why the order failed, in words; null unless it did and the service says."
     )
 
     @property
@@ -163,9 +134,8 @@ class Order(Response):
 
 
 class InvoiceListQuery(PageQuery):
-    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = Field(
-        default=None,
-        description="Only invoices with this status. `pending` and `failed` exist on some deployments only.",
+    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = optional(
+        "Only invoices with this status. `pending` and `failed` exist on some deployments only."
     )
     type: (
         Literal[
@@ -184,14 +154,10 @@ class InvoiceListQuery(PageQuery):
             "dedicated_renewal",
         ]
         | None
-    ) = Field(
-        default=None,
-        description="Only invoices of this type. The types from `vds_addon` on exist "
-        "on some deployments only.",
-    )
+    ) = optional("Only invoices of this type. The types from `vds_addon` on exist on some deployments only.")
 
 
 class OrderListQuery(PageQuery):
     """``status`` can only be ``provisioning``: the list shows orders that are still being created."""
 
-    status: Literal["provisioning"] | None = Field(default=None, description="Only orders with this status.")
+    status: Literal["provisioning"] | None = optional("Only orders with this status.")

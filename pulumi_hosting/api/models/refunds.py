@@ -6,37 +6,29 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from pulumi_hosting.api.models.body import Response
-from pulumi_hosting.api.models.field_types import MONEY_PATTERN, Money, Number, Timestamp, known
+from pulumi_hosting.api.models.field_types import MONEY_PATTERN, Money, Number, Timestamp, known, optional
 
 
 class RefundItem(Response):
-    invoice_id: int | None = Field(
-        default=None, description="Number of the paid invoice that the credit is for."
+    invoice_id: int | None = optional("Number of the paid invoice that the credit is for.")
+    amount: Money | None = optional(
+        "What was paid for the period, a decimal text in the currency of the quote."
     )
-    amount: Money | None = Field(
-        default=None, description="What was paid for the period, a decimal text in the currency of the quote."
-    )
-    refund: Money | None = Field(
-        default=None, description="Part of the payment that would be credited, a decimal text."
-    )
-    period_start: Timestamp | None = Field(
-        default=None, description="Start of the paid period (RFC 3339, UTC)."
-    )
-    period_end: Timestamp | None = Field(default=None, description="End of the paid period (RFC 3339, UTC).")
-    paid_at: Timestamp | None = Field(default=None, description="When the invoice was paid (RFC 3339, UTC).")
-    days_left: Number | None = Field(default=None, description="Days of the period that are not used yet.")
+    refund: Money | None = optional("Part of the payment that would be credited, a decimal text.")
+    period_start: Timestamp | None = optional("Start of the paid period (RFC 3339, UTC).")
+    period_end: Timestamp | None = optional("End of the paid period (RFC 3339, UTC).")
+    paid_at: Timestamp | None = optional("When the invoice was paid (RFC 3339, UTC).")
+    days_left: Number | None = optional("Days of the period that are not used yet.")
 
 
 class RefundQuote(Response):
     """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
 
-    server_id: int | None = Field(default=None, description="Number of the server that would be deleted.")
+    server_id: int | None = optional("Number of the server that would be deleted.")
     amount: Money = Field(
         description="What a deletion would credit to the balance, a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
     refundable: bool = Field(description="Whether a deletion would credit anything.")
     excluded_reason: (
         Annotated[
@@ -54,27 +46,17 @@ class RefundQuote(Response):
             ),
         ]
         | None
-    ) = Field(default=None, description="Why a deletion would credit nothing; null where it would.")
-    days_left: Number | None = Field(
-        default=None, description="Paid days that are not used yet, with fractions."
+    ) = optional("Why a deletion would credit nothing; null where it would.")
+    days_left: Number | None = optional("Paid days that are not used yet, with fractions.")
+    gross_amount: Money | None = optional(
+        "The credit before `referral_adjustment` is taken off, a decimal text in `currency`."
     )
-    gross_amount: Money | None = Field(
-        default=None,
-        description="The credit before `referral_adjustment` is taken off, a decimal text in `currency`.",
+    referral_adjustment: Money | None = optional(
+        "Referral reward that the credit is lowered by, a decimal text in `currency`."
     )
-    referral_adjustment: Money | None = Field(
-        default=None,
-        description="Referral reward that the credit is lowered by, a decimal text in `currency`.",
-    )
-    note: str | None = Field(
-        default=None, description="Explanation of the provider in words; empty where there is none."
-    )
-    breakdown: list[RefundItem] | None = Field(
-        default=None, description="The credit by paid invoice; empty for hourly servers."
-    )
-    computed_at: Timestamp | None = Field(
-        default=None, description="When the credit was computed (RFC 3339, UTC)."
-    )
+    note: str | None = optional("Explanation of the provider in words; empty where there is none.")
+    breakdown: list[RefundItem] | None = optional("The credit by paid invoice; empty for hourly servers.")
+    computed_at: Timestamp | None = optional("When the credit was computed (RFC 3339, UTC).")
 
 
 def _refund_amount(value: object) -> object:
@@ -98,24 +80,21 @@ _REFUND_SCHEMA = {
 class DeleteResult(Response):
     """``refund`` is the credited sum in ``currency`` (``None`` where the answer does not say)."""
 
-    server_id: int | None = Field(default=None, description="Number of the server that was deleted.")
-    status: str | None = Field(default=None, description="`cancelled` once the server is gone.")
-    refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = Field(
-        default=None,
-        description=(
+    server_id: int | None = optional("Number of the server that was deleted.")
+    status: str | None = optional("`cancelled` once the server is gone.")
+    refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = (
+        optional(
             "What was credited to the balance, a decimal text in `currency`; an object with "
             "`amount` on some deployments."
-        ),
+        )
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    balance_after: Money | None = optional(
+        "Balance of the account after the credit, a decimal text in `currency`."
     )
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the credit, a decimal text in `currency`."
-    )
-    refund_quote: RefundQuote | None = Field(default=None, description="How the credit was computed.")
-    cancel_request_withdrawn: bool | None = Field(
-        default=None, description="Whether a request to end the server with the paid period was withdrawn."
+    refund_quote: RefundQuote | None = optional("How the credit was computed.")
+    cancel_request_withdrawn: bool | None = optional(
+        "Whether a request to end the server with the paid period was withdrawn."
     )
 
     @property

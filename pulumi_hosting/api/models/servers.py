@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from pulumi_hosting.api.models.body import Change, Clears, Request, Response
+from pulumi_hosting.api.models.body import Clears, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     SANDBOX_SERVER_IDS,
     BillingCycle,
@@ -24,6 +24,7 @@ from pulumi_hosting.api.models.field_types import (
     ShownOnce,
     Timestamp,
     known,
+    optional,
 )
 from pulumi_hosting.api.models.refunds import RefundQuote
 
@@ -31,10 +32,8 @@ from pulumi_hosting.api.models.refunds import RefundQuote
 class TariffRef(Response):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
-    id: int | None = Field(
-        default=None, description="Number of the tariff in the catalog; null once the tariff is gone."
-    )
-    name: str | None = Field(default=None, description="Name of the tariff, as the price list has or had it.")
+    id: int | None = optional("Number of the tariff in the catalog; null once the tariff is gone.")
+    name: str | None = optional("Name of the tariff, as the price list has or had it.")
 
 
 class ServerResources(Response):
@@ -45,15 +44,9 @@ class ServerResources(Response):
         validation_alias=AliasChoices("vcpu", "cpu_cores"),
         description="Number of virtual processor cores; null where the panel does not say.",
     )
-    ram_mb: int | None = Field(
-        default=None, description="Size of the memory in MiB; null where the panel does not say."
-    )
-    disk_mb: int | None = Field(
-        default=None, description="Size of the disk in MiB; null where `disk_gb` is given instead."
-    )
-    disk_gb: int | None = Field(
-        default=None, description="Size of the disk in GiB, on deployments that do not give `disk_mb`."
-    )
+    ram_mb: int | None = optional("Size of the memory in MiB; null where the panel does not say.")
+    disk_mb: int | None = optional("Size of the disk in MiB; null where `disk_gb` is given instead.")
+    disk_gb: int | None = optional("Size of the disk in GiB, on deployments that do not give `disk_mb`.")
 
 
 class ServerFlags(Response):
@@ -61,31 +54,17 @@ class ServerFlags(Response):
     sandbox mark); ``synthetic``: imported, without a panel record; ``protected_until``: billing will not
     suspend it earlier."""
 
-    blocked: bool | None = Field(
-        default=None, description="Whether staff locked the server, so that every change is refused."
+    blocked: bool | None = optional("Whether staff locked the server, so that every change is refused.")
+    suspended: bool | None = optional("Whether it is switched off for non-payment or by staff.")
+    expired: bool | None = optional("Whether `next_due_at` has passed without a renewal.")
+    pending_cancel: bool | None = optional("Whether a request to end it with the paid period is approved.")
+    protected_until: Timestamp | None = optional(
+        "Until when billing will not suspend it (RFC 3339, UTC); null without such a promise."
     )
-    suspended: bool | None = Field(
-        default=None, description="Whether it is switched off for non-payment or by staff."
+    is_test: bool | None = optional(
+        "Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."
     )
-    expired: bool | None = Field(
-        default=None, description="Whether `next_due_at` has passed without a renewal."
-    )
-    pending_cancel: bool | None = Field(
-        default=None, description="Whether a request to end it with the paid period is approved."
-    )
-    protected_until: Timestamp | None = Field(
-        default=None,
-        description="Until when billing will not suspend it (RFC 3339, UTC); null without such a promise.",
-    )
-    is_test: bool | None = Field(
-        default=None,
-        description=(
-            "Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."
-        ),
-    )
-    synthetic: bool | None = Field(
-        default=None, description="Whether it was imported and the panel has no record of it."
-    )
+    synthetic: bool | None = optional("Whether it was imported and the panel has no record of it.")
 
 
 class ServerBilling(Response):
@@ -94,31 +73,21 @@ class ServerBilling(Response):
     cycle: Annotated[str, known("monthly", "hourly")] = Field(
         description="Whether the server is paid by the month (`monthly`) or by the hour (`hourly`)."
     )
-    months: int | None = Field(
-        default=None, description="Number of months that a renewal pays for, of monthly servers."
-    )
-    price_monthly: Money | None = Field(
-        default=None, description="Price of the tariff per month, a decimal text in `currency`."
-    )
+    months: int | None = optional("Number of months that a renewal pays for, of monthly servers.")
+    price_monthly: Money | None = optional("Price of the tariff per month, a decimal text in `currency`.")
     recurring_amount: Money = Field(
         description=(
             "What the next renewal costs, additional addresses and discounts included; a "
             "decimal text in `currency`."
         )
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    next_due_at: Timestamp | None = optional(
+        "When the next renewal is due (RFC 3339, UTC); null where none is."
     )
-    next_due_at: Timestamp | None = Field(
-        default=None, description="When the next renewal is due (RFC 3339, UTC); null where none is."
-    )
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews the server from the balance."
-    )
-    promo_code: str | None = Field(
-        default=None, description="The promo code that the price includes; null where there is none."
-    )
-    extra_ips: int | None = Field(default=None, description="Number of additional addresses that are paid.")
+    auto_renew: bool | None = optional("Whether the service renews the server from the balance.")
+    promo_code: str | None = optional("The promo code that the price includes; null where there is none.")
+    extra_ips: int | None = optional("Number of additional addresses that are paid.")
 
 
 class Server(Response):
@@ -132,8 +101,8 @@ class Server(Response):
         )
     )
     name: str = Field(description="Name that the server was ordered with, or renamed to.")
-    hostname: str | None = Field(
-        default=None, description="Host name that the panel keeps; equal to `name` where it keeps no other."
+    hostname: str | None = optional(
+        "Host name that the panel keeps; equal to `name` where it keeps no other."
     )
     status: ServerStatusText = Field(
         description=(
@@ -141,40 +110,25 @@ class Server(Response):
             "until the paid period ends, `cancelled` when deleted, `terminated` after long non-payment."
         )
     )
-    tariff: TariffRef | None = Field(
-        default=None, description="The tariff that bills the server, by its number and name."
-    )
-    location: NameText = Field(
-        default=None, description="Name of the location where the server stands; null where it is not known."
-    )
-    os: NameText = Field(
-        default=None,
-        description=(
-            "Slug of the image that was ordered; some deployments do not change it after a reinstallation."
-        ),
+    tariff: TariffRef | None = optional("The tariff that bills the server, by its number and name.")
+    location: NameText = optional("Name of the location where the server stands; null where it is not known.")
+    os: NameText = optional(
+        "Slug of the image that was ordered; some deployments do not change it after a reinstallation."
     )
     primary_ip: str | None = Field(
         default=None,
         validation_alias=AliasChoices("primary_ip", "ip"),
         description="The address that was assigned first; null while there is none.",
     )
-    ips: list[str] | None = Field(
-        default=None, description="Every address of the server, IPv4 and IPv6, without their ids."
+    ips: list[str] | None = optional("Every address of the server, IPv4 and IPv6, without their ids.")
+    resources: ServerResources | None = optional("Processors, memory and disk of the server.")
+    flags: ServerFlags | None = optional("What is special about the server, such as a lock by staff.")
+    billing: ServerBilling | None = optional(
+        "How the server is paid, and when and with what the next renewal comes."
     )
-    resources: ServerResources | None = Field(
-        default=None, description="Processors, memory and disk of the server."
-    )
-    flags: ServerFlags | None = Field(
-        default=None, description="What is special about the server, such as a lock by staff."
-    )
-    billing: ServerBilling | None = Field(
-        default=None, description="How the server is paid, and when and with what the next renewal comes."
-    )
-    notes: str | None = Field(
-        default=None, description="Notes shown in the control panel; empty where there are none."
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the server was created (RFC 3339, UTC); null for imported ones."
+    notes: str | None = optional("Notes shown in the control panel; empty where there are none.")
+    created_at: Timestamp | None = optional(
+        "When the server was created (RFC 3339, UTC); null for imported ones."
     )
 
     @property
@@ -193,40 +147,35 @@ class Server(Response):
 
 
 class Memory(Response):
-    used_mb: Number | None = Field(default=None, description="What is in use, in megabytes.")
-    total_mb: Number | None = Field(default=None, description="Size in megabytes.")
+    used_mb: Number | None = optional("What is in use, in megabytes.")
+    total_mb: Number | None = optional("Size in megabytes.")
 
 
 class Disk(Response):
-    used_gb: Number | None = Field(default=None, description="What is in use, in gigabytes.")
-    total_gb: Number | None = Field(default=None, description="Size in gigabytes.")
+    used_gb: Number | None = optional("What is in use, in gigabytes.")
+    total_gb: Number | None = optional("Size in gigabytes.")
 
 
 class ServerLiveStatus(Response):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
-    server_id: int | None = Field(default=None, description="Number of the server that the panel measured.")
+    server_id: int | None = optional("Number of the server that the panel measured.")
     power: Annotated[str, known("running", "stopped", "unknown")] = Field(
         description="`running` or `stopped`; `unknown` where the panel cannot tell."
     )
-    cpu_percent: Number | None = Field(default=None, description="Load of the processors, from 0 to 100.")
-    memory: Memory | None = Field(default=None, description="Use of the memory, where the server shows it.")
-    disk: Disk | None = Field(default=None, description="Use of the disk, where the server shows it.")
-    uptime_seconds: int | None = Field(default=None, description="Seconds since the server was started.")
-    checked_at: Timestamp | None = Field(
-        default=None, description="When the panel was asked (RFC 3339, UTC)."
-    )
+    cpu_percent: Number | None = optional("Load of the processors, from 0 to 100.")
+    memory: Memory | None = optional("Use of the memory, where the server shows it.")
+    disk: Disk | None = optional("Use of the disk, where the server shows it.")
+    uptime_seconds: int | None = optional("Seconds since the server was started.")
+    checked_at: Timestamp | None = optional("When the panel was asked (RFC 3339, UTC).")
 
 
 class ServerDetail(Server):
     """One server as ``GET /servers/{server_id}`` shows it; ``live`` only with ``include=live``."""
 
-    refund_quote: RefundQuote | None = Field(default=None, description="What a deletion would credit now.")
-    live: ServerLiveStatus | None = Field(
-        default=None,
-        description=(
-            "What the panel measures now, where it was asked for; null where the panel does not answer."
-        ),
+    refund_quote: RefundQuote | None = optional("What a deletion would credit now.")
+    live: ServerLiveStatus | None = optional(
+        "What the panel measures now, where it was asked for; null where the panel does not answer."
     )
 
 
@@ -236,109 +185,77 @@ class ServerCreated(Response):
     """
 
     server: Server = Field(description="The server that was ordered.")
-    root_password: ShownOnce = Field(
-        default=None,
-        description=(
-            "Root password, shown this once; null where the order named one, and in a repeated answer."
-        ),
+    root_password: ShownOnce = optional(
+        "Root password, shown this once; null where the order named one, and in a repeated answer."
     )
-    invoice_id: int | None = Field(
-        default=None, description="Number of the paid invoice; null in the sandbox."
-    )
+    invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
     charged: Money = Field(description="What the order cost, a decimal text in `currency`.")
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    order_url: str | None = Field(
-        default=None, description="Path in the API at which the order can be read; null in the sandbox."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    order_url: str | None = optional("Path in the API at which the order can be read; null in the sandbox.")
 
 
 class RenewResult(Response):
-    server: Server | None = Field(default=None, description="The server after the renewal.")
-    invoice_id: int | None = Field(
-        default=None, description="Number of the paid invoice; null in the sandbox."
-    )
+    server: Server | None = optional("The server after the renewal.")
+    invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
     charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
-    balance_after: Money | None = Field(
-        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    balance_after: Money | None = optional(
+        "Balance of the account after the charge, a decimal text in `currency`."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    next_due_at: Timestamp | None = Field(
-        default=None, description="When the renewal after this one is due (RFC 3339, UTC)."
-    )
-    months: int | None = Field(
-        default=None, description="Number of months that were added; null for an hourly server."
-    )
-    hours: int | None = Field(
-        default=None, description="Number of hours that were added; null for a monthly server."
-    )
+    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    next_due_at: Timestamp | None = optional("When the renewal after this one is due (RFC 3339, UTC).")
+    months: int | None = optional("Number of months that were added; null for an hourly server.")
+    hours: int | None = optional("Number of hours that were added; null for a monthly server.")
 
 
 class ActionResult(Response):
     server_id: Id = Field(description="Number of the server that the action is for.")
-    action: str | None = Field(default=None, description="`start`, `stop` or `restart`, as asked.")
-    status: Annotated[str, known("accepted", "done")] | None = Field(
-        default=None, description="`accepted` while the panel works on it, or `done`."
+    action: str | None = optional("`start`, `stop` or `restart`, as asked.")
+    status: Annotated[str, known("accepted", "done")] | None = optional(
+        "`accepted` while the panel works on it, or `done`."
     )
-    message: str | None = Field(
-        default=None, description="Remark of the provider in words; null where there is none."
-    )
+    message: str | None = optional("Remark of the provider in words; null where there is none.")
 
 
 class ReinstallResult(Response):
     """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
 
     server_id: Id = Field(description="Number of the server that is installed again.")
-    status: Annotated[str, known("reinstalling")] | None = Field(
-        default=None, description="`reinstalling`: the disk is being overwritten."
+    status: Annotated[str, known("reinstalling")] | None = optional(
+        "`reinstalling`: the disk is being overwritten."
     )
-    os: str | None = Field(default=None, description="Slug of the image that is installed.")
-    root_password: ShownOnce = Field(
-        default=None, description="Root password, shown this once; null where the request named one."
-    )
+    os: str | None = optional("Slug of the image that is installed.")
+    root_password: ShownOnce = optional("Root password, shown this once; null where the request named one.")
 
 
 class ResetPasswordResult(Response):
-    server_id: int | None = Field(default=None, description="Number of the server that has the new password.")
+    server_id: int | None = optional("Number of the server that has the new password.")
     password: NewSecret = Field(description="The new root password, shown this once.")
 
 
-class ServerCreate(Request):
+class ServerCreate(RequestModel):
     """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to
     30 texts.
     """
 
     tariff_id: Id = Field(description="Id of the tariff.")
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
-    name: ServerName | None = Field(
-        default=None, description="Host name: letters, digits and `. _ -`. Made up when absent."
+    name: ServerName | None = optional("Host name: letters, digits and `. _ -`. Made up when absent.")
+    password: RootPassword | None = optional(
+        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
     )
-    password: RootPassword | None = Field(
-        default=None,
-        description="Root password, 8 to 64 characters with a letter and a digit. Generated "
-        "and shown once when absent.",
+    months: Months | None = optional("Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`.")
+    hours: Annotated[int, Field(ge=1, le=720)] | None = optional(
+        "Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. "
+        "Not together with `months`."
     )
-    months: Months | None = Field(
-        default=None, description="Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`."
-    )
-    hours: Annotated[int, Field(ge=1, le=720)] | None = Field(
-        default=None,
-        description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. "
-        "Not together with `months`.",
-    )
-    billing_cycle: BillingCycle | None = Field(default=None, description="How the server is paid.")
-    promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
-    ssh_key_ids: list[Id] | None = Field(
-        default=None, description="Ids of SSH keys of the account to install."
-    )
-    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = Field(
-        default=None, description="Answers to the provider's extra order questions, up to 30 texts."
+    billing_cycle: BillingCycle | None = optional("How the server is paid.")
+    promo_code: PromoCode | None = optional("Promo code, at most 64 characters.")
+    ssh_key_ids: list[Id] | None = optional("Ids of SSH keys of the account to install.")
+    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = optional(
+        "Answers to the provider's extra order questions, up to 30 texts."
     )
 
     def model_post_init(self, context: Any) -> None:
@@ -350,28 +267,24 @@ class ServerCreate(Request):
             raise ValueError("a monthly order takes months, not hours")
 
 
-class ServerUpdate(Change):
+class ServerUpdate(PatchModel):
     """At least one field. ``notes`` ``None`` clears them."""
 
-    auto_renew: bool | None = Field(
-        default=None, description="Whether the service renews the server from the balance."
-    )
-    name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
-    notes: Annotated[Notes | None, Clears()] = Field(
-        default=None, description="Free text shown in the control panel; null clears it."
+    auto_renew: bool | None = optional("Whether the service renews the server from the balance.")
+    name: ServerName | None = optional("Host name: letters, digits and `. _ -`.")
+    notes: Annotated[Notes | None, Clears()] = optional(
+        "Free text shown in the control panel; null clears it."
     )
 
 
-class RenewRequest(Request):
+class RenewRequest(RequestModel):
     """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on
     some deployments).
     """
 
-    months: Months | None = Field(
-        default=None, description="Months to pay: 1, 3, 6 or 12, for monthly servers."
-    )
-    hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
-        default=None, description="Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
+    months: Months | None = optional("Months to pay: 1, 3, 6 or 12, for monthly servers.")
+    hours: Annotated[int, Field(ge=1, le=2160)] | None = optional(
+        "Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
     )
 
     def model_post_init(self, context: Any) -> None:
@@ -379,41 +292,33 @@ class RenewRequest(Request):
             raise ValueError("give exactly one of months and hours")
 
 
-class PowerRequest(Request):
+class PowerRequest(RequestModel):
     action: Literal["start", "stop", "restart"] = Field(
         description="What to do: `start`, `stop` or `restart`."
     )
 
 
-class ReinstallRequest(Request):
+class ReinstallRequest(RequestModel):
     """Destroys all data of the server. ``password``: as when ordering; generated and shown once when
     absent."""
 
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
-    password: RootPassword | None = Field(
-        default=None,
-        description="Root password, 8 to 64 characters with a letter and a digit. Generated "
-        "and shown once when absent.",
+    password: RootPassword | None = optional(
+        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
     )
-    ssh_key_ids: list[Id] | None = Field(
-        default=None, description="Ids of SSH keys of the account to install."
-    )
+    ssh_key_ids: list[Id] | None = optional("Ids of SSH keys of the account to install.")
 
 
-class ServerListQuery(Request):
-    cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="Items per page, 1 to 100."
-    )
+class ServerListQuery(RequestModel):
+    cursor: str | None = optional("Start with the page of this cursor.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = optional("Items per page, 1 to 100.")
     status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = (
-        Field(default=None, description="Only servers with this status.")
+        optional("Only servers with this status.")
     )
-    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = Field(
-        default=None, description="Only servers with this address, primary or additional."
+    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = optional(
+        "Only servers with this address, primary or additional."
     )
 
 
-class ServerReadQuery(Request):
-    include: Literal["live"] | None = Field(
-        default=None, description="`live` adds what the panel shows now. Expensive."
-    )
+class ServerReadQuery(RequestModel):
+    include: Literal["live"] | None = optional("`live` adds what the panel shows now. Expensive.")

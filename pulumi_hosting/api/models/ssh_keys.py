@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from pulumi_hosting.api.models.body import Request, Response
-from pulumi_hosting.api.models.field_types import Id, PublicKey, Timestamp
+from pulumi_hosting.api.models.body import RequestModel, Response
+from pulumi_hosting.api.models.field_types import Id, PublicKey, Timestamp, optional
 from pulumi_hosting.api.values import check_line
 
 
@@ -14,17 +14,13 @@ class SshKey(Response):
 
     id: Id = Field(description="Number that orders and reinstallations take to install the key.")
     name: str = Field(description="Name under which the account shows it.")
-    fingerprint: str | None = Field(
-        default=None, description="Fingerprint as `ssh-keygen -l` prints it: `SHA256:…`."
-    )
-    type: str | None = Field(default=None, description="Algorithm of the key, such as `ssh-ed25519`.")
+    fingerprint: str | None = optional("Fingerprint as `ssh-keygen -l` prints it: `SHA256:…`.")
+    type: str | None = optional("Algorithm of the key, such as `ssh-ed25519`.")
     public_key: str = Field(description="The OpenSSH public key line: type, base64, comment.")
-    created_at: Timestamp | None = Field(
-        default=None, description="When it was added to the account (RFC 3339, UTC)."
-    )
+    created_at: Timestamp | None = optional("When it was added to the account (RFC 3339, UTC).")
 
 
-class SshKeyCreate(Request):
+class SshKeyCreate(RequestModel):
     name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)] = Field(
         description="Name shown in the account, 1 to 255 characters."
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
+from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     EVENT_TYPES,
     EventType,
@@ -14,6 +14,7 @@ from pulumi_hosting.api.models.field_types import (
     Number,
     Timestamp,
     known,
+    optional,
 )
 from pulumi_hosting.api.values import check_line, check_webhook_url
 
@@ -28,32 +29,26 @@ class Subscription(Response):
     events: list[str] = Field(
         description="Event types that are delivered, such as `server.created`; `*` for all."
     )
-    description: str | None = Field(
-        default=None, description="What the owner wrote about the subscription; empty where there is nothing."
+    description: str | None = optional(
+        "What the owner wrote about the subscription; empty where there is nothing."
     )
-    active: bool | None = Field(
-        default=None,
-        description="Whether it delivers. The service sets it to false after 20 failures in a row.",
+    active: bool | None = optional(
+        "Whether it delivers. The service sets it to false after 20 failures in a row."
     )
-    failures_in_row: int | None = Field(
-        default=None, description="Number of failed attempts since the last success."
+    failures_in_row: int | None = optional("Number of failed attempts since the last success.")
+    disabled_at: Timestamp | None = optional(
+        "When the service stopped delivering (RFC 3339, UTC); null while it delivers."
     )
-    disabled_at: Timestamp | None = Field(
-        default=None,
-        description="When the service stopped delivering (RFC 3339, UTC); null while it delivers.",
+    disabled_reason: str | None = optional(
+        "Why the service stopped delivering, in words; null while it delivers."
     )
-    disabled_reason: str | None = Field(
-        default=None, description="Why the service stopped delivering, in words; null while it delivers."
+    last_delivery_at: Timestamp | None = optional(
+        "When an attempt was last made (RFC 3339, UTC); null before the first."
     )
-    last_delivery_at: Timestamp | None = Field(
-        default=None, description="When an attempt was last made (RFC 3339, UTC); null before the first."
+    last_status: int | None = optional(
+        "HTTP status that the receiver answered last; null where no answer came."
     )
-    last_status: int | None = Field(
-        default=None, description="HTTP status that the receiver answered last; null where no answer came."
-    )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the subscription was made (RFC 3339, UTC)."
-    )
+    created_at: Timestamp | None = optional("When the subscription was made (RFC 3339, UTC).")
 
 
 class SubscriptionCreated(Subscription):
@@ -65,18 +60,18 @@ class SubscriptionCreated(Subscription):
 class WebhookSecret(Response):
     """Answer of a rotation; the old secret stops at once."""
 
-    id: int | None = Field(default=None, description="Number of the subscription whose secret is new.")
+    id: int | None = optional("Number of the subscription whose secret is new.")
     secret: NewSecret = Field(description="The new secret, shown this once; the old one stopped working.")
 
 
 class SubscriptionDeleted(Response):
-    status: str | None = Field(default=None, description="`deleted` once no events are delivered any more.")
-    id: int | None = Field(default=None, description="Number of the subscription that was deleted.")
+    status: str | None = optional("`deleted` once no events are delivered any more.")
+    id: int | None = optional("Number of the subscription that was deleted.")
 
 
 class EventDescriptor(Response):
     type: EventType = Field(description="Value by which subscriptions and filters name this kind of event.")
-    description: str | None = Field(default=None, description="When the provider sends events of this type.")
+    description: str | None = optional("When the provider sends events of this type.")
 
 
 class Event(Response):
@@ -87,18 +82,16 @@ class Event(Response):
     id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
     type: EventType = Field(description="What happened.")
     created_at: Timestamp = Field(description="When it happened (RFC 3339, UTC); equal in every attempt.")
-    livemode: bool | None = Field(default=None, description="Always true: events exist for live keys only.")
-    account_id: int | None = Field(default=None, description="Number of the account in which it happened.")
-    api_version: str | None = Field(
-        default=None, description="Version of the API that the event was written for."
-    )
+    livemode: bool | None = optional("Always true: events exist for live keys only.")
+    account_id: int | None = optional("Number of the account in which it happened.")
+    api_version: str | None = optional("Version of the API that the event was written for.")
     data: dict[str, Any] = Field(
         description=(
             "`object`: what the event is about, as the API shows it; `previous`: the fields "
             "that changed, as they were."
         )
     )
-    resource: str | None = Field(default=None, description="Path of the object in the API; null for a ping.")
+    resource: str | None = optional("Path of the object in the API; null for a ping.")
 
     @property
     def object(self) -> dict[str, Any]:
@@ -117,12 +110,9 @@ class Delivery(Response):
     """
 
     id: Id = Field(description="Number by which the delivery is read and asked for again.")
-    subscription_id: int | None = Field(
-        default=None, description="Number of the subscription that the event is delivered for."
-    )
-    event_id: str | None = Field(
-        default=None,
-        description="Number of the event that is delivered; every delivery of one event has the same.",
+    subscription_id: int | None = optional("Number of the subscription that the event is delivered for.")
+    event_id: str | None = optional(
+        "Number of the event that is delivered; every delivery of one event has the same."
     )
     event_type: EventType = Field(description="What happened: the type of the delivered event.")
     given_status: str | None = Field(
@@ -131,35 +121,25 @@ class Delivery(Response):
         serialization_alias="status",
         description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
     )
-    attempts: int | None = Field(default=None, description="Number of attempts so far.")
-    next_attempt_at: Timestamp | None = Field(
-        default=None, description="When the next attempt is due (RFC 3339, UTC); null where none follows."
+    attempts: int | None = optional("Number of attempts so far.")
+    next_attempt_at: Timestamp | None = optional(
+        "When the next attempt is due (RFC 3339, UTC); null where none follows."
     )
-    delivered_at: Timestamp | None = Field(
-        default=None, description="When the receiver accepted it (RFC 3339, UTC); null while it has not."
+    delivered_at: Timestamp | None = optional(
+        "When the receiver accepted it (RFC 3339, UTC); null while it has not."
     )
-    dead: bool | None = Field(default=None, description="Whether every attempt failed, so that none follows.")
-    last_status: int | None = Field(
-        default=None,
-        description=(
-            "HTTP status that the receiver answered at the last attempt; null where no answer came."
-        ),
+    dead: bool | None = optional("Whether every attempt failed, so that none follows.")
+    last_status: int | None = optional(
+        "HTTP status that the receiver answered at the last attempt; null where no answer came."
     )
-    last_error: str | None = Field(
-        default=None, description="Why the last attempt failed, in words; null where it did not."
+    last_error: str | None = optional("Why the last attempt failed, in words; null where it did not.")
+    last_response: str | None = optional(
+        "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
     )
-    last_response: str | None = Field(
-        default=None,
-        description=(
-            "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
-        ),
+    created_at: Timestamp | None = optional(
+        "When the event was queued for this subscription (RFC 3339, UTC)."
     )
-    created_at: Timestamp | None = Field(
-        default=None, description="When the event was queued for this subscription (RFC 3339, UTC)."
-    )
-    payload: Event | None = Field(
-        default=None, description="The event as it was sent; shown when a single delivery is read."
-    )
+    payload: Event | None = optional("The event as it was sent; shown when a single delivery is read.")
 
     @property
     def status(self) -> str | None:
@@ -179,24 +159,19 @@ class TestResult(Response):
     __test__ = False  # a model, though pytest would collect it by its name
 
     ok: bool = Field(description="Whether the receiver answered with a status from 200 to 299.")
-    status: int | None = Field(
-        default=None, description="HTTP status that the receiver answered; null where no answer came."
-    )
-    latency_ms: Number | None = Field(
-        default=None, description="How long the receiver took, in milliseconds."
-    )
-    detail: str | None = Field(default=None, description="What went wrong, in words; null where nothing did.")
-    delivery: Delivery | None = Field(
-        default=None,
-        description="The ping as the list of deliveries shows it; null where the service does not keep it.",
+    status: int | None = optional("HTTP status that the receiver answered; null where no answer came.")
+    latency_ms: Number | None = optional("How long the receiver took, in milliseconds.")
+    detail: str | None = optional("What went wrong, in words; null where nothing did.")
+    delivery: Delivery | None = optional(
+        "The ping as the list of deliveries shows it; null where the service does not keep it."
     )
 
 
 class Redelivery(Response):
-    status: Annotated[str, known("queued")] | None = Field(
-        default=None, description="`queued` once the same bytes are to be sent again."
+    status: Annotated[str, known("queued")] | None = optional(
+        "`queued` once the same bytes are to be sent again."
     )
-    delivery: Delivery | None = Field(default=None, description="The delivery that is made again.")
+    delivery: Delivery | None = optional("The delivery that is made again.")
 
 
 def _check_events(value: list[str]) -> list[str]:
@@ -216,32 +191,27 @@ Events = Annotated[list[str], Field(min_length=1, max_length=64), AfterValidator
 Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 
 
-class SubscriptionCreate(Request):
+class SubscriptionCreate(RequestModel):
     url: WebhookUrl = Field(description="An https URL of a public host.")
     events: Events = Field(
         description="Event types such as `server.created`; `*` for all, where the deployment knows it."
     )
-    description: Description | None = Field(default=None, description="Free text shown in the control panel.")
+    description: Description | None = optional("Free text shown in the control panel.")
 
 
-class SubscriptionUpdate(Change):
+class SubscriptionUpdate(PatchModel):
     """At least one field. ``active`` true enables a disabled subscription again and clears its failures;
     ``None`` leaves a field alone.
     """
 
-    url: WebhookUrl | None = Field(default=None, description="An https URL of a public host.")
-    events: Events | None = Field(
-        default=None,
-        description="Event types such as `server.created`; `*` for all, where the deployment knows it.",
+    url: WebhookUrl | None = optional("An https URL of a public host.")
+    events: Events | None = optional(
+        "Event types such as `server.created`; `*` for all, where the deployment knows it."
     )
-    description: Description | None = Field(default=None, description="Free text shown in the control panel.")
-    active: bool | None = Field(
-        default=None, description="Whether events are delivered. True also resets the count of failures."
-    )
+    description: Description | None = optional("Free text shown in the control panel.")
+    active: bool | None = optional("Whether events are delivered. True also resets the count of failures.")
 
 
 class DeliveryListQuery(PageQuery):
-    status: Literal["pending", "delivered", "dead"] | None = Field(
-        default=None, description="Only deliveries with this status."
-    )
-    event_type: EventType | None = Field(default=None, description="Only deliveries of events of this type.")
+    status: Literal["pending", "delivered", "dead"] | None = optional("Only deliveries with this status.")
+    event_type: EventType | None = optional("Only deliveries of events of this type.")

@@ -8,7 +8,6 @@ operation is a column of its row.
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
 
 from pulumi_hosting.api.operations.limits import (
     EXPENSIVE_PER_WINDOW,
@@ -20,7 +19,14 @@ from pulumi_hosting.api.operations.limits import (
     SANDBOX_SERVER_SECONDS,
     WINDOW_SECONDS,
 )
-from pulumi_hosting.api.operations.operation import ExtraLimit, Method, Operation, Paging, RetryClass, Sandbox
+from pulumi_hosting.api.operations.operation import (
+    METHODS,
+    ExtraLimit,
+    Operation,
+    Paging,
+    RetryClass,
+    Sandbox,
+)
 from pulumi_hosting.api.operations.scopes import PRESETS, SCOPES
 
 __all__ = [
@@ -32,6 +38,7 @@ __all__ = [
     "KEY_LENGTH",
     "KEY_MEMORY_SECONDS",
     "MAX_BODY_BYTES",
+    "METHODS",
     "NORMAL_PER_WINDOW",
     "OPERATIONS",
     "PRESETS",
@@ -39,7 +46,6 @@ __all__ = [
     "SCOPES",
     "WINDOW_SECONDS",
     "ExtraLimit",
-    "Method",
     "Operation",
     "Paging",
     "RetryClass",
@@ -91,7 +97,7 @@ def _area(name: str) -> tuple[Operation, ...]:
     return rows
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The whole table, loaded when it is first used."""
     if name not in ("OPERATIONS", "BY_ID", "GROUPS"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,12 +12,11 @@ GROUPS: Mapping[str, str] = {
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
-        "get_account", "GET", "/account", "account.get", "The account", {200: m.Account}, ("account:read",)
+        "get_account", "GET /account", "account.get", "The account", {200: m.Account}, ("account:read",)
     ),
     Operation(
         "get_balance",
-        "GET",
-        "/balance",
+        "GET /balance",
         "balance.get",
         "Balance and upcoming charges",
         {200: m.Balance},
@@ -25,8 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_transactions",
-        "GET",
-        "/transactions",
+        "GET /transactions",
         "balance.transactions",
         "Movements of the balance, newest first",
         {200: m.Page[m.Transaction]},
@@ -36,8 +34,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_topup_info",
-        "GET",
-        "/balance/topup-info",
+        "GET /balance/topup-info",
         "balance.topup_info",
         "Bounds and gateways of top-ups",
         {200: m.TopupInfo},
@@ -45,8 +42,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "create_topup",
-        "POST",
-        "/balance/topup",
+        "POST /balance/topup",
         "balance.topup",
         "Create a top-up invoice and its payment link",
         {201: m.TopupResult},

@@ -12,8 +12,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_api_keys",
-        "GET",
-        "/keys",
+        "GET /keys",
         "keys.list",
         "API keys of the account",
         {200: m.Listing[m.ApiKey]},
@@ -22,12 +21,11 @@ OPERATIONS: tuple[Operation, ...] = (
         description="The text of a key is never shown.",
     ),
     Operation(
-        "get_api_key", "GET", "/keys/{key_id}", "keys.get", "One API key", {200: m.ApiKey}, ("keys:read",)
+        "get_api_key", "GET /keys/{key_id}", "keys.get", "One API key", {200: m.ApiKey}, ("keys:read",)
     ),
     Operation(
         "revoke_api_key",
-        "DELETE",
-        "/keys/{key_id}",
+        "DELETE /keys/{key_id}",
         "keys.revoke",
         "Revoke the calling key; needs no scope",
         {200: m.ApiKeyRevoked, 204: None},

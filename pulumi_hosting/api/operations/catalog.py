@@ -12,8 +12,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_tariffs",
-        "GET",
-        "/catalog/tariffs",
+        "GET /catalog/tariffs",
         "catalog.tariffs",
         "Server tariffs with the caller's prices",
         {200: m.Listing[m.Tariff]},
@@ -21,12 +20,11 @@ OPERATIONS: tuple[Operation, ...] = (
         paging="list",
     ),
     Operation(
-        "get_tariff", "GET", "/catalog/tariffs/{tariff_id}", "catalog.tariff", "One tariff", {200: m.Tariff}
+        "get_tariff", "GET /catalog/tariffs/{tariff_id}", "catalog.tariff", "One tariff", {200: m.Tariff}
     ),
     Operation(
         "list_os_images",
-        "GET",
-        "/catalog/os",
+        "GET /catalog/os",
         "catalog.os_images",
         "OS images; with a tariff, those it allows",
         {200: m.Listing[m.OsImage]},
@@ -36,8 +34,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_locations",
-        "GET",
-        "/catalog/locations",
+        "GET /catalog/locations",
         "catalog.locations",
         "Locations",
         {200: m.Listing[m.Location]},
@@ -45,8 +42,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_zones",
-        "GET",
-        "/catalog/zones",
+        "GET /catalog/zones",
         "catalog.zones",
         "Domain endings and their prices",
         {200: m.Listing[m.Zone]},
@@ -54,8 +50,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_quote",
-        "GET",
-        "/catalog/quote",
+        "GET /catalog/quote",
         "catalog.quote",
         "What an order would cost now",
         {200: m.Quote},

@@ -15,8 +15,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "check_domain_availability",
-        "GET",
-        "/domains/availability",
+        "GET /domains/availability",
         "domains.availability",
         "Whether a name can be registered, and its price",
         {200: m.Availability},
@@ -27,8 +26,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_domains",
-        "GET",
-        "/domains",
+        "GET /domains",
         "domains.list",
         "Domains, newest first",
         {200: m.Page[m.Domain]},
@@ -38,8 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_domain",
-        "GET",
-        "/domains/{domain_id}",
+        "GET /domains/{domain_id}",
         "domains.get",
         "One domain",
         {200: m.Domain},
@@ -47,8 +44,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "register_domain",
-        "POST",
-        "/domains",
+        "POST /domains",
         "domains.register",
         "Register a domain: 201 registered, 202 accepted",
         {201: m.DomainOrderResult, 202: m.DomainOrderResult},
@@ -64,8 +60,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "set_domain_nameservers",
-        "PUT",
-        "/domains/{domain_id}/nameservers",
+        "PUT /domains/{domain_id}/nameservers",
         "domains.set_nameservers",
         "Replace the name servers",
         {200: m.Domain},
@@ -78,8 +73,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "update_domain",
-        "PATCH",
-        "/domains/{domain_id}",
+        "PATCH /domains/{domain_id}",
         "domains.update",
         "Auto-renew, WHOIS privacy",
         {200: m.Domain},
@@ -94,8 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "renew_domain",
-        "POST",
-        "/domains/{domain_id}/renew",
+        "POST /domains/{domain_id}/renew",
         "domains.renew",
         "Pay further years in advance",
         {200: m.DomainRenewResult, 202: m.DomainRenewResult},
@@ -111,8 +104,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "transfer_domain",
-        "POST",
-        "/domains/transfers",
+        "POST /domains/transfers",
         "domains.transfer",
         "Transfer a domain in with its auth code",
         {202: m.DomainTransferResult},

@@ -12,8 +12,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_invoices",
-        "GET",
-        "/invoices",
+        "GET /invoices",
         "invoices.list",
         "Invoices, newest first",
         {200: m.Page[m.Invoice]},
@@ -23,8 +22,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_invoice",
-        "GET",
-        "/invoices/{invoice_id}",
+        "GET /invoices/{invoice_id}",
         "invoices.get",
         "One invoice",
         {200: m.Invoice},
@@ -32,8 +30,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_invoice_pdf",
-        "GET",
-        "/invoices/{invoice_id}/pdf",
+        "GET /invoices/{invoice_id}/pdf",
         "invoices.pdf",
         "One invoice as PDF",
         {200: bytes},
@@ -42,8 +39,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "pay_invoice",
-        "POST",
-        "/invoices/{invoice_id}/pay",
+        "POST /invoices/{invoice_id}/pay",
         "invoices.pay",
         "Pay an invoice from the balance",
         {200: m.PayInvoiceResult},
@@ -55,8 +51,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "create_invoice_payment_link",
-        "POST",
-        "/invoices/{invoice_id}/payment-link",
+        "POST /invoices/{invoice_id}/payment-link",
         "invoices.payment_link",
         "A link to pay an invoice through a gateway",
         {200: m.PaymentLink},

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, Literal
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.api.models.body import Request
+from pulumi_hosting.api.models.body import RequestModel
 
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 RetryClass = Literal["safe", "idempotent", "idempotency_key", "never"]
 Sandbox = Literal["real", "fake", "forbidden"]
 Paging = Literal["none", "list", "cursor"]
@@ -27,8 +27,8 @@ class ExtraLimit:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. ``call`` is its place in the client (``servers.ips.list`` →
-    ``client.servers.ips.list()``).
+    """One operation. ``route`` is its method and path (``GET /servers``), ``call`` its place in the client
+    (``servers.ips.list`` → ``client.servers.ips.list()``).
 
     - ``responses``: model by status, the document's success first; ``bytes`` is a file, ``dict`` an open
       object, ``None`` no body.
@@ -45,14 +45,13 @@ class Operation:
     """
 
     id: str
-    method: Method
-    path: str
+    route: str
     call: str
     summary: str
     responses: Mapping[int, Any]
     scopes: tuple[str, ...] = ()
-    query: type[Request] | None = None
-    request: type[Request] | None = None
+    query: type[RequestModel] | None = None
+    request: type[RequestModel] | None = None
     body_optional: bool = False
     expensive: bool = False
     expensive_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -66,6 +65,16 @@ class Operation:
     live_status: int | None = None
     live_expensive: bool = False
     description: str = ""
+
+    @property
+    def method(self) -> str:
+        """``GET``, ``POST``, ``PUT``, ``PATCH`` or ``DELETE``."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path below the base URL, with the names of its ids in braces."""
+        return self.route.partition(" ")[2]
 
     @property
     def tag(self) -> str:

@@ -18,8 +18,7 @@ OPERATIONS: tuple[Operation, ...] = (
     # --- servers
     Operation(
         "list_servers",
-        "GET",
-        "/servers",
+        "GET /servers",
         "servers.list",
         "Servers, newest first; a test key also sees its sandbox servers",
         {200: m.Page[m.Server]},
@@ -29,8 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "create_server",
-        "POST",
-        "/servers",
+        "POST /servers",
         "servers.create",
         "Order a server: 201 when it exists, 202 while it is being created",
         {201: m.ServerCreated, 202: m.Order},
@@ -50,8 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_server",
-        "GET",
-        "/servers/{server_id}",
+        "GET /servers/{server_id}",
         "servers.get",
         "One server with its refund quote; include=live adds panel data",
         {200: m.ServerDetail},
@@ -63,8 +60,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "update_server",
-        "PATCH",
-        "/servers/{server_id}",
+        "PATCH /servers/{server_id}",
         "servers.update",
         "Name, notes, auto-renew",
         {200: m.Server},
@@ -77,8 +73,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "delete_server",
-        "DELETE",
-        "/servers/{server_id}",
+        "DELETE /servers/{server_id}",
         "servers.delete",
         "Delete a server; the unused part is credited",
         {200: m.DeleteResult},
@@ -93,8 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_server_status",
-        "GET",
-        "/servers/{server_id}/status",
+        "GET /servers/{server_id}/status",
         "servers.status",
         "Live power, load and uptime from the panel",
         {200: m.ServerLiveStatus},
@@ -107,8 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_server_refund_quote",
-        "GET",
-        "/servers/{server_id}/refund-quote",
+        "GET /servers/{server_id}/refund-quote",
         "servers.refund_quote",
         "What a deletion would credit now",
         {200: m.RefundQuote},
@@ -116,8 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "power_server",
-        "POST",
-        "/servers/{server_id}/actions/power",
+        "POST /servers/{server_id}/actions/power",
         "servers.power",
         "Start, stop or restart",
         {202: m.ActionResult},
@@ -133,8 +125,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "reinstall_server",
-        "POST",
-        "/servers/{server_id}/actions/reinstall",
+        "POST /servers/{server_id}/actions/reinstall",
         "servers.reinstall",
         "Reinstall with an image; destroys all data",
         {202: m.ReinstallResult},
@@ -150,8 +141,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "reset_server_password",
-        "POST",
-        "/servers/{server_id}/actions/reset-password",
+        "POST /servers/{server_id}/actions/reset-password",
         "servers.reset_password",
         "A new root password, shown once",
         {200: m.ResetPasswordResult},
@@ -164,8 +154,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "renew_server",
-        "POST",
-        "/servers/{server_id}/renew",
+        "POST /servers/{server_id}/renew",
         "servers.renew",
         "Pay further months or hours in advance",
         {200: m.RenewResult},
@@ -189,8 +178,7 @@ OPERATIONS: tuple[Operation, ...] = (
     # --- addresses and reverse DNS
     Operation(
         "list_server_ips",
-        "GET",
-        "/servers/{server_id}/ips",
+        "GET /servers/{server_id}/ips",
         "servers.ips.list",
         "Addresses of a server, v4 and v6",
         {200: m.Listing[m.Ip]},
@@ -200,8 +188,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_server_ip_quote",
-        "GET",
-        "/servers/{server_id}/ips/quote",
+        "GET /servers/{server_id}/ips/quote",
         "servers.ips.quote",
         "What one more address costs",
         {200: m.IpQuote},
@@ -210,8 +197,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "add_server_ip",
-        "POST",
-        "/servers/{server_id}/ips",
+        "POST /servers/{server_id}/ips",
         "servers.ips.add",
         "Buy one IPv4 address; it is assigned later",
         {200: m.IpAdded, 201: m.IpAdded},
@@ -236,8 +222,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "delete_server_ip",
-        "DELETE",
-        "/servers/{server_id}/ips/{ip_id}",
+        "DELETE /servers/{server_id}/ips/{ip_id}",
         "servers.ips.delete",
         "Release an additional address, without refund",
         {200: m.IpDeleted, 204: None},
@@ -249,8 +234,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "set_server_ip_ptr",
-        "PUT",
-        "/servers/{server_id}/ips/{ip_id}/ptr",
+        "PUT /servers/{server_id}/ips/{ip_id}/ptr",
         "servers.ips.set_ptr",
         "Set or remove the reverse DNS name of an address",
         {200: m.PtrRecord},
@@ -263,8 +247,7 @@ OPERATIONS: tuple[Operation, ...] = (
     # --- orders
     Operation(
         "list_orders",
-        "GET",
-        "/orders",
+        "GET /orders",
         "orders.list",
         "Server orders that are still being created",
         {200: m.Page[m.Order]},
@@ -275,8 +258,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_order",
-        "GET",
-        "/orders/{invoice_id}",
+        "GET /orders/{invoice_id}",
         "orders.get",
         "One server order",
         {200: m.Order},

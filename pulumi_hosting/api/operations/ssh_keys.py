@@ -15,8 +15,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_ssh_keys",
-        "GET",
-        "/ssh-keys",
+        "GET /ssh-keys",
         "ssh_keys.list",
         "Public keys of the account",
         {200: m.Listing[m.SshKey]},
@@ -25,8 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "create_ssh_key",
-        "POST",
-        "/ssh-keys",
+        "POST /ssh-keys",
         "ssh_keys.create",
         "Add a public key",
         {201: m.SshKey},
@@ -39,8 +37,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "delete_ssh_key",
-        "DELETE",
-        "/ssh-keys/{key_id}",
+        "DELETE /ssh-keys/{key_id}",
         "ssh_keys.delete",
         "Remove a public key; servers that carry it keep it",
         {204: None},

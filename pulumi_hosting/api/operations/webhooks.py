@@ -19,8 +19,7 @@ GROUPS: Mapping[str, str] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_webhook_events",
-        "GET",
-        "/webhooks/events",
+        "GET /webhooks/events",
         "webhooks.events",
         "Event types",
         {200: m.Listing[m.EventDescriptor]},
@@ -30,8 +29,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_webhooks",
-        "GET",
-        "/webhooks",
+        "GET /webhooks",
         "webhooks.list",
         "Subscriptions",
         {200: m.Listing[m.Subscription]},
@@ -42,8 +40,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "create_webhook",
-        "POST",
-        "/webhooks",
+        "POST /webhooks",
         "webhooks.create",
         "Subscribe a URL to events; the secret is shown once",
         {201: m.SubscriptionCreated},
@@ -56,8 +53,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_webhook",
-        "GET",
-        "/webhooks/{webhook_id}",
+        "GET /webhooks/{webhook_id}",
         "webhooks.get",
         "One subscription",
         {200: m.Subscription},
@@ -66,8 +62,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "update_webhook",
-        "PATCH",
-        "/webhooks/{webhook_id}",
+        "PATCH /webhooks/{webhook_id}",
         "webhooks.update",
         "Change or re-enable a subscription",
         {200: m.Subscription},
@@ -82,8 +77,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "delete_webhook",
-        "DELETE",
-        "/webhooks/{webhook_id}",
+        "DELETE /webhooks/{webhook_id}",
         "webhooks.delete",
         "Delete a subscription and its delivery log",
         {200: m.SubscriptionDeleted, 204: None},
@@ -93,8 +87,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "rotate_webhook_secret",
-        "POST",
-        "/webhooks/{webhook_id}/rotate-secret",
+        "POST /webhooks/{webhook_id}/rotate-secret",
         "webhooks.rotate_secret",
         "A new signing secret, shown once; the old one stops at once",
         {200: m.WebhookSecret},
@@ -105,8 +98,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "test_webhook",
-        "POST",
-        "/webhooks/{webhook_id}/test",
+        "POST /webhooks/{webhook_id}/test",
         "webhooks.test",
         "Send a ping now, past the queue",
         {200: m.TestResult},
@@ -119,8 +111,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list_webhook_deliveries",
-        "GET",
-        "/webhooks/{webhook_id}/deliveries",
+        "GET /webhooks/{webhook_id}/deliveries",
         "webhooks.deliveries.list",
         "Deliveries of a subscription, newest first",
         {200: m.Page[m.Delivery]},
@@ -132,8 +123,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get_webhook_delivery",
-        "GET",
-        "/webhooks/deliveries/{delivery_id}",
+        "GET /webhooks/deliveries/{delivery_id}",
         "webhooks.deliveries.get",
         "One delivery with its payload",
         {200: m.Delivery},
@@ -142,8 +132,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "redeliver_webhook",
-        "POST",
-        "/webhooks/deliveries/{delivery_id}/redeliver",
+        "POST /webhooks/deliveries/{delivery_id}/redeliver",
         "webhooks.deliveries.redeliver",
         "Queue a delivery again with identical bytes",
         {202: m.Redelivery},

@@ -1,7 +1,5 @@
 """`pulumi-hosting offline`: Pulumi's commands, options and exit codes on the offline engine."""
 
-from typing import Any
-
 import click
 
 from pulumi_hosting.cli.lazy import Command, LazyGroup
@@ -25,7 +23,7 @@ COMMANDS = {
 class OfflineGroup(LazyGroup):
     """Prints an error of the engine as one line and exits with the code that Pulumi would use."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         from pulumi_hosting.offline import OfflineError  # loads the engine: not before a command runs
 
         try:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.offline.common_options import stack_options, yes_option
-from pulumi_hosting.offline import Stack
+from pulumi_hosting.offline import OfflineStack
 
 
 @click.command()
@@ -17,6 +17,6 @@ def cancel(cwd: Path, name: str | None, stack_name: str | None, yes: bool, non_i
 
     Example: pulumi-hosting offline cancel --stack dev
     """
-    stack = Stack(cwd, stack_name or name)
+    stack = OfflineStack(cwd, stack_name or name)
     stack.cancel()
     click.echo(f"The currently running update for '{stack.name}' has been canceled!")

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 skip_preview_option = click.option("-f", "--skip-preview", is_flag=True, help="Skip the preview.")
@@ -16,7 +15,7 @@ json_option = click.option("-j", "--json", "as_json", is_flag=True, help="Print 
 def combined(*options: Decorator) -> Decorator:
     """A decorator that adds several options, in this order."""
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+    def add(function: Callable[..., object]) -> Callable[..., object]:
         for option in reversed(options):
             function = option(function)
         return function

@@ -8,7 +8,7 @@ import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options
-from pulumi_hosting.offline import InvalidConfiguration, Stack
+from pulumi_hosting.offline import InvalidConfiguration, OfflineStack
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
@@ -30,7 +30,7 @@ def config(
     """
     if context.invoked_subcommand is not None:
         return
-    values = Stack(cwd, name).list_config(show_secrets=show_secrets)
+    values = OfflineStack(cwd, name).list_config(show_secrets=show_secrets)
     if as_json:
         shown = {
             key: {"secret": True} if secret and not show_secrets else {"value": value, "secret": secret}
@@ -51,7 +51,7 @@ def rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
 
     Example: pulumi-hosting offline config rm hosting:baseUrl
     """
-    Stack(cwd, name).remove_config(key)
+    OfflineStack(cwd, name).remove_config(key)
 
 
 @config.command(name="set")
@@ -75,7 +75,7 @@ def set_value(
     """
     if secret and plaintext:
         raise InvalidConfiguration("--secret and --plaintext are mutually exclusive")
-    stack = Stack(cwd, name)
+    stack = OfflineStack(cwd, name)
     stack.backend.read(stack.name)
     stack.set_config(key, sys.stdin.read().rstrip("\n") if value is None else value, secret=secret)
 
@@ -88,4 +88,4 @@ def get(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
 
     Example: pulumi-hosting offline config get hosting:baseUrl
     """
-    click.echo(Stack(cwd, name).get_config(key))
+    click.echo(OfflineStack(cwd, name).get_config(key))

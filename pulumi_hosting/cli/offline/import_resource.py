@@ -1,12 +1,11 @@
 """`pulumi-hosting offline import`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pulumi_hosting.cli.offline.common_options import skip_preview_option, stack_options, yes_option
-from pulumi_hosting.offline import Stack
+from pulumi_hosting.offline import OfflineStack
 
 
 @click.command(name="import")
@@ -30,12 +29,12 @@ def import_resource(
     id: str,
     protect: bool,
     skip_preview: bool,
-    **_: Any,
+    **_: object,
 ) -> None:
     """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program.
 
     Example: pulumi-hosting offline import hosting:index:Server web 20001
     """
-    stack = Stack(cwd, name, write=click.echo)
+    stack = OfflineStack(cwd, name, write=click.echo)
     result = stack.import_resource(type, resource, id, protect=protect, preview=not skip_preview)
     click.get_current_context().exit(result.exit_code)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
-from pulumi_hosting.offline import InvalidConfiguration, Stack, StackResult
+from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
 from pulumi_hosting.offline.stack_operation import Command
 
@@ -87,7 +87,7 @@ operation_options = combined(
 
 @click.command()
 @operation_options
-def up(cwd: Path, name: str | None, **given: Any) -> None:
+def up(cwd: Path, name: str | None, **given: object) -> None:
     """Create, update and delete resources to match the program.
 
     Example: pulumi-hosting offline up --stack dev --yes
@@ -97,7 +97,7 @@ def up(cwd: Path, name: str | None, **given: Any) -> None:
 
 @click.command()
 @operation_options
-def preview(cwd: Path, name: str | None, **given: Any) -> None:
+def preview(cwd: Path, name: str | None, **given: object) -> None:
     """Show what `up` would do.
 
     Example: pulumi-hosting offline preview --stack dev --diff
@@ -110,7 +110,7 @@ def preview(cwd: Path, name: str | None, **given: Any) -> None:
 @click.option(
     "--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind."
 )
-def refresh(cwd: Path, name: str | None, **given: Any) -> None:
+def refresh(cwd: Path, name: str | None, **given: object) -> None:
     """Update the state from the real resources.
 
     Example: pulumi-hosting offline refresh --stack dev --yes
@@ -120,7 +120,7 @@ def refresh(cwd: Path, name: str | None, **given: Any) -> None:
 
 @click.command()
 @operation_options
-def destroy(cwd: Path, name: str | None, **given: Any) -> None:
+def destroy(cwd: Path, name: str | None, **given: object) -> None:
     """Delete every resource of the stack.
 
     Example: pulumi-hosting offline destroy --stack dev --yes
@@ -135,7 +135,7 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     as_json = given["as_json"]
     digest = Digest() if as_json and command == "preview" else None
     listeners = (digest or _print_event,) if as_json else ()
-    stack = Stack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
+    stack = OfflineStack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
     options = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "target_dependents")}
     for kind in ("targets", "replaces"):
         options[kind] = given[kind] + given["target_replaces"]
@@ -164,7 +164,7 @@ def _run_to_the_end(run: Callable[[], StackResult]) -> StackResult:
         signal.signal(signal.SIGTERM, before)
 
 
-def _plugin_arguments(given: dict[str, Any]) -> tuple[str, ...]:
+def _plugin_arguments(given: dict[str, object]) -> tuple[str, ...]:
     to_stderr = ("--logtostderr",) if given["logtostderr"] else ()
     return (*to_stderr, f"-v={given['verbosity']}") if given["verbosity"] else to_stderr
 

@@ -8,7 +8,7 @@ import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
-from pulumi_hosting.offline import InvalidConfiguration, OfflineError, Stack
+from pulumi_hosting.offline import InvalidConfiguration, OfflineError, OfflineStack
 
 stack_argument = click.argument("stack_name", required=False)
 
@@ -29,7 +29,7 @@ def init(cwd: Path, name: str | None, stack_name: str | None, non_interactive: b
 
     Example: pulumi-hosting offline stack init dev
     """
-    created = Stack(cwd, _given_name(stack_name or name))
+    created = OfflineStack(cwd, _given_name(stack_name or name))
     created.init()
     click.echo(f"Created stack '{created.name}'")
 
@@ -43,7 +43,7 @@ def select(cwd: Path, name: str | None, stack_name: str | None, create: bool, no
 
     Example: pulumi-hosting offline stack select dev
     """
-    selected = Stack(cwd, _given_name(stack_name or name))
+    selected = OfflineStack(cwd, _given_name(stack_name or name))
     if create and not selected.backend.exists(selected.name):
         selected.init()
     selected.backend.select(selected.name)
@@ -63,7 +63,7 @@ def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> Non
 
     Example: pulumi-hosting offline stack ls
     """
-    backend = Stack(cwd, name).backend
+    backend = OfflineStack(cwd, name).backend
     selected = name or backend.selected()
     if as_json:
         click.echo(
@@ -85,7 +85,7 @@ def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, n
 
     Example: pulumi-hosting offline stack export --stack dev --file dev.json
     """
-    text = json.dumps(Stack(cwd, name).export(show_secrets=show_secrets), indent=4)
+    text = json.dumps(OfflineStack(cwd, name).export(show_secrets=show_secrets), indent=4)
     if file is None:
         click.echo(text)
     else:
@@ -107,7 +107,7 @@ def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive
         data = json.loads(file.read_text() if file else sys.stdin.read())
     except (OSError, ValueError) as error:
         raise InvalidConfiguration(f"could not read the deployment: {error}") from None
-    Stack(cwd, name).import_state(data)
+    OfflineStack(cwd, name).import_state(data)
     click.echo("Import complete.")
 
 
@@ -128,7 +128,7 @@ def output(
 
     Example: pulumi-hosting offline stack output ip --stack dev
     """
-    outputs = Stack(cwd, name).outputs(show_secrets=show_secrets)
+    outputs = OfflineStack(cwd, name).outputs(show_secrets=show_secrets)
     if output_name is not None:
         if output_name not in outputs:
             raise OfflineError(f"current stack does not have output property '{output_name}'")
@@ -155,6 +155,6 @@ def rm(
 
     Example: pulumi-hosting offline stack rm dev --yes
     """
-    removed = Stack(cwd, stack_name or name)
+    removed = OfflineStack(cwd, stack_name or name)
     removed.remove(force=force)
     click.echo(f"Stack '{removed.name}' has been removed!")

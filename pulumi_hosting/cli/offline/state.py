@@ -6,7 +6,7 @@ import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
 from pulumi_hosting.cli.offline.common_options import stack_options, yes_option
-from pulumi_hosting.offline import Stack
+from pulumi_hosting.offline import OfflineStack
 
 
 @click.group(cls=CommandGroup)
@@ -26,5 +26,5 @@ def delete(cwd: Path, name: str | None, urn: str, yes: bool, non_interactive: bo
 
     Example: pulumi-hosting offline state delete 'urn:pulumi:dev::shop::hosting:index:Server::web'
     """
-    Stack(cwd, name).forget(urn)
+    OfflineStack(cwd, name).forget(urn)
     click.echo("Resource deleted")

@@ -25,7 +25,7 @@ from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
 
 if TYPE_CHECKING:
-    from pulumi_hosting.client.rate_limit.state_file import Store
+    from pulumi_hosting.client.rate_limit.state_file import WindowStore
 
 T = TypeVar("T")
 log = logging.getLogger("pulumi_hosting")
@@ -54,7 +54,7 @@ class RateLimiter:
         wall: Callable[[], float],
         rng: Rng,
         on_wait: Callable[[str], None],
-        store: "Store | None" = None,
+        store: "WindowStore | None" = None,
     ) -> None:
         self.timeout, self.on_wait = timeout, on_wait
         self.clock, self.sleep, self.wall, self.rng = clock, sleep, wall, rng

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _AHEAD = 5.0  # a file from that many seconds in the future is from before the machine was started again
 
 
-class Store(Protocol):
+class WindowStore(Protocol):
     """Gives one caller at a time the windows of a key."""
 
     def update(self, change: Callable[[KeyWindows], T], now: float) -> T:
@@ -66,7 +66,7 @@ def _loaded(content: bytes, now: float) -> KeyWindows:
     return windows if windows.at <= now + _AHEAD else KeyWindows()
 
 
-class Memory:
+class WindowsInMemory:
     """The windows of a key in this process alone."""
 
     def __init__(self) -> None:
@@ -84,9 +84,9 @@ class Memory:
         """Nothing is open."""
 
 
-_memories: dict[str, Memory] = {}
+_memories: dict[str, WindowsInMemory] = {}
 
 
-def memory(name: str) -> Memory:
+def memory(name: str) -> WindowsInMemory:
     """The one of this process under this name."""
-    return _memories.setdefault(name, Memory())
+    return _memories.setdefault(name, WindowsInMemory())

@@ -231,7 +231,7 @@ class Window:
         self.own, self.foreign, self.lost = len(self.sent) + 1, 0, 0
 
 
-def values_of(window: Window) -> list[Any]:
+def values_of(window: Window) -> list[object]:
     tickets = [
         [[t.number, t.pid, t.priority, t.joined, t.granted, t.taken, t.alone] for t in some]
         for some in (window.sent, window.waiting)

@@ -190,7 +190,7 @@ class KeyWindows:
 
     # --- as JSON
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self) -> dict[str, object]:
         """Plain values, for a file."""
         return {
             "version": 2,

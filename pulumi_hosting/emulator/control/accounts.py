@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
-from starlette.routing import Route
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import (
@@ -29,7 +28,7 @@ from pulumi_hosting.emulator.control.body_fields import (
     columns_of,
     find,
 )
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE
@@ -75,16 +74,16 @@ class KeyBody(Body):
 def create_key(core: Core, body: KeyBody) -> object:
     columns = body.given() | {"name": body.name if body.name is not None else f"{body.mode} key"}
     account = account_of(core, columns.pop("account_id", None))
-    key = core.store.new_key(account, columns.pop("mode"), core.clock.now(), **columns)
-    events.of(core.store, "key.created", key, core.clock.now())
+    key = core.store.new_key(account, columns.pop("mode"), **columns)
+    events.of(core.store, "key.created", key)
     return {"id": key.id, "key": key.token}
 
 
 def revoke_key(core: Core, id: int) -> object:
     key = find(core.store.keys, id, "key")
     if key.revoked_at is None:
-        key.revoked_at, key.revoked_reason = core.clock.now(), "revoked by staff"
-        events.of(core.store, "key.revoked", key, core.clock.now())
+        key.revoked_at, key.revoked_reason = core.store.now, "revoked by staff"
+        events.of(core.store, "key.revoked", key)
     return {"id": key.id}
 
 
@@ -98,7 +97,7 @@ class NewAccountBody(Body):
 
 def create_account(core: Core, body: NewAccountBody) -> object:
     """A second account, with a live and a test key."""
-    account = core.store.new_account(core.clock.now(), balance=body.balance, currency=body.currency)
+    account = core.store.new_account(balance=body.balance, currency=body.currency)
     keys = {key.mode: key.token for key in core.store.keys.values() if key.account_id == account.id}
     return {"account_id": account.id, "live_key": keys["live"], "test_key": keys["test"]}
 
@@ -114,12 +113,12 @@ AccountBody = columns_of(
 
 def edit_account(core: Core, body: Body) -> object:
     """A new balance is an adjustment in the ledger, so that the ledger always adds up."""
-    given, now = body.given(), core.clock.now()
+    given = body.given()
     account = account_of(core, given.get("account_id"))
     assign(account, body, "account_id", "balance")
     change = given.get("balance", account.balance) - account.balance
     if change:
-        ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
+        ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", ledger.CONTROL)
     return {**serializers.account(account, core.store), "balance": str(account.balance)}
 
 
@@ -140,25 +139,25 @@ def create_invoice(core: Core, body: InvoiceBody) -> object:
     """An unpaid invoice from the control panel: ``other`` with an amount, or ``vds_purchase``, which orders a
     server once paid.
     """
-    store, now, account = core.store, core.clock.now(), account_of(core, body.account_id)
+    store, account = core.store, account_of(core, body.account_id)
     amount, words, plan = body.amount, body.description, None
     if body.type == "vds_purchase":
         tariff = find(store.tariffs, body.tariff_id, "tariff")
         if body.os not in price_list.IMAGES:
             raise ControlError("os: must be an image of the catalog")
         amount, words = pricing.price(store, account, tariff, months=1).total, f"Server {body.name}"
-        until = periods.months_after(now, 1)
+        until = periods.months_after(store.now, 1)
         plan = server_lifecycle.plan(account.id, body.name, tariff, body.os, until)
-    due_at = now + ledger.UNPAID_SECONDS
-    invoice = ledger.new_invoice(store, account, body.type, amount, words, now, gateway=None, due_at=due_at)
+    due_at = store.now + ledger.UNPAID_SECONDS
+    invoice = ledger.new_invoice(store, account, body.type, amount, words, gateway=None, due_at=due_at)
     if plan is not None:
-        store.add(server_lifecycle.order_of(invoice, plan, "invoice_created", now))
+        store.add(server_lifecycle.order_of(invoice, plan, "invoice_created", store.now))
     return serializers.invoice(invoice, store)
 
 
 def _with_status(core: Core, id: int, status: str) -> InvoiceRow:
     """The invoice of that id; 409 if it has another status."""
-    invoice: InvoiceRow = find(core.store.invoices, id, "invoice")
+    invoice = find(core.store.invoices, id, "invoice")
     if invoice.status != status:
         raise ControlError(f"invoice {invoice.id} is {invoice.status}", 409)
     return invoice
@@ -167,23 +166,23 @@ def _with_status(core: Core, id: int, status: str) -> InvoiceRow:
 def confirm_invoice(core: Core, id: int) -> object:
     """The payment gateway confirms a top-up or a payment link."""
     invoice = _with_status(core, id, "not_paid")
-    fulfilment.confirm(core.scheduler, invoice, core.clock.now())
+    fulfilment.confirm(core.store, invoice)
     return serializers.invoice(invoice, core.store)
 
 
 def refund_invoice(core: Core, id: int) -> object:
     """Staff returns the money of a paid invoice; what it paid for and has not come yet does not come."""
     invoice = _with_status(core, id, "paid")
-    called_off.call_off(core.store, invoice, core.clock.now(), ledger.CONTROL)
+    called_off.call_off(core.store, invoice, ledger.CONTROL)
     return serializers.invoice(invoice, core.store)
 
 
 ROUTES = (
-    Route("/keys", endpoint(create_key), methods=["POST"]),
-    Route("/keys/{id:int}", endpoint(revoke_key), methods=["DELETE"]),
-    Route("/accounts", endpoint(create_account), methods=["POST"]),
-    Route("/account", endpoint(edit_account, AccountBody), methods=["PATCH"]),
-    Route("/invoices", endpoint(create_invoice), methods=["POST"]),
-    Route("/invoices/{id:int}/confirm", endpoint(confirm_invoice), methods=["POST"]),
-    Route("/invoices/{id:int}/refund", endpoint(refund_invoice), methods=["POST"]),
+    Route("POST", "/keys", create_key),
+    Route("DELETE", "/keys/{id}", revoke_key),
+    Route("POST", "/accounts", create_account),
+    Route("PATCH", "/account", edit_account, AccountBody),
+    Route("POST", "/invoices", create_invoice),
+    Route("POST", "/invoices/{id}/confirm", confirm_invoice),
+    Route("POST", "/invoices/{id}/refund", refund_invoice),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, PlainValidator, create_model
 
@@ -11,6 +11,8 @@ from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlErro
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.rows import AccountRow, Editable, Row
+
+R = TypeVar("R", bound=Row)
 
 MAX_AMOUNT = Decimal(10) ** 12
 
@@ -30,14 +32,14 @@ def _amount(least: Decimal, most: Decimal = MAX_AMOUNT) -> Callable[[object], De
     return check
 
 
-def _timestamp(value: Any) -> float | None:
+def _timestamp(value: object) -> float | None:
     if value is None:
         return None
     try:
         moment = (
             float(value)
             if isinstance(value, int | float) and not isinstance(value, bool)
-            else parse_timestamp(value)
+            else parse_timestamp(str(value))
         )
         format_timestamp(moment)
     except (TypeError, ValueError, OverflowError, OSError) as error:
@@ -62,7 +64,7 @@ Percent = Annotated[Decimal, PlainValidator(_amount(Decimal(0), Decimal(100)))]
 Timestamp = Annotated[float | None, PlainValidator(_timestamp)]
 
 
-def columns_of(row: type[Row], **kinds: Any) -> type[Body]:
+def columns_of(row: type[Row], **kinds: object) -> type[Body]:
     """A body with the editable columns of ``row``, each of which may be left out.
 
     ``kinds``: the types of columns that are checked otherwise than their own type says, and of fields that
@@ -87,7 +89,7 @@ def assign(row: Row, body: Body, *apart: str) -> None:
             setattr(row, name, value)
 
 
-def find(table: Mapping[int, Any], id: int, what: str) -> Any:
+def find(table: Mapping[int, R], id: int, what: str) -> R:
     """A row by its id; 404 if there is none."""
     row = table.get(id)
     if row is None:
@@ -99,5 +101,4 @@ def account_of(core: Core, account_id: int | None) -> AccountRow:
     """The account of that id; without one the first account."""
     if account_id is None:
         return next(iter(core.store.accounts.values()))
-    account: AccountRow = find(core.store.accounts, account_id, "account")
-    return account
+    return find(core.store.accounts, account_id, "account")

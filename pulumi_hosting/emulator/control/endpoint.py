@@ -1,20 +1,23 @@
-"""How a control call becomes a Starlette endpoint: body in, JSON out, errors as ``{"error": …}``."""
+"""What a control call is: body in, JSON out, errors as ``{"error": …}``."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails, to_json
-from starlette.requests import Request
-from starlette.responses import Response
+from pydantic_core import ErrorDetails
 
 from pulumi_hosting.emulator import events
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.formats import format_http_date
+from pulumi_hosting.emulator.messages import Answer, ApiRequest
 
 # The default of a field that may be left out; null is refused. `Body.given` has it only if it was sent.
 LEFT_OUT: Any = None
+
+T = TypeVar("T")
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
@@ -45,69 +48,52 @@ class Query(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
-def answer(core: Core, view: object, status: int = 200) -> Response:
-    """A JSON response with the emulator's own ``Date``."""
-    headers = {"Content-Type": "application/json", "Date": format_http_date(core.clock.now())}
-    return Response(to_json(view), status, headers)
-
-
-def endpoint(
-    function: Callable[..., Any], body: type[Body] | None = None, *, locked: bool = True
-) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that calls ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such
-    a parameter. The model of the body is ``body``, or what the parameter says.
+@dataclass(frozen=True)
+class Route:
+    """A control call: ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such a
+    parameter. The model of the body is ``body``, or what the parameter says.
 
     ``locked``: hold the core's lock during the call, run what is due before it and save after it.
     """
-    body_model = body or function.__annotations__.get("body")
-    query_model = function.__annotations__.get("query")
 
-    def respond(core: Core, arguments: dict[str, Any], raw: bytes, query: Mapping[str, str]) -> Response:
+    method: str
+    path: str
+    function: Callable[..., object]
+    body: type[BaseModel] | None = None
+    locked: bool = True
+
+    def answer(self, core: Core, ids: Mapping[str, int], request: ApiRequest) -> Answer:
+        arguments: dict[str, object] = dict(ids)
+        kinds = self.function.__annotations__
         try:
-            if body_model is not None:
-                arguments["body"] = _parsed(
-                    lambda: body_model.model_validate_json(raw.strip() or b"{}"), body_model
-                )
-            if query_model is not None:
-                arguments["query"] = _parsed(lambda: query_model.model_validate(dict(query)), query_model)
-            return answer(core, _locked(core, function, arguments) if locked else function(core, **arguments))
+            if body := self.body or kinds.get("body"):
+                arguments["body"] = _parsed(body, body.model_validate_json, request.body.strip() or b"{}")
+            if query := kinds.get("query"):
+                given = dict(parse_qsl(request.query, keep_blank_values=True))
+                arguments["query"] = _parsed(query, query.model_validate, given)
+            call = partial(self.function, core, **arguments)
+            return Answer(200, _locked(core, call) if self.locked else call())
         except ControlError as error:
-            return answer(core, {"error": str(error)}, error.status)
+            return Answer(error.status, {"error": str(error)})
         except Exception as error:  # a bug is answered, and the emulator goes on
             log.exception("a control call failed")
-            return answer(
-                core,
-                {"error": f"internal error of the emulator: {type(error).__name__}. Next: see its log"},
-                500,
-            )
-
-    async def serve(request: Request) -> Response:
-        state = request.app.state
-        raw = await request.body()
-        response: Response = await state.run(
-            respond, state.core, dict(request.path_params), raw, request.query_params
-        )
-        return response
-
-    serve.__name__ = function.__name__
-    serve.__doc__ = function.__doc__
-    return serve
+            words = f"internal error of the emulator: {type(error).__name__}. Next: see its log"
+            return Answer(500, {"error": words})
 
 
-def _locked(core: Core, function: Callable[..., Any], arguments: dict[str, Any]) -> object:
+def _locked(core: Core, call: Callable[[], object]) -> object:
     with core.lock:
         core.run_due()
-        now = core.clock.now()
-        with events.low_balance_events(core.store, now, now):
-            view = function(core, **arguments)
+        with events.low_balance_events(core.store):
+            view = call()
         core.save()
     core.wake()
     return view
 
 
-def _parsed(parse: Callable[[], BaseModel], model: type[BaseModel]) -> BaseModel:
+def _parsed(model: type[BaseModel], validate: Callable[[T], BaseModel], given: T) -> BaseModel:
     try:
-        return parse()
+        return validate(given)
     except ValidationError as error:
         raise ControlError(_explained(error, model)) from error
 

@@ -1,17 +1,16 @@
 """What arrived, what was charged, what exists: reads for tests and account checks, secrets masked."""
 
 from pydantic import Field
-from starlette.routing import Route
 
 from pulumi_hosting.emulator import log_redaction, serializers
-from pulumi_hosting.emulator.control.endpoint import Query, endpoint
+from pulumi_hosting.emulator.control.endpoint import Query, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import View, format_money, format_timestamp
 from pulumi_hosting.emulator.rows import AddressRow, DomainRow, Row, ServerRow
 from pulumi_hosting.emulator.store import Store
 
 APART_FROM_LEDGER = ("seq", "gateway", "description")
-HIDDEN_KINDS = ("stored", "tasks", "faults", "movements")
+HIDDEN_KINDS = ("stored", "tasks", "faults", "movements", "requests")
 
 
 class RequestsQuery(Query):
@@ -21,7 +20,7 @@ class RequestsQuery(Query):
 
 def list_requests(core: Core, query: RequestsQuery) -> object:
     """What arrived under /v1, oldest first; ``last``: at most so many, the newest."""
-    rows = [row for row in core.store.requests if row.id > query.since]
+    rows = [row for row in core.store.requests.values() if row.id > query.since]
     return [log_redaction.logged_request(row) for row in (rows[-query.last :] if query.last else rows)]
 
 
@@ -66,7 +65,7 @@ def _api_view(row: Row, store: Store) -> View:
 
 
 ROUTES = (
-    Route("/requests", endpoint(list_requests), methods=["GET"]),
-    Route("/ledger", endpoint(list_movements), methods=["GET"]),
-    Route("/objects", endpoint(list_objects), methods=["GET"]),
+    Route("GET", "/requests", list_requests),
+    Route("GET", "/ledger", list_movements),
+    Route("GET", "/objects", list_objects),
 )

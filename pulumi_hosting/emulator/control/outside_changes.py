@@ -7,23 +7,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
-from starlette.routing import Route
 
 from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.rows import (
-    AddressRow,
-    DeliveryRow,
-    DomainRow,
-    Row,
-    ServerRow,
-    SshKeyRow,
-    SubscriptionRow,
-    TariffRow,
-)
 
 # --- servers ----------------------------------------------------------------------------------------------
 
@@ -39,64 +29,64 @@ class NewServerBody(Body):
 
 def create_server(core: Core, body: NewServerBody) -> object:
     """A server that no client ordered: imported (``synthetic``) or a free trial (``is_test``)."""
-    store, now = core.store, core.clock.now()
+    store = core.store
     tariff = find(store.tariffs, body.tariff_id, "tariff")
     owner = account_of(core, body.account_id)
-    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(now, 1))
+    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(store.now, 1))
     plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
     id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
-    return serializers.server(server_lifecycle.add_server(store, id, plan, now), store)
+    return serializers.server(server_lifecycle.add_server(store, id, plan), store)
 
 
-def _edit_server(core: Core, server: ServerRow, body: Body) -> None:
+def _edit_server(core: Core, server: r.ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
-    now, given = core.clock.now(), body.given()
+    given = body.given()
     assign(server, body, "status", "notes")
     server.hostname = server.name
     if "notes" in given:
         server.notes = given["notes"] or ""  # null clears, as in the API
     if "power" in given:
-        server.power_since = now
+        server.power_since = core.store.now
     if given.get("status", server.status) != server.status:
-        _change_status(core, server, given["status"], now)
+        _change_status(core, server, given["status"])
 
 
-def _change_status(core: Core, server: ServerRow, status: str, now: float) -> None:
+def _change_status(core: Core, server: r.ServerRow, status: str) -> None:
     if status == "suspended":
-        server_lifecycle.suspend(core.store, server, now)
+        server_lifecycle.suspend(core.store, server)
     elif status in ("cancelled", "terminated"):
-        server_lifecycle.end(core.store, server, now, status=status)
+        server_lifecycle.end(core.store, server, status=status)
     elif server.status == "suspended":
         server.suspended_from = status
-        server_lifecycle.resume(core.store, server, now)
+        server_lifecycle.resume(core.store, server)
     else:
         server.status = status
         if status in ("active", "stopped"):
             server.power = "running" if status == "active" else "stopped"
 
 
-def _delete_server(core: Core, server: ServerRow) -> None:
+def _delete_server(core: Core, server: r.ServerRow) -> None:
     if not server.is_gone:
-        server_lifecycle.end(core.store, server, core.clock.now())
+        server_lifecycle.end(core.store, server)
 
 
 # --- domains, subscriptions -------------------------------------------------------------------------------
 
 
-def _edit_domain(core: Core, domain: DomainRow, body: Body) -> None:
+def _edit_domain(core: Core, domain: r.DomainRow, body: Body) -> None:
     """Drift of a domain; a domain that becomes active or expired ends every other row of its name."""
     assign(domain, body, "status")
     status = body.given().get("status", domain.status)
     if status != domain.status:
         if status == "active" and domain.status in ("pending", "transfer_pending"):
-            registrar.activate(core.store, domain, core.clock.now())
+            registrar.activate(core.store, domain)
         domain.status = status
         if status in ("active", "expired"):
             registrar.cancel_other_owners(core.store, domain)
 
 
-def _delete_subscription(core: Core, row: SubscriptionRow) -> None:
-    for delivery in list(core.store.of(DeliveryRow, row.id).values()):
+def _delete_subscription(core: Core, row: r.SubscriptionRow) -> None:
+    for delivery in list(core.store.of(r.DeliveryRow, row.id).values()):
         core.store.remove(delivery)
     core.store.remove(row)
 
@@ -108,7 +98,7 @@ def _event_types(events: list[str]) -> list[str]:
 
 
 def _public_url(url: str) -> str:
-    if not url.startswith("https://") or webhook_delivery.url_problem(url):
+    if webhook_delivery.url_problem(url) is not None:
         raise ValueError("must be a public https address")
     return url
 
@@ -116,11 +106,11 @@ def _public_url(url: str) -> str:
 # --- what can be changed and deleted ----------------------------------------------------------------------
 
 
-def _assign(core: Core, row: Row, body: Body) -> None:
+def _assign(core: Core, row: r.Row, body: Body) -> None:
     assign(row, body)
 
 
-def _remove(core: Core, row: Row) -> None:
+def _remove(core: Core, row: r.Row) -> None:
     core.store.remove(row)
 
 
@@ -132,8 +122,8 @@ class Kind:
 
     path: str
     word: str
-    row: type[Row]
-    kinds: dict[str, Any] = field(default_factory=dict)
+    row: type[r.Row]
+    kinds: dict[str, object] = field(default_factory=dict)
     edit: Callable[[Core, Any, Body], None] = _assign
     delete: Callable[[Core, Any], None] | None = _remove
 
@@ -143,7 +133,7 @@ class Kind:
             self.edit(core, row, body)
             return serializers.view_of(row, core.store)
 
-        yield Route(self.path, endpoint(edit, columns_of(self.row, **self.kinds)), methods=["PATCH"])
+        yield Route("PATCH", self.path, edit, columns_of(self.row, **self.kinds))
         if (delete_row := self.delete) is None:
             return
 
@@ -152,7 +142,7 @@ class Kind:
             delete_row(core, row)
             return {"deleted": row.id}
 
-        yield Route(self.path, endpoint(delete), methods=["DELETE"])
+        yield Route("DELETE", self.path, delete)
 
     def _row(self, core: Core, id: int, ip_id: int | None = None) -> Any:
         row = find(core.store.tables[self.row.kind], id if ip_id is None else ip_id, self.word)
@@ -163,9 +153,9 @@ class Kind:
 
 KINDS = (
     Kind(
-        "/servers/{id:int}",
+        "/servers/{id}",
         "server",
-        ServerRow,
+        r.ServerRow,
         {
             "status": Annotated[str, one_of(*SERVER_STATUSES)],
             "notes": str | None,
@@ -174,29 +164,26 @@ KINDS = (
         _edit_server,
         _delete_server,
     ),
-    Kind("/servers/{id:int}/ips/{ip_id:int}", "address", AddressRow),
-    Kind("/ssh-keys/{id:int}", "SSH key", SshKeyRow),
+    Kind("/servers/{id}/ips/{ip_id}", "address", r.AddressRow),
+    Kind("/ssh-keys/{id}", "SSH key", r.SshKeyRow),
     Kind(
-        "/domains/{id:int}",
+        "/domains/{id}",
         "domain",
-        DomainRow,
+        r.DomainRow,
         {"status": Annotated[str, one_of(*DOMAIN_STATUSES)]},
         _edit_domain,
     ),
     Kind(
-        "/webhooks/{id:int}",
+        "/webhooks/{id}",
         "subscription",
-        SubscriptionRow,
+        r.SubscriptionRow,
         {
             "url": Annotated[str, AfterValidator(_public_url)],
             "events": Annotated[list[str], AfterValidator(_event_types)],
         },
         delete=_delete_subscription,
     ),
-    Kind("/tariffs/{id:int}", "tariff", TariffRow, {"price_monthly": Amount}, delete=None),
+    Kind("/tariffs/{id}", "tariff", r.TariffRow, {"price_monthly": Amount}, delete=None),
 )
 
-ROUTES = (
-    Route("/servers", endpoint(create_server), methods=["POST"]),
-    *(route for kind in KINDS for route in kind.routes()),
-)
+ROUTES = (Route("POST", "/servers", create_server), *(route for kind in KINDS for route in kind.routes()))

@@ -3,15 +3,14 @@ faults.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, RootModel, model_validator
-from starlette.routing import Route
 
 from pulumi_hosting.emulator import dialects, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.control.body_fields import find, one_of
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Fault
@@ -49,7 +48,7 @@ def advance_clock(core: Core, body: ClockBody) -> object:
 # --- staff switches ---------------------------------------------------------------------------------------
 
 
-def _variants(given: dict[str, Any]) -> dict[str, Any]:
+def _variants(given: dict[str, object]) -> dict[str, object]:
     for name, value in given.items():
         if not any(type(value) is type(known) and value == known for known in VARIANTS.get(name, ())):
             raise ValueError(f"{name} cannot be {value!r}; known: {VARIANTS.get(name, tuple(VARIANTS))}")
@@ -60,7 +59,7 @@ class ServiceBody(Body):
     api_enabled: bool = LEFT_OUT
     sandbox_enabled: bool = LEFT_OUT
     dialect: Annotated[str, one_of(*dialects.NAMES)] = LEFT_OUT
-    readings: Annotated[dict[str, Any], AfterValidator(_variants)] = LEFT_OUT
+    readings: Annotated[dict[str, object], AfterValidator(_variants)] = LEFT_OUT
 
 
 def edit_service(core: Core, body: ServiceBody) -> object:
@@ -71,7 +70,7 @@ def edit_service(core: Core, body: ServiceBody) -> object:
     return {name: getattr(service, name) for name in ServiceBody.model_fields}
 
 
-class RoutesBody(RootModel[dict[str, Any]]):
+class RoutesBody(RootModel[dict[str, object]]):
     pass
 
 
@@ -117,12 +116,12 @@ class FaultAction(Body):
     panel_timeout: Literal["active", "cancelled", "failed"] = LEFT_OUT
     registrar: Literal["pending", "refused", "never"] = LEFT_OUT
     ip: Literal["never"] = LEFT_OUT
-    patch: dict[str, Any] = LEFT_OUT
+    patch: dict[str, object] = LEFT_OUT
     headers: Annotated[dict[str, str | None], AfterValidator(_headers)] = LEFT_OUT
     code: str = LEFT_OUT
     retry_after: float = Field(LEFT_OUT, ge=0, le=86400)
     message: str = LEFT_OUT
-    details: dict[str, Any] = LEFT_OUT
+    details: dict[str, object] = LEFT_OUT
 
     @model_validator(mode="after")
     def _does_something(self) -> "FaultAction":
@@ -170,13 +169,13 @@ def clear_faults(core: Core) -> object:
 
 
 ROUTES = (
-    Route("/", endpoint(ready), methods=["GET"]),
-    Route("/reset", endpoint(reset), methods=["POST"]),
-    Route("/clock", endpoint(advance_clock, locked=False), methods=["POST"]),
-    Route("/service", endpoint(edit_service), methods=["PATCH"]),
-    Route("/webhook-routes", endpoint(replace_webhook_routes), methods=["PUT"]),
-    Route("/faults", endpoint(list_faults), methods=["GET"]),
-    Route("/faults", endpoint(arm_fault), methods=["POST"]),
-    Route("/faults/{id:int}", endpoint(remove_fault), methods=["DELETE"]),
-    Route("/faults", endpoint(clear_faults), methods=["DELETE"]),
+    Route("GET", "/", ready),
+    Route("POST", "/reset", reset),
+    Route("POST", "/clock", advance_clock, locked=False),
+    Route("PATCH", "/service", edit_service),
+    Route("PUT", "/webhook-routes", replace_webhook_routes),
+    Route("GET", "/faults", list_faults),
+    Route("POST", "/faults", arm_fault),
+    Route("DELETE", "/faults/{id}", remove_fault),
+    Route("DELETE", "/faults", clear_faults),
 )

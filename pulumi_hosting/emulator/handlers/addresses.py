@@ -60,10 +60,10 @@ def add_server_ip(call: Call) -> Answer:
     if call.changes(server):
         server.addresses_coming += 1
         if "ip" not in call.fault:
-            if call.scheduler.ip_delay:
+            if call.store.ip_delay:
                 server.busy = "an address change"
             note = str(invoice.id) if invoice else ""
-            call.scheduler.after_address_assignment(call.now, "assign_address", server.id, note)
+            call.store.schedule(call.now + call.store.ip_delay, "assign_address", server.id, note)
     status = dialects.ADDRESS_ORDER_STATUS(call.dialect)
     paid = {"charged": format_money(price), "currency": call.account.currency, "days": days}
     return Answer(status, {"success": True, "server_id": server.id, **paid})

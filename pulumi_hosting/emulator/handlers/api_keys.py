@@ -22,5 +22,5 @@ def revoke_api_key(call: Call) -> Answer:
     if key.id != call.key.id:
         raise Refusal("insufficient_scope", details={"required": ["self"]})
     key.revoked_at, key.revoked_reason = call.now, "revoked via API"
-    events.of(call.store, "key.revoked", key, call.now)
+    events.of(call.store, "key.revoked", key)
     return Answer(200, {"status": "revoked", "key": call.view(key)})

@@ -17,7 +17,7 @@ def get_account(call: Call) -> Answer:
 
 
 def get_balance(call: Call) -> Answer:
-    return Answer(200, pricing.balance_view(call.store, call.account, call.now))
+    return Answer(200, pricing.balance_view(call.store, call.account))
 
 
 def list_transactions(call: Call) -> Answer:
@@ -59,7 +59,7 @@ def create_topup(call: Call) -> Answer:
     else:
         due_at, words = call.now + ledger.UNPAID_SECONDS, "Top-up of the balance"
         number = ledger.new_invoice(
-            call.store, call.account, "topup", amount, words, call.now, gateway=gateway, due_at=due_at
+            call.store, call.account, "topup", amount, words, gateway=gateway, due_at=due_at
         ).id
     return call.answer(201, m.TopupResult, amount=amount, **_payment_link(call, number, gateway))
 

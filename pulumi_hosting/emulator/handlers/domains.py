@@ -5,6 +5,7 @@ from typing import Any
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list, pricing, registrar, serializers
 from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow
 from pulumi_hosting.emulator.validation import invalid_period
@@ -59,7 +60,9 @@ def _privacy(call: Call, zone: price_list.ZoneEntry) -> bool:
     return privacy
 
 
-def _ordered(call: Call, name: str, zone: price_list.ZoneEntry, **columns: Any) -> DomainRow:
+def _ordered(
+    call: Call, name: str, zone: price_list.ZoneEntry, privacy: bool, nameservers: list[str], **columns: Any
+) -> DomainRow:
     """The row of an ordered domain, numbered but not added."""
     return call.store.number(
         DomainRow(
@@ -68,6 +71,8 @@ def _ordered(call: Call, name: str, zone: price_list.ZoneEntry, **columns: Any) 
             tld=zone.tld,
             created_at=call.now,
             auto_renew=bool(call.body.auto_renew),
+            privacy=privacy,
+            nameservers=nameservers,
             **columns,
         )
     )
@@ -99,8 +104,7 @@ def register_domain(call: Call) -> Answer:
     promo = (("promo", price_list.PROMO_CODES[code.upper()].percent),) if code else ()
     price = pricing.discounted(zone.price_register * years, promo)
     pending = "registrar" in call.fault
-    chosen: dict[str, Any] = {"privacy": privacy, "nameservers": nameservers}
-    domain = _ordered(call, name, zone, status="pending", years=years, **chosen)
+    domain = _ordered(call, name, zone, privacy, nameservers, status="pending", years=years)
     invoice = call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     call.use_promo(body.promo_code)
     call.add(domain)
@@ -112,7 +116,7 @@ def register_domain(call: Call) -> Answer:
     elif call.simulated:
         domain.status, domain.expires_at = "active", periods.months_after(call.now, 12 * years)
     else:
-        registrar.activate(store, domain, call.now)
+        registrar.activate(store, domain)
     return call.answer(
         202 if pending else 201,
         m.DomainOrderResult,
@@ -144,7 +148,7 @@ def _decide_later(
         call.store.schedule(call.now + seconds, task, domain_id, note)
 
 
-def _shown(call: Call, domain: DomainRow, how: str) -> Any:
+def _shown(call: Call, domain: DomainRow, how: str) -> View | str:
     if how == "name":
         return domain.name
     # A simulated or pending domain cannot be read, so it has no id.
@@ -180,7 +184,7 @@ def renew_domain(call: Call) -> Answer:
     years: int = call.body.years
     _check_settled(domain)
     zone = price_list.ZONES[domain.tld]
-    until = registrar.renewed_until(domain, years, call.now)
+    until = registrar.renewed_until(call.store, domain, years)
     if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):
         words = f"the registrar allows at most {registrar.MOST_YEARS} years ahead"
         raise Refusal("upstream_rejected", words)
@@ -196,14 +200,13 @@ def renew_domain(call: Call) -> Answer:
         row.expires_at = until
         row.years += years
     else:
-        registrar.extend(call.store, domain, years, call.now)
-    how = dialects.RENEWED_DOMAIN(call.dialect)
+        registrar.extend(call.store, domain, years)
     status, word = dialects.PENDING_RENEWAL(call.dialect) if pending else (200, "renewed")
     return call.answer(
         status,
         m.DomainRenewResult,
         status=word,
-        domain=row.name if how == "name" else call.view(row),
+        domain=_shown(call, row, dialects.RENEWED_DOMAIN(call.dialect)),
         domain_id=row.id,
         years=years,
         total_years=row.years,
@@ -228,8 +231,7 @@ def transfer_domain(call: Call) -> Answer:
         raise Refusal("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise Refusal("upstream_rejected", "the present registrar refused the auth code")
-    chosen: dict[str, Any] = {"privacy": privacy, "nameservers": nameservers}
-    domain = _ordered(call, name, zone, status="transfer_pending", years=1, **chosen)
+    domain = _ordered(call, name, zone, privacy, nameservers, status="transfer_pending", years=1)
     words = f"Transfer of {name}"
     invoice = call.purchase("domain_transfer", zone.price_transfer, words, domain_id=domain.id)
     if not call.simulated:

@@ -49,15 +49,13 @@ def pay_invoice(call: Call) -> Answer:
         if not call.simulated:
             account, words = call.account, invoice.description
             for signed, type in ((-invoice.amount, "payment"), (invoice.amount, "refund")):
-                ledger.move(
-                    call.store, account, signed, type, words, call.now, call.cause, invoice_id=invoice.id
-                )
+                ledger.move(call.store, account, signed, type, words, call.cause, invoice_id=invoice.id)
         raise faults.refusal(call.fault, "refunded")
     after = call.balance_after(invoice.amount)
     if not call.simulated:
-        ledger.pay(call.store, invoice, call.now, call.cause)
+        ledger.pay(call.store, invoice, call.cause)
         after = call.account.balance
-        fulfilment.deliver(call.scheduler, invoice, call.now)
+        fulfilment.deliver(call.store, invoice)
     return call.answer(
         200, m.PayInvoiceResult, invoice, invoice_id=invoice.id, status="paid", balance_after=after
     )

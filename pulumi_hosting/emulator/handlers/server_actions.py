@@ -16,12 +16,11 @@ def power_server(call: Call) -> Answer:
     server.power = "running" if running else "stopped"
     if server.status != "pending_cancel":
         server.status = "active" if running else "stopped"
-    message = {
-        "start": "The server is starting.",
-        "stop": "The server is stopping.",
-        "restart": "The server is restarting.",
-    }[action]
-    return Answer(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
+    word = {"start": "starting", "stop": "stopping", "restart": "restarting"}[action]
+    return Answer(
+        202,
+        {"server_id": server.id, "action": action, "status": "accepted", "message": f"The server is {word}."},
+    )
 
 
 def reinstall_server(call: Call) -> Answer:
@@ -35,7 +34,8 @@ def reinstall_server(call: Call) -> Answer:
     row.ssh_key_ids = ssh_key_ids
     if row is server:
         server.busy = "reinstall"
-        call.scheduler.after_provisioning(call.now, "finish_reinstall", server.id, call.body.os)
+        done = call.now + call.store.provisioning_delay
+        call.store.schedule(done, "finish_reinstall", server.id, call.body.os)
     return Answer(
         202,
         {
@@ -53,7 +53,7 @@ def reset_server_password(call: Call) -> Answer:
         raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     for limit in call.operation.limits:
         name = f"{call.operation.id}:{call.key.mode}:{call.ids[limit.per]}"
-        reset, over = hit_within(call.store, name, limit.calls, limit.seconds, call.now)
+        reset, over = hit_within(call.store, name, limit.calls, limit.seconds)
         if over:
-            raise too_many("normal", limit.calls, reset, call.now)
+            raise too_many(call.store, "normal", limit.calls, reset)
     return Answer(200, {"server_id": server.id, "password": call.store.password()})

@@ -110,9 +110,10 @@ def create_server(call: Call) -> Answer:
         # The panel timed out: the charge stays until the server is provisioned or the order refunded.
         outcome = call.fault["panel_timeout"]
         order = store.add(server_lifecycle.order_of(invoice, plan, "provisioning", call.now, outcome=outcome))
-        call.scheduler.after_provisioning(call.now, "finish_order", order.id, call.idempotency_key or "")
+        done = call.now + store.provisioning_delay
+        store.schedule(done, "finish_order", order.id, call.idempotency_key or "")
         return Answer(202, serializers.order(order, store))
-    server = server_lifecycle.add_server(store, id, plan, call.now)
+    server = server_lifecycle.add_server(store, id, plan)
     view = {
         "server": serializers.server(server, store),
         "root_password": password,
@@ -131,13 +132,13 @@ def create_server(call: Call) -> Answer:
 def _live(call: Call, server: ServerRow) -> View:
     if server.synthetic or server.is_gone:
         raise Refusal("service_state", "there is no panel record", details={"status": server.status})
-    return serializers.live_status(server, call.store, call.now)
+    return serializers.live_status(server, call.store)
 
 
 def get_server(call: Call) -> Answer:
     server = call.server()
     view = call.view(server)
-    view["refund_quote"] = pricing.refund_view(call.store, server, call.now, call.dialect)
+    view["refund_quote"] = pricing.refund_view(call.store, server)
     if call.query.include == "live":
         view["live"] = _live(call, server)
     return Answer(200, view)
@@ -148,7 +149,7 @@ def get_server_status(call: Call) -> Answer:
 
 
 def get_server_refund_quote(call: Call) -> Answer:
-    return Answer(200, pricing.refund_view(call.store, call.server(), call.now, call.dialect))
+    return Answer(200, pricing.refund_view(call.store, call.server()))
 
 
 def update_server(call: Call) -> Answer:
@@ -161,17 +162,17 @@ def update_server(call: Call) -> Answer:
 def delete_server(call: Call) -> Answer:
     store, account = call.store, call.account
     server = call.changeable(*LIVING, gone=True)
-    quote = pricing.refund(store, server, call.now)
+    quote = pricing.refund(store, server)
     withdrawn = server.status == "pending_cancel"
-    quote_view = pricing.refund_view(store, server, call.now, call.dialect, quote)
+    quote_view = pricing.refund_view(store, server, quote)
     after = account.balance + quote.amount
     if not call.simulated:
-        server_lifecycle.end(store, server, call.now)
+        server_lifecycle.end(store, server)
         for invoice, part in quote.parts if quote.refundable else ():
-            ledger.credit_back(store, invoice, part, call.now, call.cause, object_id=server.id)
+            ledger.credit_back(store, invoice, part, call.cause, object_id=server.id)
         after = account.balance
     elif server.is_sandbox:
-        server_lifecycle.end(store, server, call.now)
+        server_lifecycle.end(store, server)
     view = {
         "server_id": server.id,
         "status": "cancelled",
@@ -186,7 +187,7 @@ def delete_server(call: Call) -> Answer:
 
 
 def renew_server(call: Call) -> Answer:
-    store, account, body = call.store, call.account, call.body
+    store, body = call.store, call.body
     server = call.server()
     if server.status == "pending_cancel":
         raise Refusal("cancel_pending")
@@ -196,22 +197,17 @@ def renew_server(call: Call) -> Answer:
         raise invalid_period(unit)
     if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
         raise invalid_period("hours")
-    tariff = store.tariffs[server.tariff_id]
     extra = sum((address.price_monthly for address in pricing.bought_addresses(store, server)), Decimal(0))
-    if body.hours is not None:
-        amount = pricing.price(store, account, tariff, hours=body.hours).total
-        amount += pricing.cents(extra * body.hours / periods.HOURS_OF_A_MONTH)
-    else:
-        amount = pricing.price(store, account, tariff, months=body.months).total + extra * body.months
-    period = server_lifecycle.next_period(server, call.now, months=body.months, hours=body.hours)
+    amount = pricing.renewal(store, server, extra, body.months, body.hours)
+    period = server_lifecycle.next_period(store, server, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period(unit)
     words = f"Renewal of {server.name}"
     invoice = call.purchase("vds_renewal", amount, words, server_id=server.id, period=period)
     renewed = call.draft(server)
     if renewed is server and not call.simulated:
-        server_lifecycle.cancel_unpaid_invoices(store, server, call.now)
-        server_lifecycle.extend(store, server, period[1], call.now)
+        server_lifecycle.cancel_unpaid_invoices(store, server)
+        server_lifecycle.extend(store, server, period[1])
     else:
         renewed.next_due_at = period[1]
     answer = call.answer(

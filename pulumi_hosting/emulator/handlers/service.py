@@ -1,12 +1,11 @@
 """Health, the OpenAPI document, and the calling key."""
 
 from functools import cache
-from typing import Any
 
 from pulumi_hosting.api import operations
 from pulumi_hosting.emulator import dialects, serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.formats import View, format_timestamp
 from pulumi_hosting.emulator.messages import Answer
 
 
@@ -16,7 +15,7 @@ def get_health(call: Call) -> Answer:
 
 
 @cache
-def _document(dialect: str) -> dict[str, Any]:
+def _document(dialect: str) -> View:
     # Built once, on demand: it needs every schema, and most runs never read it.
     from pulumi_hosting.api.openapi import document
 

@@ -22,8 +22,7 @@ def list_webhooks(call: Call) -> Answer:
 
 
 def _check(url: str | None, names: list[str] | None) -> None:
-    problem = None if url is None else webhook_delivery.url_problem(url)
-    if problem is not None:
+    if url is not None and (problem := webhook_delivery.url_problem(url)) is not None:
         raise invalid(url=problem)
     if names is not None and any(name not in EVENT_TYPES and name != "*" for name in names):
         raise invalid(events="unknown")
@@ -91,17 +90,16 @@ def test_webhook(call: Call) -> Outbound:
     if not row.active:
         raise Refusal("conflict", "the subscription is disabled")
     object = {"subscription_id": row.id, "message": "pong"}
-    event = events.envelope(call.store, call.account.id, "ping", object, None, None, call.now)
-    delivery = webhook_delivery.new_delivery(call.store, row, event, "ping", call.now, queued=False)
+    event = events.envelope(call.store, call.account.id, "ping", object, None, None)
+    delivery = webhook_delivery.new_delivery(call.store, row, event, "ping", queued=False)
 
     def answer(outcome: AttemptOutcome) -> Answer:
-        delivery.attempts = 1
-        webhook_delivery.note(delivery, row, outcome, call.now)
-        webhook_delivery.settle(call.store, delivery, call.now, delivered=outcome.ok)
+        webhook_delivery.note(call.store, delivery, row, outcome)
+        webhook_delivery.settle(call.store, delivery, delivered=outcome.ok)
         shown = _shown(call, delivery)
         return call.answer(200, m.TestResult, outcome, detail=outcome.error, delivery=shown)
 
-    return Outbound(webhook_delivery.attempt(call.store, delivery, call.now), answer)
+    return Outbound(webhook_delivery.attempt(call.store, delivery), answer)
 
 
 def list_webhook_deliveries(call: Call) -> Answer:

@@ -4,13 +4,13 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO
+from typing import TextIO
 
-from ..model.property_values import hide_secrets
+from ..model.property_values import Properties, hide_secrets
 from ..model.state import ResourceState
 from ..steps.base import Step
 
-Event = dict[str, Any]
+Event = Properties
 Listener = Callable[[Event], None]
 
 
@@ -23,7 +23,7 @@ class Events:
         self._sequence = 0
         self._lock = threading.RLock()
 
-    def emit(self, kind: str, body: dict[str, Any]) -> None:
+    def emit(self, kind: str, body: Properties) -> None:
         with self._lock:
             event = {"sequence": self._sequence, "timestamp": int(self._clock()), kind: body}
             self._sequence += 1
@@ -39,23 +39,19 @@ class Events:
     def diagnostic(self, severity: str, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
         """`severity`: debug, info, info#err (a line that a process printed on stderr), warning or error."""
         prefix = {"error": "error: ", "warning": "warning: "}.get(severity, "")
-        body: dict[str, Any] = {
+        body: Properties = {
             "prefix": prefix,
             "message": message.rstrip("\n") + "\n",
             "color": "never",
             "severity": severity,
         }
-        if urn:
-            body["urn"] = urn
-        if ephemeral:
-            body["ephemeral"] = True
-        self.emit("diagnosticEvent", body)
+        self.emit("diagnosticEvent", body | _set(urn=urn, ephemeral=ephemeral))
 
     def pre(self, step: Step, *, planning: bool) -> None:
-        self.emit("resourcePreEvent", _planned({"metadata": metadata(step, step.op)}, planning))
+        self.emit("resourcePreEvent", {"metadata": metadata(step, step.op)} | _set(planning=planning))
 
     def outputs(self, step: Step, op: str, *, planning: bool) -> None:
-        self.emit("resOutputsEvent", _planned({"metadata": metadata(step, op)}, planning))
+        self.emit("resOutputsEvent", {"metadata": metadata(step, op)} | _set(planning=planning))
 
     def failed(self, step: Step, steps: int) -> None:
         self.emit("resOpFailedEvent", {"metadata": metadata(step, step.op), "status": 0, "steps": steps})
@@ -76,12 +72,8 @@ class Events:
         )
 
 
-def _planned(body: dict[str, Any], planning: bool) -> dict[str, Any]:
-    return body | ({"planning": True} if planning else {})
-
-
-def metadata(step: Step, op: str) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def metadata(step: Step, op: str) -> Properties:
+    result: Properties = {
         "op": op,
         "urn": step.urn,
         "type": step.res.type,
@@ -92,39 +84,31 @@ def metadata(step: Step, op: str) -> dict[str, Any]:
         else {path: {"diffKind": kind, "inputDiff": False} for path, kind in step.detailed.items()},
         "provider": step.res.provider,
     }
-    if step.keys:
-        result["keys"] = list(step.keys)
-    if step.diffs:
-        result["diffs"] = list(step.diffs)
-    if step.logical:
-        result["logical"] = True
-    return result
+    return result | _set(keys=list(step.keys), diffs=list(step.diffs), logical=step.logical)
 
 
-def _state(state: ResourceState | None) -> dict[str, Any] | None:
+def _set(**facts: object) -> Properties:
+    """Those that are set; Pulumi leaves out the others."""
+    return {name: value for name, value in facts.items() if value}
+
+
+def _state(state: ResourceState | None) -> Properties | None:
     if state is None:
         return None
-    result: dict[str, Any] = {
-        "type": state.type,
-        "urn": state.urn,
-        "custom": state.custom,
-        "id": state.id,
-        "parent": state.parent,
-        "inputs": _shown(state.inputs),
-        "outputs": _shown(state.outputs),
-        "provider": state.provider,
-    }
-    flags = {
-        "delete": state.delete,
-        "protect": state.protect,
-        "external": state.external,
-        "retainOnDelete": state.retain_on_delete,
-        "initErrors": state.init_errors,
-    }
-    return result | {key: value for key, value in flags.items() if value}
+    names = ("type", "urn", "custom", "id", "parent")
+    result: Properties = {name: getattr(state, name) for name in names}
+    result["inputs"], result["outputs"] = _shown(state.inputs), _shown(state.outputs)
+    result["provider"] = state.provider
+    return result | _set(
+        delete=state.delete,
+        protect=state.protect,
+        external=state.external,
+        retainOnDelete=state.retain_on_delete,
+        initErrors=state.init_errors,
+    )
 
 
-def _shown(properties: dict[str, Any]) -> dict[str, Any]:
+def _shown(properties: Properties) -> Properties:
     """Properties to print: without secrets and without the internal ones of SDK and engine."""
     return {key: hide_secrets(value) for key, value in properties.items() if not key.startswith("__")}
 
@@ -133,7 +117,7 @@ class Digest:
     """A listener that collects what `preview --json` prints: one object, with the keys of Pulumi's."""
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {
+        self.content: Properties = {
             "config": {},
             "steps": [],
             "diagnostics": [],
@@ -159,16 +143,15 @@ class Digest:
             self.content["changeSummary"] = summary["resourceChanges"]
 
 
-def _digested(metadata: dict[str, Any]) -> dict[str, Any]:
+def _digested(metadata: Properties) -> Properties:
     step = {"op": metadata["op"], "urn": metadata["urn"], "provider": metadata["provider"]}
-    facts = {
-        "oldState": metadata["old"],
-        "newState": metadata["new"],
-        "diffReasons": metadata.get("diffs"),
-        "replaceReasons": metadata.get("keys"),
-        "detailedDiff": metadata["detailedDiff"],
-    }
-    return step | {key: value for key, value in facts.items() if value}
+    return step | _set(
+        oldState=metadata["old"],
+        newState=metadata["new"],
+        diffReasons=metadata.get("diffs"),
+        replaceReasons=metadata.get("keys"),
+        detailedDiff=metadata["detailedDiff"],
+    )
 
 
 def write_lines(file: TextIO) -> Listener:

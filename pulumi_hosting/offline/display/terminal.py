@@ -4,9 +4,8 @@ summary.
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from ..model.property_values import UNKNOWN_STRING
+from ..model.property_values import UNKNOWN_STRING, Properties, changed_keys
 from ..model.urns import urn_name, urn_type
 from ..steps.operations import (
     CREATE,
@@ -14,15 +13,14 @@ from ..steps.operations import (
     DELETE,
     DELETE_REPLACED,
     DISCARD,
-    DISCARD_REPLACED,
     IMPORT,
-    IMPORT_REPLACEMENT,
     READ,
-    READ_REPLACEMENT,
     REFRESH,
     REPLACE,
     SAME,
+    SIGNS,
     UPDATE,
+    verb,
 )
 from .engine_events import Event
 
@@ -31,75 +29,16 @@ BANNER = (
     "real stacks with `pulumi`."
 )
 
-_SIGNS = {
-    SAME: " ",
-    CREATE: "+",
-    UPDATE: "~",
-    DELETE: "-",
-    REPLACE: "+-",
-    CREATE_REPLACEMENT: "++",
-    DELETE_REPLACED: "--",
-    READ: ">",
-    READ_REPLACEMENT: ">>",
-    REFRESH: "~",
-    DISCARD: "<",
-    DISCARD_REPLACED: "<<",
-    IMPORT: "=",
-    IMPORT_REPLACEMENT: "=>",
-}
-_DONE = {
-    CREATE: "created",
-    UPDATE: "updated",
-    DELETE: "deleted",
-    REPLACE: "replaced",
-    CREATE_REPLACEMENT: "created replacement",
-    DELETE_REPLACED: "deleted original",
-    READ: "read",
-    READ_REPLACEMENT: "read for replacement",
-    REFRESH: "refreshed",
-    DISCARD: "discarded",
-    DISCARD_REPLACED: "discarded original",
-    IMPORT: "imported",
-    IMPORT_REPLACEMENT: "imported replacement",
-    SAME: "unchanged",
-}
-_DOING = {
-    CREATE: "create",
-    UPDATE: "update",
-    DELETE: "delete",
-    REPLACE: "replace",
-    CREATE_REPLACEMENT: "create replacement",
-    DELETE_REPLACED: "delete original",
-    READ: "read",
-    READ_REPLACEMENT: "read for replacement",
-    REFRESH: "refresh",
-    DISCARD: "discard",
-    DISCARD_REPLACED: "discard original",
-    IMPORT: "import",
-    IMPORT_REPLACEMENT: "import replacement",
-}
-_SUMMARY = (
-    (CREATE, "to create", "created"),
-    (UPDATE, "to update", "updated"),
-    (DELETE, "to delete", "deleted"),
-    (REPLACE, "to replace", "replaced"),
-    (IMPORT, "to import", "imported"),
-    (READ, "to read", "read"),
-    (DISCARD, "to discard", "discarded"),
-)
+_COUNTED = (CREATE, UPDATE, DELETE, REPLACE, IMPORT, READ, DISCARD)
+"""What the summary counts, in its order."""
 _TITLES = {
-    "up": "Updating",
-    "preview": "Previewing update",
-    "refresh": "Refreshing",
-    "destroy": "Destroying",
-    "import": "Importing",
+    "up": ("Updating", "update"),
+    "preview": ("Previewing update", "update"),
+    "refresh": ("Refreshing", "refresh"),
+    "destroy": ("Destroying", "destroy"),
+    "import": ("Importing", "import"),
 }
-_PREVIEWS = {
-    "up": "Previewing update",
-    "refresh": "Previewing refresh",
-    "destroy": "Previewing destroy",
-    "import": "Previewing import",
-}
+"""A command's title, and what its preview previews."""
 
 
 class Display:
@@ -109,14 +48,14 @@ class Display:
         self._write = write
         self._stack = stack
         self._diff = diff
-        self._words = _DONE
+        self._done = True
         self._shown: set[tuple[str, str]] = set()
 
     def start(self, command: str, *, preview: bool) -> None:
-        self._words = _DOING if preview else _DONE
+        self._done = not preview
         self._write(BANNER)
-        title = _PREVIEWS.get(command, _TITLES[command]) if preview else _TITLES[command]
-        self._write(f"{title} ({self._stack}):")
+        title, previewed = _TITLES[command]
+        self._write(f"{f'Previewing {previewed}' if preview else title} ({self._stack}):")
 
     def __call__(self, event: Event) -> None:
         if "resOutputsEvent" in event:
@@ -136,15 +75,15 @@ class Display:
         elif "diagnosticEvent" in event:
             self._diagnostic(event["diagnosticEvent"])
 
-    def _resource(self, metadata: dict[str, Any]) -> None:
+    def _resource(self, metadata: Properties) -> None:
         if metadata["op"] == SAME or (metadata["op"], metadata["urn"]) in self._shown:
             return
         self._shown.add((metadata["op"], metadata["urn"]))
-        self._line(metadata, self._retained(metadata) or self._words.get(metadata["op"], metadata["op"]))
+        self._line(metadata, self._retained(metadata) or verb(metadata["op"], done=self._done))
         if self._diff and metadata["op"] in (UPDATE, REPLACE, REFRESH):
             self._changes(metadata)
 
-    def _line(self, metadata: dict[str, Any], status: str) -> None:
+    def _line(self, metadata: Properties, status: str) -> None:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
         detail = (
             f" [diff: {_signed(metadata, list(keys))}]"
@@ -152,11 +91,11 @@ class Display:
             else ""
         )
         self._write(
-            f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} "
+            f" {SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} "
             f"{urn_name(metadata['urn'])} {status}{detail}"
         )
 
-    def _retained(self, metadata: dict[str, Any]) -> str | None:
+    def _retained(self, metadata: Properties) -> str | None:
         """The status of a delete that keeps the object (`retain_on_delete`).
 
         It is counted as a delete, as in Pulumi.
@@ -166,19 +105,17 @@ class Display:
         is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None
         if not is_deletion or not old["custom"] or not old.get("retainOnDelete"):
             return None
-        return f"{'retained, not deleted' if self._words is _DONE else 'retain, not delete'} (id {old['id']})"
+        return f"{'retained, not deleted' if self._done else 'retain, not delete'} (id {old['id']})"
 
-    def _changes(self, metadata: dict[str, Any]) -> None:
-        old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
+    def _changes(self, metadata: Properties) -> None:
+        states = _inputs(metadata["old"]), _inputs(metadata["new"])
         for key in _changed_inputs(metadata):
-            before, after = (json.dumps(values.get(key), ensure_ascii=False) for values in (old, new))
-            sign = "+" if key not in old else "-" if key not in new else "~"
-            self._write(
-                f"      {sign} {key}: "
-                + (after if sign == "+" else before if sign == "-" else f"{before} => {after}")
-            )
+            before, after = (json.dumps(values.get(key), ensure_ascii=False) for values in states)
+            sign = _sign(metadata, key)
+            change = {"+": after, "-": before}.get(sign, f"{before} => {after}")
+            self._write(f"      {sign} {key}: {change}")
 
-    def _diagnostic(self, event: dict[str, Any]) -> None:
+    def _diagnostic(self, event: Properties) -> None:
         if event["severity"] == "debug" or event.get("ephemeral"):
             return
         where = f"{urn_type(event['urn'])} ({urn_name(event['urn'])}): " if event.get("urn") else ""
@@ -188,7 +125,7 @@ class Display:
             self._write(f"    {line}")
 
     def end(
-        self, changes: dict[str, int], outputs: dict[str, Any], *, preview: bool, seconds: float, failed: bool
+        self, changes: dict[str, int], outputs: Properties, *, preview: bool, seconds: float, failed: bool
     ) -> None:
         if outputs and not failed:
             self._write("")
@@ -196,10 +133,11 @@ class Display:
             self._mapping(outputs, 4)
         self._write("")
         self._write("Resources:")
-        kinds = [(op, future if preview else past) for op, future, past in _SUMMARY if changes.get(op)]
-        for op, words in kinds:
-            self._write(f"    {_SIGNS[op]:<2}{changes[op]} {words}")
-        total = sum(changes[op] for op, _ in kinds)
+        kinds = [op for op in _COUNTED if changes.get(op)]
+        for op in kinds:
+            words = f"to {verb(op, done=False)}" if preview else verb(op, done=True)
+            self._write(f"    {SIGNS[op]:<2}{changes[op]} {words}")
+        total = sum(changes[op] for op in kinds)
         pieces = [f"{total} changes"] if len(kinds) > 1 else []
         pieces += [f"{changes[SAME]} unchanged"] if changes.get(SAME) else []
         if pieces:
@@ -213,12 +151,12 @@ class Display:
     # Values as Pulumi's CLI prints them: keys sorted and aligned, one line each, secret and unknown ones
     # without quotes.
 
-    def _mapping(self, values: dict[str, Any], indent: int) -> None:
+    def _mapping(self, values: Properties, indent: int) -> None:
         width = max(map(len, values))
         for key in sorted(values):
             self._value(f"{' ' * indent}{key:<{width}}: ", values[key], indent)
 
-    def _value(self, head: str, value: Any, indent: int) -> None:
+    def _value(self, head: str, value: object, indent: int) -> None:
         if isinstance(value, dict) and value:
             self._write(f"{head}{{")
             self._mapping(value, indent + 4)
@@ -236,21 +174,23 @@ class Display:
             )
 
 
-def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:
+def _inputs(state: Properties | None) -> Properties:
     return state["inputs"] if state else {}
 
 
-def _changed_inputs(metadata: dict[str, Any]) -> list[str]:
+def _changed_inputs(metadata: Properties) -> list[str]:
+    return changed_keys(_inputs(metadata["old"]), _inputs(metadata["new"]))
+
+
+def _sign(metadata: Properties, key: str) -> str:
+    """What happens to an input."""
     old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
-    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    if key in old:
+        return "~" if key in new else "-"
+    return "+" if key in new else "~"
 
 
-def _signed(metadata: dict[str, Any], keys: list[str]) -> str:
+def _signed(metadata: Properties, keys: list[str]) -> str:
     """The changed properties, grouped by what happens to them: ``+new-old~size,note``."""
-    old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
-    groups: dict[str, list[str]] = {"+": [], "-": [], "~": []}
-    for key in keys:
-        groups[
-            "+" if key not in old and key in new else "-" if key in old and key not in new else "~"
-        ].append(key)
+    groups = {sign: [key for key in keys if _sign(metadata, key) == sign] for sign in "+-~"}
     return "".join(sign + ",".join(names) for sign, names in groups.items() if names)

@@ -6,21 +6,21 @@ of arrival; refreshes, diffs and steps run in parallel.
 
 import logging
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
-from ..generator.decisions import Decision, DiffRequest, Work
-from ..generator.generator import StepGenerator
-from ..generator.urn_names import NameClash
-from ..model.goals import Goal, ReadGoal
+from ..generator import deletions, read_decisions, registrations
+from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
+from ..generator.urn_names import NameClash, Names
+from ..model.goals import Goal
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
+from ..model.provider_results import ProviderDiff
 from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..model.urns import is_provider, package_of
-from ..providers.interface import ReadableProvider
+from ..providers.interface import ResourceProvider
 from ..providers.registry import Registry
 from ..steps.base import Step
 from ..steps.changes import SameStep
@@ -60,14 +60,9 @@ class Deployment:
         self.targets = options.targets
         self.target_dependents = options.target_dependents
         self._set_resources(self.base.resources)
-        self.steps = StepRunner(
-            self.events,
-            self.journal,
-            preview=options.preview,
-            parallel=options.parallel,
-            count_refreshes=options.refresh_only,
-        )
-        self._generator = StepGenerator(self, options.mode, refresh=options.refresh and options.run_program)
+        self.steps = StepRunner(self.events, self.journal, options)
+        names = Names(self.stack, self.project)
+        self._decisions = Decisions(self, options.mode, options.refresh and options.run_program, names)
         self._deciding = threading.RLock()
         self._stack_outputs: tuple[str, Properties] | None = None
 
@@ -97,9 +92,9 @@ class Deployment:
         own = f"{package}:"
         return {key.removeprefix(own): value for key, value in self.config.items() if key.startswith(own)}
 
-    def provider_of(self, state: ResourceState) -> ReadableProvider:
+    def provider_of(self, state: ResourceState) -> ResourceProvider:
         if is_provider(state.type):
-            return self.registry  # type: ignore[return-value]  # providers are never read
+            return self.registry
         provider = self.registry.get(state.provider)
         if provider is None:
             raise ProviderError(f"the provider of {state.urn} is not loaded: {state.provider}")
@@ -110,7 +105,7 @@ class Deployment:
 
     def registered(self) -> list[ResourceState]:
         """What the program registered, as it is now."""
-        return self._generator.registered()
+        return list(self._decisions.registered.values())
 
     # Registrations, called by the monitor on its threads.
 
@@ -119,18 +114,14 @@ class Deployment:
 
         Raises `DeploymentClosed` when the deployment ends before.
         """
-        decision = self._decide(self._generator.register(goal))
+        decision = self._decide(registrations.register(self._decisions, goal))
         return RegisteredResource(decision.result(), decision.unknown)
 
-    def read(self, goal: ReadGoal) -> ResourceState:
-        def decide() -> Generator[Work, Any, Decision]:
-            return self._generator.read(goal)
-            yield  # makes this a generator
+    def read(self, goal: Goal) -> ResourceState:
+        return self._decide(read_decisions.read(self._decisions, goal)).result()
 
-        return self._decide(decide()).result()
-
-    def _decide(self, deciding: Generator[Work, Any, Decision]) -> Decision:
-        answer: Any = None
+    def _decide(self, deciding: Course[Decision]) -> Decision:
+        answer: ProviderDiff | None = None
         try:
             while True:
                 with self._deciding:
@@ -171,7 +162,7 @@ class Deployment:
         )
         self.steps.fail()
 
-    def _work(self, work: Work) -> Any:
+    def _work(self, work: Work) -> ProviderDiff | None:
         if isinstance(work, DiffRequest):
             with self.steps.slot():
                 return work.ask()
@@ -245,13 +236,13 @@ class Deployment:
         if self._refresh_first():
             return True
         if self.options.import_goal is not None:
-            self._decide(self._generator.import_resource(self.options.import_goal))
+            self._decide(read_decisions.import_resource(self._decisions, self.options.import_goal))
             return True
         if program is not None:
             program(self)
         if self.steps.failed:
             return True
-        known = {*self.olds, *self._generator.urns}
+        known = {*self.olds, *self._decisions.names.taken}
         missing = [urn for urn in self.targets.patterns if "*" not in urn and urn not in known]
         self._finish()
         for urn in missing:
@@ -275,12 +266,17 @@ class Deployment:
         """Refresh resources of the state without a program, and continue with what was found."""
         for state in states:
             self.registry.ensure(state.provider, self.resources)
-        steps = {id(state): RefreshStep(REFRESH, state, state) for state in states}
-        self.steps.run_batch(list(steps.values()), self, keep_going=True)
-        refreshed = [steps[id(state)].result if id(state) in steps else state for state in self.resources]
-        self._set_resources(rebuild(state for state in refreshed if state is not None))
+        steps = [RefreshStep(REFRESH, state, state) for state in states]
+        self.steps.run_batch(steps, self, keep_going=True)
+        self._set_resources(rebuild(self._found(steps)))
         if self.journal is not None:
             self.journal.rebase(self.resources)
+
+    def _found(self, steps: list[RefreshStep]) -> list[ResourceState]:
+        """The state's resources as a refresh found them, without those that are gone."""
+        results = {id(step.old): step.result for step in steps}
+        found = (results.get(id(state), state) for state in self.resources)
+        return [state for state in found if state is not None]
 
     def _finish(self) -> None:
         """What the program did not declare: refreshed, or deleted."""
@@ -288,10 +284,10 @@ class Deployment:
             self._refresh_rest()
             return
         with self._deciding:
-            sames, batches = self._generator.deletions()
+            sames, batches = deletions.deletions(self._decisions)
         for same in sames:
             self.steps.run([same], self)
-        graph = self._generator.scheduling_graph()
+        graph = deletions.scheduling_graph(self._decisions)
         for batch in batches:
             failed = (step.before for step in self.steps.failed_steps if step.before in graph)
             blocked = {key for state in failed for key in graph.all_dependencies_of(state)}
@@ -300,19 +296,17 @@ class Deployment:
 
     def _refresh_rest(self) -> None:
         with self._deciding:
-            steps = self._generator.refreshes()
+            steps = deletions.refreshes(self._decisions)
         self.steps.run_batch(steps, self, keep_going=True)
-        refreshed = {id(step.old): step.result for step in steps if isinstance(step, RefreshStep)}
-        if refreshed and self.journal is not None:
-            kept = [refreshed.get(id(state), state) for state in self.resources]
-            self.journal.rebase([state for state in kept if state is not None])
+        if steps and self.journal is not None:
+            self.journal.rebase(self._found(steps))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""
         steps = self.steps
         steps.drain()
         operation = "preview" if self.preview else "update"
-        if steps.step_failed or self._generator.errored:
+        if steps.step_failed or self._decisions.errored:
             # A failed decision has given its reason; a failed step is followed by this summary.
             if steps.step_failed or not steps.failed:
                 self.error(f"{operation} failed")

@@ -1,7 +1,8 @@
 """Durations as Pulumi writes them: `90s`, `1h30m`."""
 
 import re
-from typing import Any
+
+from pulumi.runtime.proto import resource_pb2
 
 from ..errors import ProviderError
 
@@ -9,7 +10,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def timeouts(message: Any) -> dict[str, float]:
+def timeouts(message: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> dict[str, float]:
     """The `customTimeouts` of a registration, in seconds."""
     return {
         name: seconds(text)

@@ -1,18 +1,11 @@
 """The Engine service: takes the log of programs and providers, and keeps the root resource."""
 
 from collections.abc import Callable
-from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
-
-_SEVERITIES = {
-    engine_pb2.DEBUG: "debug",
-    engine_pb2.INFO: "info",
-    engine_pb2.WARNING: "warning",
-    engine_pb2.ERROR: "error",
-}
+from pulumi.runtime.proto import engine_pb2 as pb
+from pulumi.runtime.proto import engine_pb2_grpc
 
 
 class EngineService(engine_pb2_grpc.EngineServicer):
@@ -22,19 +15,22 @@ class EngineService(engine_pb2_grpc.EngineServicer):
         self._log = log
         self._root = ""
 
-    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
+    def Log(self, request: pb.LogRequest, context: object) -> empty_pb2.Empty:
+        severity = pb.LogSeverity.Name(request.severity).lower()
+        self._log(severity, request.message, request.urn, request.ephemeral)
         return empty_pb2.Empty()
 
-    def GetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return engine_pb2.GetRootResourceResponse(urn=self._root)
+    def GetRootResource(self, request: object, context: object) -> pb.GetRootResourceResponse:
+        return pb.GetRootResourceResponse(urn=self._root)
 
-    def SetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def SetRootResource(
+        self, request: pb.SetRootResourceRequest, context: object
+    ) -> pb.SetRootResourceResponse:
         self._root = request.urn
-        return engine_pb2.SetRootResourceResponse()
+        return pb.SetRootResourceResponse()
 
-    def RequirePulumiVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return engine_pb2.RequirePulumiVersionResponse()
+    def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
+        return pb.RequirePulumiVersionResponse()
 
 
 def add_engine(engine: EngineService) -> Callable[[grpc.Server], None]:

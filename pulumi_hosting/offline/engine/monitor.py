@@ -6,14 +6,15 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import grpc
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import alias_pb2, resource_pb2, resource_pb2_grpc
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.proto import alias_pb2, callback_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import resource_pb2 as pb
 
 from ..errors import OfflineError, ProviderError
-from ..model.goals import Alias, Goal, ReadGoal
+from ..model.goals import Alias, Goal
 from ..model.property_values import (
     Properties,
     SecretValue,
@@ -29,15 +30,18 @@ from .step_runner import DeploymentClosed
 from .transforms import Transforms
 
 _FEATURES = {
-    "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
-    "resourceReferences": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
-    "outputValues": resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
-    "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
-    "replacementTrigger": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
-    "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
-    "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
-    "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
+    "secrets": pb.RESOURCE_MONITOR_FEATURE_SECRETS,
+    "resourceReferences": pb.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
+    "outputValues": pb.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
+    "aliasSpecs": pb.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    "replacementTrigger": pb.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
+    "deletedWith": pb.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    "replaceWith": pb.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    "transforms": pb.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
 }
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+_ResourceRequest = pb.RegisterResourceRequest | pb.ReadResourceRequest
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
 
 
@@ -59,6 +63,29 @@ class StackInfo:
         return [key for key, value in self.config.items() if isinstance(value, SecretValue)]
 
 
+class _Unsupported(Exception):
+    pass
+
+
+def _served(
+    serve: Callable[["Monitor", Asked], Answer],
+) -> Callable[["Monitor", Asked, grpc.ServicerContext], Answer]:
+    """The method as gRPC calls it, with errors as the SDK expects them."""
+
+    def answer(monitor: "Monitor", request: Asked, context: grpc.ServicerContext) -> Answer:
+        try:
+            return serve(monitor, request)
+        except _Unsupported as error:
+            monitor.stop(str(error))
+            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
+        except DeploymentClosed:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
+        except OfflineError as error:
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
+
+    return answer
+
+
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Serves one program. `finished` is set when the program has registered everything."""
 
@@ -69,24 +96,31 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._shutdown = threading.Event()
         self._goals: dict[str, Goal] = {}
         self._component_providers: dict[str, dict[str, str]] = {}
-        self._parents: dict[str, str] = {}
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
-        self._packages: dict[str, tuple[str, str]] = {}
+        self._versions: dict[str, str] = {}
+        """Of packages, by what the program calls them."""
         self._transforms = Transforms()
 
     def release(self) -> None:
         """Let the program end."""
         self._shutdown.set()
 
+    def stop(self, reason: str) -> None:
+        """End the operation, for this reason."""
+        self._deployment.error(reason)
+        self._deployment.steps.fail()
+
     # What the engine can do.
 
-    def SupportsFeature(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
+    def SupportsFeature(
+        self, request: pb.SupportsFeatureRequest, context: object
+    ) -> pb.SupportsFeatureResponse:
+        return pb.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    def GetDeploymentInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def GetDeploymentInfo(self, request: object, context: object) -> pb.DeploymentInfo:
         info = self._info
-        return resource_pb2.DeploymentInfo(
+        return pb.DeploymentInfo(
             project=info.project,
             stack=info.stack,
             organization=info.organization,
@@ -97,55 +131,28 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             supportedFeatures=list(_FEATURES.values()),
         )
 
-    def RegisterPackage(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RegisterPackage(
+        self, request: pb.RegisterPackageRequest, context: grpc.ServicerContext
+    ) -> pb.RegisterPackageResponse:
         if request.HasField("parameterization") or request.HasField("extension"):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
         ref = f"{request.name}@{request.version}"
-        self._packages[ref] = (request.name, request.version)
-        return resource_pb2.RegisterPackageResponse(ref=ref)
+        self._versions[ref] = request.version
+        return pb.RegisterPackageResponse(ref=ref)
 
-    def RegisterStackTransform(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def RegisterStackTransform(self, request: callback_pb2.Callback, context: object) -> empty_pb2.Empty:
         self._transforms.add(request)
         return empty_pb2.Empty()
 
-    def SignalAndWaitForShutdown(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def SignalAndWaitForShutdown(self, request: object, context: object) -> empty_pb2.Empty:
         self.finished.set()
         self._shutdown.wait()
         return empty_pb2.Empty()
 
     # Registrations.
 
-    def RegisterResource(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return self._answer(context, lambda: self._register(request))
-
-    def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return self._answer(context, lambda: self._read(request))
-
-    def RegisterResourceOutputs(self, request: Any, context: grpc.ServicerContext) -> Any:
-        def store() -> Any:
-            self._deployment.register_outputs(
-                request.urn, without_outputs(from_struct(request.outputs, keep_null=False))
-            )
-            return empty_pb2.Empty()
-
-        return self._answer(context, store)
-
-    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return self._answer(context, lambda: self._invoke(request))
-
-    def _answer(self, context: grpc.ServicerContext, serve: Callable[[], Any]) -> Any:
-        try:
-            return serve()
-        except DeploymentClosed:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
-        except _Unsupported as error:
-            self._deployment.error(str(error))
-            self._deployment.steps.fail()
-            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
-        except OfflineError as error:
-            context.abort(grpc.StatusCode.UNKNOWN, str(error))
-
-    def _register(self, request: Any) -> Any:
+    @_served
+    def RegisterResource(self, request: pb.RegisterResourceRequest) -> pb.RegisterResourceResponse:
         if request.remote:
             raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
         _inherit(request, self._goals.get(request.parent))
@@ -157,31 +164,71 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         registered = self._deployment.register(goal)
         state = registered.state
         self._goals[state.urn] = goal
-        self._parents[state.urn] = goal.parent
         self._transforms.registered(state.urn, request)
         if not goal.custom:
             self._component_providers[state.urn] = dict(request.providers)
         outputs = state.outputs if goal.custom else {}
         if not request.supportsPartialValues:
             outputs = {key: value for key, value in outputs.items() if not contains_unknowns(value)}
-        return resource_pb2.RegisterResourceResponse(
+        return pb.RegisterResourceResponse(
             urn=state.urn,
             id=state.id,
-            object=to_struct(
-                outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)
-            ),
-            result=resource_pb2.SUCCESS,
+            object=_answered(outputs, request),
+            result=pb.SUCCESS,
             unknown=registered.unknown,
         )
+
+    @_served
+    def ReadResource(self, request: pb.ReadResourceRequest) -> pb.ReadResourceResponse:
+        goal = Goal(
+            request.type,
+            request.name,
+            custom=True,
+            id=request.id,
+            properties=_declared(request.properties),
+            parent=request.parent,
+            provider=self._provider(request),
+            dependencies=sorted(set(request.dependencies)),
+            additional_secret_outputs=list(request.additionalSecretOutputs),
+        )
+        state = self._deployment.read(goal)
+        return pb.ReadResourceResponse(
+            urn=state.urn,
+            properties=_answered(state.outputs, request),
+        )
+
+    @_served
+    def RegisterResourceOutputs(self, request: pb.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
+        self._deployment.register_outputs(request.urn, _declared(request.outputs))
+        return empty_pb2.Empty()
+
+    @_served
+    def Invoke(self, request: pb.ResourceInvokeRequest) -> pb.ResourceInvokeResponse:
+        package = package_of(request.tok)
+        if package == "pulumi":
+            raise _Unsupported(_NOT_OFFLINE.format("stack references"))
+        ref = request.provider or self._default_provider(package, request.version)
+        provider = self._deployment.registry.get(ref)
+        if provider is None:
+            raise ProviderError(f"unknown provider {provider_urn(ref)} ({provider_id(ref)})")
+        args = _declared(request.args)
+        if contains_unknowns(args):
+            return pb.ResourceInvokeResponse(unknown=True)
+        result = provider.invoke(request.tok, args, preview=self._info.preview)
+        answer = pb.ResourceInvokeResponse(failures=result.failures)
+        getattr(answer, "return").CopyFrom(
+            to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
+        )
+        return answer
 
     def _ancestors(self, urn: str) -> Iterator[str]:
         while urn:
             yield urn
-            urn = self._parents.get(urn, "")
+            urn = self._goals[urn].parent if urn in self._goals else ""
 
-    def _goal(self, request: Any) -> Goal:
+    def _goal(self, request: pb.RegisterResourceRequest) -> Goal:
         dependencies = sorted(set(request.dependencies))
-        properties = without_outputs(from_struct(request.object, keep_null=False))
+        properties = _declared(request.object)
         if request.propertyDependencies:
             property_dependencies = {
                 key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()
@@ -221,19 +268,18 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             hide_diff=list(request.hideDiffs),
         )
 
-    def _provider(self, request: Any) -> str:
+    def _provider(self, request: _ResourceRequest) -> str:
         """The provider of a resource: given, its parents', or the default one of its package."""
         package = package_of(request.type)
         given: str = request.provider or getattr(request, "providers", {}).get(package, "")
-        parent = request.parent
-        inherited = self._goals[parent].provider if parent in self._goals else ""
+        parent = self._goals.get(request.parent)
+        inherited = parent.provider if parent else ""
         if not given and inherited and package_of(urn_type(provider_urn(inherited))) == package:
             return inherited
         for ancestor in self._ancestors(request.parent):
             given = given or self._component_providers.get(ancestor, {}).get(package, "")
-        return given or self._default_provider(
-            package, request.version or self._packages.get(request.packageRef, ("", ""))[1]
-        )
+        version = request.version or self._versions.get(request.packageRef, "")
+        return given or self._default_provider(package, version)
 
     def _default_provider(self, package: str, version: str) -> str:
         with self._default_lock:
@@ -248,58 +294,25 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 self._default_providers[package, version] = ref
             return ref
 
-    def _read(self, request: Any) -> Any:
-        goal = ReadGoal(
-            type=request.type,
-            name=request.name,
-            id=request.id,
-            properties=without_outputs(from_struct(request.properties, keep_null=False)),
-            parent=request.parent,
-            provider=self._provider(request),
-            dependencies=sorted(set(request.dependencies)),
-            additional_secret_outputs=list(request.additionalSecretOutputs),
-        )
-        state = self._deployment.read(goal)
-        return resource_pb2.ReadResourceResponse(
-            urn=state.urn,
-            properties=to_struct(
-                state.outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)
-            ),
-        )
 
-    def _invoke(self, request: Any) -> Any:
-        package = package_of(request.tok)
-        if package == "pulumi":
-            raise _Unsupported(_NOT_OFFLINE.format("stack references"))
-        ref = request.provider or self._default_provider(package, request.version)
-        provider = self._deployment.registry.get(ref)
-        if provider is None:
-            raise ProviderError(f"unknown provider {provider_urn(ref)} ({provider_id(ref)})")
-        args = without_outputs(from_struct(request.args, keep_null=False))
-        if contains_unknowns(args):
-            return resource_pb2.ResourceInvokeResponse(unknown=True)
-        result = provider.invoke(request.tok, args, preview=self._info.preview)
-        answer = resource_pb2.ResourceInvokeResponse(
-            failures=[{"property": failure.property, "reason": failure.reason} for failure in result.failures]
-        )
-        getattr(answer, "return").CopyFrom(
-            to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
-        )
-        return answer
-
-
-class _Unsupported(Exception):
-    pass
-
-
-def _inherit(request: Any, parent: Goal | None) -> None:
+def _inherit(request: pb.RegisterResourceRequest, parent: Goal | None) -> None:
     """What a resource does not say of itself, its parent says."""
     if parent is None:
         return
-    for field, inherited in (("protect", parent.protect), ("retainOnDelete", parent.retain_on_delete)):
-        if inherited is not None and not request.HasField(field):
-            setattr(request, field, inherited)
+    if parent.protect is not None and not request.HasField("protect"):
+        request.protect = parent.protect
+    if parent.retain_on_delete is not None and not request.HasField("retainOnDelete"):
+        request.retainOnDelete = parent.retain_on_delete
     request.deletedWith = request.deletedWith or parent.deleted_with
+
+
+def _declared(struct: struct_pb2.Struct) -> Properties:
+    """Properties as a program sent them, plain values in place of outputs."""
+    return {key: without_outputs(value) for key, value in from_struct(struct, keep_null=False).items()}
+
+
+def _answered(outputs: Properties, request: _ResourceRequest) -> struct_pb2.Struct:
+    return to_struct(outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources))
 
 
 def _alias(item: alias_pb2.Alias) -> Alias:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import AlreadyReported, PluginError
+from ..providers.piped_process import LineSink, PipedProcess
 from ..storage.project import Project
 from .deployment import Deployment
 from .grpc_server import GrpcServer
@@ -38,13 +38,13 @@ class ProgramProcess:
         """Raises `AlreadyReported` when the program failed, `PluginError` when it could not be started."""
         monitor = Monitor(deployment, self.info)
         server = GrpcServer([add_monitor(monitor)], threads=4 * self.info.parallel + 8)
-        process = self._start(server.address)
-        lines = [
-            threading.Thread(target=_forward, args=(stream, severity, deployment), daemon=True)
-            for stream, severity in ((process.stdout, "info"), (process.stderr, "info#err"))
-        ]
-        for thread in lines:
-            thread.start()
+
+        def take(line: str, is_error: bool) -> None:
+            # A program that the engine interrupts prints a traceback; the user need not see it.
+            if line and not deployment.steps.failed:
+                deployment.events.diagnostic("info#err" if is_error else "info", line)
+
+        process = self._start(server.address, take)
         ended = threading.Event()
 
         def wait() -> None:
@@ -53,17 +53,16 @@ class ProgramProcess:
             monitor.finished.set()
 
         threading.Thread(target=wait, daemon=True).start()
-        deployment.at_end.append(lambda: _end(monitor, server, process, ended, lines))
+        deployment.at_end.append(lambda: _end(monitor, server, process, ended))
         deployment.steps.on_failure(monitor.finished.set)
         monitor.finished.wait()
         if ended.is_set() and not deployment.steps.failed and process.returncode != 0:
             if process.returncode == ALREADY_REPORTED:
                 raise AlreadyReported
-            for thread in lines:
-                thread.join(1)
+            process.finish_output()
             raise PluginError(f"program exited with non-zero exit code: {process.returncode}")
 
-    def _start(self, monitor_address: str) -> subprocess.Popen[bytes]:
+    def _start(self, monitor_address: str, take: LineSink) -> PipedProcess:
         info = self.info
         environ = {
             **self.environ,
@@ -88,14 +87,12 @@ class ProgramProcess:
         ]
         command += ["--preview"] if info.preview else []
         try:
-            return subprocess.Popen(
+            return PipedProcess(
                 [*command, str(self.project.program)],
-                cwd=self.project.directory,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=0,
+                self.project.directory,
+                environ,
+                subprocess.DEVNULL,
+                take,
             )
         except OSError as error:
             raise PluginError(
@@ -104,28 +101,10 @@ class ProgramProcess:
             ) from None
 
 
-def _forward(stream: Any, severity: str, deployment: Deployment) -> None:
-    for raw in stream:
-        line = raw.decode(errors="replace").rstrip("\r\n")
-        # A program that the engine interrupts prints a traceback; the user need not see it.
-        if line and not deployment.steps.failed:
-            deployment.events.diagnostic(severity, line)
-
-
-def _end(
-    monitor: Monitor,
-    server: GrpcServer,
-    process: subprocess.Popen[bytes],
-    ended: threading.Event,
-    lines: list[threading.Thread],
-) -> None:
+def _end(monitor: Monitor, server: GrpcServer, process: PipedProcess, ended: threading.Event) -> None:
     monitor.release()
     if not ended.wait(END_TIMEOUT):
         process.kill()
         ended.wait()
-    for thread in lines:
-        thread.join(1)
+    process.finish_output()
     server.stop()
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()

@@ -4,7 +4,7 @@ After the first failure nothing new starts; the steps under way finish and are s
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..display.engine_events import Events
@@ -14,6 +14,7 @@ from ..steps.changes import DeleteProtected, DeleteStep
 from ..steps.operations import READ
 from ..steps.reads import ReadStep, RefreshStep
 from ..storage.journal import Journal
+from .run_options import Options
 
 
 class DeploymentClosed(Exception):
@@ -21,15 +22,13 @@ class DeploymentClosed(Exception):
 
 
 class StepRunner:
-    def __init__(
-        self, events: Events, journal: Journal | None, *, preview: bool, parallel: int, count_refreshes: bool
-    ) -> None:
+    def __init__(self, events: Events, journal: Journal | None, options: Options) -> None:
         self._events = events
         self._journal = journal
-        self._preview = preview
-        self._parallel = parallel
-        self._count_refreshes = count_refreshes
-        self._slots = threading.Semaphore(parallel)
+        self._preview = options.preview
+        self._parallel = options.parallel
+        self._count_refreshes = options.refresh_only
+        self._slots = threading.Semaphore(options.parallel)
         self._counting = threading.Lock()
         self.operations: list[tuple[str, str, tuple[str, ...]]] = []
         """(operation, URN, changed properties) in the order announced."""
@@ -102,7 +101,7 @@ class StepRunner:
                         self.fail()
                     raise DeploymentClosed from error
 
-    def run_batch(self, steps: list[Step], context: StepContext, *, keep_going: bool = False) -> None:
+    def run_batch(self, steps: Sequence[Step], context: StepContext, *, keep_going: bool = False) -> None:
         """Run independent steps in parallel and wait for all."""
         if not steps:
             return

@@ -4,7 +4,6 @@ asks them in Pulumi's order: the resource's own, those of its parents, those of 
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import grpc
 from google.protobuf.message import Message
@@ -43,21 +42,21 @@ class Transforms:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of_the_stack: list[Any] = []
-        self._of_resources: dict[str, list[Any]] = {}
-        self._stubs: dict[str, Any] = {}
+        self._of_the_stack: list[callback_pb2.Callback] = []
+        self._of_resources: dict[str, list[callback_pb2.Callback]] = {}
+        self._stubs: dict[str, callback_pb2_grpc.CallbacksStub] = {}
 
-    def add(self, callback: Any) -> None:
+    def add(self, callback: callback_pb2.Callback) -> None:
         """One of the stack: for what is registered from now on."""
         with self._lock:
             self._of_the_stack.append(callback)
 
-    def registered(self, urn: str, request: Any) -> None:
+    def registered(self, urn: str, request: resource_pb2.RegisterResourceRequest) -> None:
         """The resource has its URN now: its transforms change its children too."""
         with self._lock:
             self._of_resources[urn] = list(request.transforms)
 
-    def apply(self, request: Any, parents: Iterable[str]) -> None:
+    def apply(self, request: resource_pb2.RegisterResourceRequest, parents: Iterable[str]) -> None:
         """Change the registration as they say. Raises ``OfflineError`` where one raised."""
         with self._lock:
             inherited = [callback for urn in parents for callback in self._of_resources.get(urn, ())]
@@ -85,7 +84,7 @@ class Transforms:
         request.deleteBeforeReplace = asked.options.delete_before_replace
 
 
-def _question(request: Any) -> Any:
+def _question(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.TransformRequest:
     asked = resource_pb2.TransformRequest(
         type=request.type,
         name=request.name,
@@ -118,6 +117,6 @@ def _copy(source: Message, name: str, target: Message, other: str) -> None:
             setattr(target, other, value)
 
 
-def _given(source: Message, name: str) -> Iterator[Any]:
+def _given(source: Message, name: str) -> Iterator[object]:
     if not source.DESCRIPTOR.fields_by_name[name].has_presence or source.HasField(name):
         yield getattr(source, name)

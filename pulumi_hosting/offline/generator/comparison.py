@@ -1,22 +1,20 @@
 """Compares a registered resource with its state: unchanged, updated or replaced."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ..errors import AlreadyReported, PluginError, ProviderError
 from ..model.goals import Goal
-from ..model.property_values import contains_unknowns, without_secrets
+from ..model.property_values import Properties, contains_unknowns, without_secrets
+from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import ProviderDiff
 from ..steps.base import Step
-from ..steps.changes import CreateStep, DeleteStep, ReplaceStep, UpdateStep
+from ..steps.changes import CreateStep, UpdateStep
 from ..steps.diffing import diff_resource
-from ..steps.operations import CREATE_REPLACEMENT, DELETE_REPLACED, REPLACE, UPDATE
-from .decisions import Decision, Decisions, DiffRequest, Work, nothing_to_do
+from ..steps.operations import CREATE_REPLACEMENT, REPLACE, UPDATE
+from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
 from .dependents import delete_dependents, with_replace_on_changes
 
 
@@ -41,10 +39,10 @@ def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> De
     create = CreateStep(
         CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
     )
-    return decisions.decide([ReplaceStep(REPLACE, old, new), create], new)
+    return decisions.decide([Step(REPLACE, old, new), create], new)
 
 
-def compare(decisions: Decisions, registration: Registration) -> Generator[Work, Any, Decision]:
+def compare(decisions: Decisions, registration: Registration) -> Course[Decision]:
     goal, new = registration.goal, registration.new
     old = registration.old
     if old is None:
@@ -150,8 +148,8 @@ def _replacement(
         )
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
-    facts: dict[str, Any] = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
-    replace = ReplaceStep(REPLACE, old, new, **facts)
+    facts: Properties = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
+    replace = Step(REPLACE, old, new, **facts)
     delete_first = (
         diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
     )
@@ -163,12 +161,7 @@ def _replacement(
     steps = delete_dependents(decisions, old, new.urn)
     operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
-        decisions.deleted.add(old.urn)
-        steps.append(
-            DeleteStep(
-                DELETE_REPLACED, old, replacing=True, pending_replacement=True, deleted=decisions.deleted
-            )
-        )
+        steps.append(decisions.delete(old, replacing=True, pending=True))
     return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
 
 

@@ -1,22 +1,24 @@
 """What the generator works with: the operation it decides for, and what it has decided so far."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, TypeVar
+
+from pulumi.runtime.proto.provider_pb2 import CheckFailure
 
 from ..errors import AlreadyReported
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
+from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import CheckFailure, ProviderDiff
 from ..providers.registry import Registry
 from ..steps.base import Step
-from ..steps.changes import SameStep
-from ..steps.operations import SAME
+from ..steps.changes import DeleteStep, SameStep
+from ..steps.operations import DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, SAME
 from ..steps.reads import ImportStep, RefreshStep
 from .urn_names import Names
 
@@ -53,6 +55,10 @@ class DiffRequest:
 
 Work = DiffRequest | RefreshStep | ImportStep | list[Step]
 """What may take long: a diff, or steps to run before the decision goes on."""
+
+Result = TypeVar("Result")
+Course = Generator[Work, ProviderDiff | None, Result]
+"""A decision under way: it yields what may take long, and is sent the diff that it asked for."""
 
 
 @dataclass(frozen=True)
@@ -148,20 +154,28 @@ class Decisions:
             provider = operation.registry.get(state.provider)
         return provider
 
-    def report(self, new: ResourceState, failures: Iterable[CheckFailure]) -> None:
+    def report(self, new: ResourceState, failures: Sequence[CheckFailure]) -> None:
         """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""
-        found = list(failures)
-        for failure in found:
+        for failure in failures:
             if failure.property:
                 value = shown(new.inputs.get(failure.property))
                 problem = f": property {failure.property} value {value} has a problem: {failure.reason}"
             else:
                 problem = f" has a problem: {failure.reason}"
             self.operation.error(f"{new.type} resource '{new.name}'{problem}", new.urn)
-        if found:
+        if failures:
             raise AlreadyReported(f"resource {new.urn} is invalid")
 
     # Decisions that many paths end with.
+
+    def delete(self, state: ResourceState, *, replacing: bool = False, pending: bool = False) -> DeleteStep:
+        """The delete of a resource. `pending`: it stays in the state until its replacement is there."""
+        self.deleted.add(state.urn)
+        if replacing:
+            op = DISCARD_REPLACED if state.external else DELETE_REPLACED
+        else:
+            op = DISCARD if state.external else DELETE
+        return DeleteStep(op, state, replacing=replacing, pending_replacement=pending, deleted=self.deleted)
 
     def decide(self, steps: list[Step], new: ResourceState) -> Decision:
         """These steps, unless one depends on a create that was skipped because it was not targeted."""
@@ -197,7 +211,7 @@ def nothing_to_do(state: ResourceState) -> Decision:
     return Decision([], lambda: state)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
     if isinstance(value, SecretValue):
         return "[secret]"

@@ -4,25 +4,17 @@ from ..errors import AlreadyReported
 from ..model.graph import Graph
 from ..model.state import ResourceState
 from ..steps.base import Step
-from ..steps.changes import DeleteStep, RemovePendingReplaceStep, SameStep
-from ..steps.operations import (
-    DELETE,
-    DELETE_REPLACED,
-    DISCARD,
-    DISCARD_REPLACED,
-    REFRESH,
-    REMOVE_PENDING_REPLACE,
-    SAME,
-)
+from ..steps.changes import SameStep
+from ..steps.operations import REFRESH, REMOVE_PENDING_REPLACE, SAME
 from ..steps.reads import RefreshStep
 from .decisions import Decisions
 from .dependents import dependent_replacements
 
 
-def refreshes(decisions: Decisions) -> list[Step]:
+def refreshes(decisions: Decisions) -> list[RefreshStep]:
     """Refresh steps for what is in the state and was not registered."""
     operation = decisions.operation
-    steps: list[Step] = []
+    steps = []
     for state in operation.resources:
         if not decisions.is_done(state.urn) and state.urn in operation.targets:
             operation.registry.ensure(state.provider, operation.resources)
@@ -48,7 +40,7 @@ def deletions(decisions: Decisions) -> tuple[list[Step], list[list[Step]]]:
             sames.append(SameStep(SAME, old, old.copy(id=""), untargeted=True))
     for state in decisions.to_delete:
         if allowed is None or state.urn in allowed:
-            deletes.append(_plain_delete(decisions, state))
+            deletes.append(decisions.delete(state))
     _refuse_untargeted(decisions, deletes)
     return sames, _batches(deletes, scheduling_graph(decisions))
 
@@ -59,23 +51,16 @@ def _delete(decisions: Decisions, state: ResourceState) -> Step | None:
     if state.delete:
         if id(state) in decisions.pending_deletes:
             return None
-        decisions.deleted.add(state.urn)
-        op = DISCARD_REPLACED if state.external else DELETE_REPLACED
-        step = DeleteStep(op, state, replacing=True, deleted=decisions.deleted)
+        step = decisions.delete(state, replacing=True)
     elif not decisions.is_done(state.urn):
         if state.pending_replacement:
             decisions.deleted.add(state.urn)
-            step = RemovePendingReplaceStep(REMOVE_PENDING_REPLACE, state)
+            step = Step(REMOVE_PENDING_REPLACE, state, replacing=True, hidden=True)
         else:
-            step = _plain_delete(decisions, state)
+            step = decisions.delete(state)
     if state.urn in decisions.deleted:
         decisions.operation.registry.ensure(state.provider, decisions.operation.resources)
     return step
-
-
-def _plain_delete(decisions: Decisions, state: ResourceState) -> Step:
-    decisions.deleted.add(state.urn)
-    return DeleteStep(DISCARD if state.external else DELETE, state, deleted=decisions.deleted)
 
 
 def _refuse_untargeted(decisions: Decisions, deletes: list[Step]) -> None:

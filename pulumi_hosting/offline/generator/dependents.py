@@ -1,17 +1,16 @@
 """Delete before replace: resources that would be replaced with another one are deleted before it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..errors import AlreadyReported
 from ..model.paths import parse_path, path_contains
 from ..model.property_values import UNKNOWN
+from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_urn
-from ..providers.provider_results import ProviderDiff
 from ..steps.base import Step
-from ..steps.changes import DeleteStep
 from ..steps.diffing import diff_resource
-from ..steps.operations import DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED
 from .decisions import Decisions
 
 INIT_ERROR_KEY = "#initerror"
@@ -27,16 +26,9 @@ def delete_dependents(decisions: Decisions, root: ResourceState, urn: str) -> li
         if id(state) in decisions.pending_deletes:
             continue
         decisions.replace_keys[state.urn] = keys
-        if state.delete:
-            steps.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=decisions.deleted))
-        else:
-            if state.protect:
-                _refuse_protected(decisions, state, urn)
-            op = DISCARD_REPLACED if state.external else DELETE_REPLACED
-            steps.append(
-                DeleteStep(op, state, replacing=True, pending_replacement=True, deleted=decisions.deleted)
-            )
-        decisions.deleted.add(state.urn)
+        if state.protect and not state.delete:
+            _refuse_protected(decisions, state, urn)
+        steps.append(decisions.delete(state, replacing=not state.delete, pending=not state.delete))
         decisions.pending_deletes.add(id(state))
     return steps
 
@@ -129,4 +121,4 @@ def with_replace_on_changes(diff: ProviderDiff, paths: Iterable[str], init_error
         keys.append(INIT_ERROR_KEY)
         changes = "some"
     replaces = tuple(dict.fromkeys((*diff.replaces, *keys)))
-    return ProviderDiff(changes, replaces, diff.diffs, detailed, diff.delete_before_replace, diff.stables)
+    return replace(diff, changes=changes, replaces=replaces, detailed=detailed)

@@ -1,42 +1,28 @@
 """Decides reads (`get` of a program) and imports that a command asks for."""
 
-from collections.abc import Generator
-from typing import Any
-
 from ..errors import PluginError
-from ..model.goals import Goal, ReadGoal
+from ..model.goals import Goal
 from ..model.state import ResourceState
 from ..model.urns import PROVIDER_PREFIX, STACK_TYPE, package_of, provider_reference
-from ..steps.changes import ReplaceStep, SameStep
+from ..steps.base import Step
+from ..steps.changes import SameStep
 from ..steps.operations import IMPORT, READ, READ_REPLACEMENT, REPLACE, SAME
 from ..steps.reads import ImportStep, ReadStep
-from .decisions import Decision, Decisions, Work
-from .registrations import register
+from .decisions import Course, Decision, Decisions
+from .registrations import new_state, register
 
 
-def read(decisions: Decisions, goal: ReadGoal) -> Decision:
+def read(decisions: Decisions, goal: Goal) -> Course[Decision]:
+    yield from ()  # nothing takes long before the step itself
     urn = decisions.names.claim(goal.parent, goal.type, goal.name)
-    old, alias = decisions.find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
-    new = ResourceState(
-        urn=urn,
-        type=goal.type,
-        custom=True,
-        id=goal.id,
-        inputs=goal.properties,
-        parent=goal.parent,
-        external=True,
-        dependencies=goal.dependencies,
-        provider=goal.provider,
-        additional_secret_outputs=goal.additional_secret_outputs,
-        aliases=[alias] if alias else [],
-        source_position=goal.source_position,
-    )
+    old, alias = decisions.find_old(urn, goal)
+    new = new_state(goal, urn, alias).copy(id=goal.id, external=True)
     if not goal.id:
         raise PluginError(f"expected an ID for {urn}")
     if old is not None and not old.external and old.id != goal.id:
         decisions.outcomes.add("replace", urn)
         return decisions.decide(
-            [ReadStep(READ_REPLACEMENT, old, new, replacing=True), ReplaceStep(REPLACE, old, new)], new
+            [ReadStep(READ_REPLACEMENT, old, new, replacing=True), Step(REPLACE, old, new)], new
         )
     if decisions.mode == "destroy":
         decisions.to_delete.append(new)
@@ -44,7 +30,7 @@ def read(decisions: Decisions, goal: ReadGoal) -> Decision:
     return decisions.decide([ReadStep(READ, old, new)], new)
 
 
-def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]:
+def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
     """Import a resource that no program declares.
 
     Its parent is the stack, its provider the default of its package.
@@ -81,7 +67,7 @@ def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, De
     return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
 
 
-def _create(decisions: Decisions, goal: Goal) -> Generator[Work, Any, ResourceState]:
+def _create(decisions: Decisions, goal: Goal) -> Course[ResourceState]:
     decision = yield from register(decisions, goal)
     yield decision.steps
     return decision.result()

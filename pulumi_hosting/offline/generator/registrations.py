@@ -1,26 +1,24 @@
 """Decides the steps of a resource that the program registers."""
 
 import os
-from collections.abc import Generator
-from typing import Any
 
 from ..model.goals import Goal
 from ..model.graph import Graph
 from ..model.state import ResourceState
 from ..model.urns import STACK_TYPE, is_provider
-from ..steps.changes import CreateStep, ReplaceStep, SameStep
+from ..steps.base import Step
+from ..steps.changes import CreateStep, SameStep
 from ..steps.diffing import ignoring
 from ..steps.operations import CREATE, CREATE_REPLACEMENT, IMPORT, IMPORT_REPLACEMENT, REFRESH, REPLACE, SAME
 from ..steps.reads import ImportStep, RefreshStep
 from .comparison import Registration, compare, recreate
-from .decisions import Decision, Decisions, Work, nothing_to_do
-from .targets import leave_untargeted
+from .decisions import Course, Decision, Decisions, nothing_to_do
 
 
-def register(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]:
+def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
     urn = decisions.names.claim(goal.parent, goal.type, goal.name)
     old, alias = decisions.find_old(urn, goal)
-    new = _new_state(goal, urn, old, alias)
+    new = new_state(goal, urn, alias, old)
     decisions.registered[urn] = new
     if old is not None and decisions.refresh and decisions.is_targeted(old):
         old = yield from _refresh(decisions, old, new)
@@ -35,42 +33,35 @@ def register(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]
     return (yield from _create_or_compare(decisions, registration))
 
 
-def _new_state(goal: Goal, urn: str, old: ResourceState | None, alias: str) -> ResourceState:
-    return ResourceState(
+_AS_DECLARED = [
+    *("type", "custom", "parent", "dependencies", "provider", "property_dependencies"),
+    *("additional_secret_outputs", "custom_timeouts", "import_id", "deleted_with", "replace_with"),
+    *("ignore_changes", "hide_diff", "replace_on_changes", "replacement_trigger"),
+]
+"""What a state holds just as the program says it."""
+
+
+def new_state(goal: Goal, urn: str, alias: str, old: ResourceState | None = None) -> ResourceState:
+    """The state that a resource is to get; what the account adds to it is still missing."""
+    state = ResourceState(
         urn=urn,
-        type=goal.type,
-        custom=goal.custom,
         inputs=goal.properties,
-        parent=goal.parent,
         protect=bool(goal.protect),
-        dependencies=goal.dependencies,
-        provider=goal.provider,
-        property_dependencies=goal.property_dependencies,
-        additional_secret_outputs=goal.additional_secret_outputs,
-        aliases=[alias] if alias else [],
-        custom_timeouts=goal.custom_timeouts,
-        import_id=goal.import_id,
         retain_on_delete=bool(goal.retain_on_delete),
-        deleted_with=goal.deleted_with,
-        replace_with=goal.replace_with,
-        ignore_changes=goal.ignore_changes,
-        hide_diff=goal.hide_diff,
-        replace_on_changes=goal.replace_on_changes,
-        replacement_trigger=goal.replacement_trigger,
-        refresh_before_update=old.refresh_before_update if old else False,
-        source_position=goal.source_position,
-        created=old.created if old else "",
-        modified=old.modified if old else "",
+        aliases=[alias] if alias else [],
+        **{name: getattr(goal, name) for name in _AS_DECLARED},
     )
+    if old is not None:
+        state.refresh_before_update = old.refresh_before_update
+        state.created, state.modified = old.created, old.modified
+    return state
 
 
 def _is_managed(state: ResourceState) -> bool:
     return state.custom and not is_provider(state.type)
 
 
-def _refresh(
-    decisions: Decisions, old: ResourceState, new: ResourceState
-) -> Generator[Work, Any, ResourceState | None]:
+def _refresh(decisions: Decisions, old: ResourceState, new: ResourceState) -> Course[ResourceState | None]:
     """Read the resource first; what was found takes the place of the old state. None: it is gone."""
     step = RefreshStep(REFRESH, old, new, persisted=True, hidden=not _is_managed(new))
     decisions.outcomes.add("refresh", new.urn)
@@ -110,7 +101,7 @@ def _is_import(registration: Registration) -> bool:
     return old is None or old.external or (old.import_id or old.id) != goal.import_id
 
 
-def _import(decisions: Decisions, registration: Registration) -> Generator[Work, Any, None]:
+def _import(decisions: Decisions, registration: Registration) -> Course[None]:
     """Read the object by its id. What was found is then compared with the declaration, as any old state
     is.
     """
@@ -122,7 +113,7 @@ def _import(decisions: Decisions, registration: Registration) -> Generator[Work,
     )
     decisions.outcomes.add("import", new.urn)
     if old is not None and replacing:
-        yield [step, ReplaceStep(REPLACE, old, imported)]
+        yield [step, Step(REPLACE, old, imported)]
     else:
         yield step
     registration.old = found = step.found or imported
@@ -130,7 +121,7 @@ def _import(decisions: Decisions, registration: Registration) -> Generator[Work,
     decisions.operation.graph = Graph([*decisions.operation.graph.resources, found])
 
 
-def _create_or_compare(decisions: Decisions, registration: Registration) -> Generator[Work, Any, Decision]:
+def _create_or_compare(decisions: Decisions, registration: Registration) -> Course[Decision]:
     old, new = registration.old, registration.new
     was_external = old is not None and old.external
     targeted = is_provider(new.type) or new.type == STACK_TYPE or decisions.is_targeted(new)
@@ -140,7 +131,7 @@ def _create_or_compare(decisions: Decisions, registration: Registration) -> Gene
     if was_external and old is not None:
         decisions.outcomes.add("create", new.urn)
         create = CreateStep(CREATE_REPLACEMENT, old, new, replacing=True, delete_old_later=True)
-        return decisions.decide([create, ReplaceStep(REPLACE, old, new)], new)
+        return decisions.decide([create, Step(REPLACE, old, new)], new)
     if targeted:
         decisions.targeted.add(new.urn)
     if old is None:
@@ -149,8 +140,27 @@ def _create_or_compare(decisions: Decisions, registration: Registration) -> Gene
         decisions.outcomes.add("create", new.urn)
         return decisions.decide([CreateStep(CREATE, None, new)], new)
     if not targeted:
-        return leave_untargeted(decisions, old, new)
+        return _leave_untargeted(decisions, old, new)
     return (yield from compare(decisions, registration))
+
+
+def _leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:
+    """Keep a resource as it is, and everything it depends on that the program no longer declares."""
+    steps: list[Step] = []
+
+    def keep(state: ResourceState) -> ResourceState:
+        decisions.names.taken.add(state.urn)
+        decisions.outcomes.add("same", new.urn, state.urn)
+        for urn in state.needed_urns():
+            if not decisions.is_done(urn) and urn in decisions.operation.olds:
+                keep(decisions.operation.olds[urn])
+        kept = state.copy(id="")
+        if not state.delete:
+            steps.append(SameStep(SAME, state, kept, untargeted=True))
+        return kept
+
+    kept = keep(old)
+    return Decision(steps, lambda: kept)
 
 
 def _check(decisions: Decisions, registration: Registration, *, targeted: bool, was_external: bool) -> None:

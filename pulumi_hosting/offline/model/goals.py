@@ -1,10 +1,7 @@
-"""What a program declares (`Goal`), what it reads (`ReadGoal`), and the URNs that an operation is restricted
-to (`Targets`).
-"""
+"""What a program declares or reads (`Goal`), and the URNs that an operation is restricted to (`Targets`)."""
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from .property_values import Properties
 
@@ -24,7 +21,7 @@ class Alias:
 
 @dataclass
 class Goal:
-    """A resource as the program declares it."""
+    """A resource as the program declares or reads it."""
 
     type: str
     name: str
@@ -40,29 +37,15 @@ class Goal:
     additional_secret_outputs: list[str] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     import_id: str = ""
+    id: str = ""
+    """Of a resource that the program reads."""
     custom_timeouts: dict[str, float] = field(default_factory=dict)
     replace_on_changes: list[str] = field(default_factory=list)
-    replacement_trigger: Any = None
+    replacement_trigger: object = None
     retain_on_delete: bool | None = None
     deleted_with: str = ""
     replace_with: list[str] = field(default_factory=list)
     hide_diff: list[str] = field(default_factory=list)
-    source_position: str = ""
-
-
-@dataclass
-class ReadGoal:
-    """A resource that the program reads."""
-
-    type: str
-    name: str
-    id: str
-    properties: Properties
-    parent: str = ""
-    provider: str = ""
-    dependencies: list[str] = field(default_factory=list)
-    additional_secret_outputs: list[str] = field(default_factory=list)
-    source_position: str = ""
 
 
 @dataclass(frozen=True)

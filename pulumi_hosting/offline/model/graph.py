@@ -1,8 +1,8 @@
 """The dependency graph: a resource only ever depends on resources before it in the list."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from .property_values import Properties
 from .state import ResourceState
 from .urns import provider_urn
 
@@ -106,7 +106,7 @@ def rebuild(resources: Iterable[ResourceState]) -> list[ResourceState]:
     present: set[str] = set()
     parents: dict[str, str] = {}
     for state in resources:
-        changes: dict[str, Any] = {}
+        changes: Properties = {}
         if any(urn not in present for kind, urn in state.needs() if kind != "parent"):
             changes["dependencies"] = [urn for urn in state.dependencies if urn in present]
             changes["property_dependencies"] = {

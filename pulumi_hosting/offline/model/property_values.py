@@ -4,7 +4,7 @@ A property map is a `dict[str, Any]` of None, bool, float or int, str, list, dic
 Maps are never changed in place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ UNKNOWN = Unknown()
 class SecretValue:
     """A secret value: encrypted in the state, hidden in the display."""
 
-    value: Any
+    value: object
 
     def __repr__(self) -> str:
         return "Secret(…)"
@@ -53,7 +53,7 @@ class SecretValue:
 class Output:
     """A value with its dependencies, as newer SDKs send it."""
 
-    value: Any
+    value: object
     known: bool = True
     secret: bool = False
     dependencies: tuple[str, ...] = ()
@@ -67,80 +67,84 @@ class ResourceReference:
     """A reference to a whole resource; `id` is None for components."""
 
     urn: str
-    id: Any = None
+    id: object = None
     version: str = ""
+
+    def marked(self) -> Properties:
+        """As it is sent and saved."""
+        fields = {"urn": self.urn, "id": self.id, "packageVersion": self.version}
+        return {SIGNATURE: RESOURCE_SIGNATURE} | {
+            key: value for key, value in fields.items() if value not in (None, "")
+        }
 
 
 class UnexpectedUnknown(Exception):
     """A provider answered an unknown value where the real thing exists."""
 
 
-def bare(value: Any) -> Any:
+def bare(value: object) -> object:
     while isinstance(value, SecretValue):
         value = value.value
     return value
 
 
-def plain_output(value: Output) -> Any:
+def plain_output(value: Output) -> object:
     inner = value.value if value.known else UNKNOWN
     return SecretValue(inner) if value.secret else inner
 
 
-def without_outputs(value: Any) -> Any:
+def mapped(value: object, change: Callable[[object], object]) -> object:
+    """The same maps and lists with every other value changed."""
+    if isinstance(value, dict):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
+
+
+def without_outputs(value: object) -> object:
     """The same value with every `Output` replaced by its value."""
-    if isinstance(value, dict):
-        return {key: without_outputs(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_outputs(item) for item in value]
-    if isinstance(value, SecretValue):
-        return SecretValue(without_outputs(value.value))
-    if isinstance(value, Output):
-        return without_outputs(plain_output(value))
-    return value
+
+    def plain(value: object) -> object:
+        if isinstance(value, SecretValue):
+            return SecretValue(without_outputs(value.value))
+        return without_outputs(plain_output(value)) if isinstance(value, Output) else value
+
+    return mapped(value, plain)
 
 
-def with_outputs(value: Any) -> Any:
+def with_outputs(value: object) -> object:
     """The same value with every unknown or secret part as an `Output`."""
-    if isinstance(value, dict):
-        return {key: with_outputs(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [with_outputs(item) for item in value]
-    if isinstance(value, SecretValue):
-        known = not contains_unknowns(value.value)
-        return Output(value.value if known else None, known, secret=True)
-    return Output(None, known=False) if value is UNKNOWN else value
+
+    def wrapped(value: object) -> object:
+        if isinstance(value, SecretValue):
+            known = not contains_unknowns(value.value)
+            return Output(value.value if known else None, known, secret=True)
+        return Output(None, known=False) if value is UNKNOWN else value
+
+    return mapped(value, wrapped)
 
 
-def without_secrets(value: Any) -> Any:
+def without_secrets(value: object) -> object:
     """The same value with secrets in plain form: for comparisons, and for providers that do not know
     secrets.
     """
-    if isinstance(value, dict):
-        return {key: without_secrets(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_secrets(item) for item in value]
-    return without_secrets(value.value) if isinstance(value, SecretValue) else value
+    return mapped(value, lambda item: without_secrets(item.value) if isinstance(item, SecretValue) else item)
 
 
-def _contains(value: Any, kind: type) -> bool:
-    if isinstance(value, kind):
-        return True
-    if isinstance(value, dict):
-        return any(_contains(item, kind) for item in value.values())
-    if isinstance(value, list):
-        return any(_contains(item, kind) for item in value)
-    return isinstance(value, SecretValue) and _contains(value.value, kind)
+def _contains(value: object, kind: type) -> bool:
+    if isinstance(value, dict | list):
+        return any(_contains(item, kind) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, kind) or (isinstance(value, SecretValue) and _contains(value.value, kind))
 
 
-def contains_secrets(value: Any) -> bool:
+def contains_secrets(value: object) -> bool:
     return _contains(value, SecretValue)
 
 
-def contains_unknowns(value: Any) -> bool:
+def contains_unknowns(value: object) -> bool:
     return _contains(value, Unknown)
 
 
-def mark_secrets(outputs: Properties, like: Mapping[str, Any]) -> Properties:
+def mark_secrets(outputs: Properties, like: Properties) -> Properties:
     """`outputs` with a value marked secret wherever `like` holds a secret under the same key."""
     marked = dict(outputs)
     for key, before in like.items():
@@ -154,22 +158,20 @@ def mark_secrets(outputs: Properties, like: Mapping[str, Any]) -> Properties:
     return marked
 
 
-def hide_secrets(value: Any, hidden: str = "[secret]") -> Any:
-    """A printable, JSON-able form: secrets replaced by `hidden`, unknowns by their wire string."""
-    if isinstance(value, dict):
-        return {key: hide_secrets(item, hidden) for key, item in value.items()}
-    if isinstance(value, list):
-        return [hide_secrets(item, hidden) for item in value]
-    if isinstance(value, SecretValue):
-        return hidden
-    if value is UNKNOWN:
-        return UNKNOWN_STRING
-    if isinstance(value, ResourceReference):
-        return value.urn
-    return value
+def hide_secrets(value: object) -> object:
+    """A printable, JSON-able form: secrets replaced by `[secret]`, unknowns by their wire string."""
+
+    def shown(value: object) -> object:
+        if isinstance(value, SecretValue):
+            return "[secret]"
+        if isinstance(value, ResourceReference):
+            return value.urn
+        return UNKNOWN_STRING if value is UNKNOWN else value
+
+    return mapped(value, shown)
 
 
-def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def changed_keys(old: Properties, new: Properties) -> list[str]:
     """Keys whose value differs, secret or not, in order."""
     return sorted(
         key

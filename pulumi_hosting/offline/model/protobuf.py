@@ -1,8 +1,6 @@
 """Property values as protobuf Structs: what programs and providers send and receive."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from google.protobuf import struct_pb2
 
@@ -19,6 +17,7 @@ from .property_values import (
     ResourceReference,
     SecretValue,
     UnexpectedUnknown,
+    Unknown,
     bare,
     plain_output,
 )
@@ -37,7 +36,7 @@ def from_struct(
     }
 
 
-def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown: bool = True) -> Any:
+def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown: bool = True) -> object:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         if value.string_value in UNKNOWN_STRINGS:
@@ -60,7 +59,7 @@ def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown
     return None
 
 
-def _from_marked(fields: Properties) -> Any:
+def _from_marked(fields: Properties) -> object:
     signature = fields[SIGNATURE]
     if signature == SECRET_SIGNATURE:
         return SecretValue(fields.get("value"))
@@ -89,77 +88,43 @@ class WireFormat:
     outputs: bool = False
 
 
-def to_struct(
-    properties: Mapping[str, Any], wire: WireFormat, *, keep_null: bool = True
-) -> struct_pb2.Struct:
+def to_struct(properties: Properties, wire: WireFormat, *, keep_null: bool = True) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
-    _fill_struct(struct, properties, wire, keep_null)
+    struct.update(_sent(properties, wire, keep_null))
     return struct
 
 
-def _fill_struct(
-    struct: struct_pb2.Struct, properties: Mapping[str, Any], wire: WireFormat, keep_null: bool
-) -> None:
-    for key, value in properties.items():
-        if value is None and not keep_null:
-            continue
-        if not wire.unknowns and bare(value) is UNKNOWN:
-            continue
-        _fill_value(struct.fields[key], value, wire, keep_null)
+def _sent(properties: Properties, wire: WireFormat, keep_null: bool) -> Properties:
+    return {
+        key: _sent_value(value, wire, keep_null)
+        for key, value in properties.items()
+        if (keep_null or value is not None) and (wire.unknowns or bare(value) is not UNKNOWN)
+    }
 
 
-def _fill_value(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_null: bool) -> None:
-    if isinstance(value, str):
-        target.string_value = value
-    elif value is None:
-        target.null_value = struct_pb2.NULL_VALUE
-    elif isinstance(value, bool):
-        target.bool_value = value
-    elif isinstance(value, int | float):
-        target.number_value = value
-    elif isinstance(value, dict):
-        target.struct_value.SetInParent()
-        _fill_struct(target.struct_value, value, wire, keep_null)
-    elif isinstance(value, list):
-        target.list_value.SetInParent()
-        for item in value:
-            _fill_value(target.list_value.values.add(), item, wire, keep_null)
-    else:
-        _fill_special(target, value, wire, keep_null)
-
-
-def _fill_special(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_null: bool) -> None:
-    if value is UNKNOWN:
-        target.string_value = UNKNOWN_STRING
-    elif isinstance(value, SecretValue):
-        if wire.secrets:
-            _fill_marked(target, SECRET_SIGNATURE, {"value": value.value}, wire, keep_null)
-        else:
-            _fill_value(target, value.value, wire, keep_null)
-    elif isinstance(value, Output):
-        if wire.outputs:
-            fields = {"value": value.value} if value.known else {}
+def _sent_value(value: object, wire: WireFormat, keep_null: bool) -> object:
+    """What stands for a value on the wire: text, numbers, lists and maps."""
+    if value is None or isinstance(value, (str, int, float)):  # most values: the fastest way first
+        return value
+    if isinstance(value, dict):
+        return _sent(value, wire, keep_null)
+    if isinstance(value, list):
+        return [_sent_value(item, wire, keep_null) for item in value]
+    match value:
+        case Unknown():
+            return UNKNOWN_STRING
+        case SecretValue() if wire.secrets:
+            return _sent({SIGNATURE: SECRET_SIGNATURE, "value": value.value}, wire, keep_null)
+        case SecretValue():
+            return _sent_value(value.value, wire, keep_null)
+        case Output() if wire.outputs:
+            known = {"value": value.value} if value.known else {}
             more = {"secret": value.secret, "dependencies": list(value.dependencies)}
-            _fill_marked(target, OUTPUT_SIGNATURE, fields | more, wire, keep_null)
-        else:
-            _fill_value(target, plain_output(value), wire, keep_null)
-    elif isinstance(value, ResourceReference):
-        if wire.resources:
-            fields = {"urn": value.urn} | ({"id": value.id} if value.id is not None else {})
-            _fill_marked(
-                target,
-                RESOURCE_SIGNATURE,
-                fields | ({"packageVersion": value.version} if value.version else {}),
-                wire,
-                keep_null,
-            )
-        else:
-            _fill_value(target, value.urn if value.id is None else value.id, wire, keep_null)
-    else:
-        raise TypeError(f"{type(value).__name__} is not a property value")
-
-
-def _fill_marked(
-    target: struct_pb2.Value, signature: str, fields: Properties, wire: WireFormat, keep_null: bool
-) -> None:
-    _fill_struct(target.struct_value, {SIGNATURE: signature} | fields, wire, keep_null)
+            return _sent({SIGNATURE: OUTPUT_SIGNATURE} | known | more, wire, keep_null)
+        case Output():
+            return _sent_value(plain_output(value), wire, keep_null)
+        case ResourceReference() if wire.resources:
+            return _sent(value.marked(), wire, keep_null)
+        case ResourceReference():
+            return _sent_value(value.urn if value.id is None else value.id, wire, keep_null)
+    raise TypeError(f"{type(value).__name__} is not a property value")

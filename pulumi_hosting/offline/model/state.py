@@ -1,7 +1,7 @@
 """The resources of a stack: one state per resource, and the snapshot of all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -42,18 +42,17 @@ class ResourceState:
     replace_with: list[str] = field(default_factory=list)
     created: str = ""
     modified: str = ""
-    source_position: str = ""
     ignore_changes: list[str] = field(default_factory=list)
     hide_diff: list[str] = field(default_factory=list)
     replace_on_changes: list[str] = field(default_factory=list)
-    replacement_trigger: Any = None
+    replacement_trigger: object = None
     refresh_before_update: bool = False
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: Properties = field(default_factory=dict)
     """Fields of another engine that this one does not know; saved unchanged."""
     saved_text: str | None = field(default=None, init=False, repr=False)
     """The resource as JSON text of the state file; None after a change."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         if name != "saved_text":
             object.__setattr__(self, "saved_text", None)
@@ -64,6 +63,12 @@ class ResourceState:
 
     def copy(self, **changes: Any) -> "ResourceState":
         return replace(self, **changes)
+
+    def is_saved_as(self, other: "ResourceState") -> bool:
+        """Whether both have the same text in the state."""
+        return all(
+            getattr(self, item.name) == getattr(other, item.name) for item in fields(self) if item.init
+        )
 
     def needs(
         self,
@@ -95,7 +100,7 @@ class PendingOperation:
 class Snapshot:
     resources: list[ResourceState] = field(default_factory=list)
     pending: list[PendingOperation] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: Properties = field(default_factory=dict)
 
     def unfinished(self) -> list[PendingOperation]:
         """Creates that a killed run started, and whose outcome no later run has found.

@@ -1,10 +1,11 @@
 """Finds and starts the provider plugins of an operation."""
 
-import queue
+import contextlib
 import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class PluginHost:
     def __post_init__(self) -> None:
         self._providers: list[ProviderClient] = []
         self._lock = threading.Lock()
-        self._early: dict[str, queue.Queue[PluginProcess | PluginError]] = {}
+        self._early: dict[str, Future[PluginProcess]] = {}
+        self._starter = ThreadPoolExecutor(1)
 
     def command(self, package: str) -> list[str]:
         if package == DYNAMIC_PACKAGE:
@@ -57,26 +59,14 @@ class PluginHost:
 
     def start_early(self, package: str) -> None:
         """Start a plugin that will be needed, while something else takes its time."""
-        result: queue.Queue[PluginProcess | PluginError] = queue.Queue()
         with self._lock:
-            if package in self._early:
-                return
-            self._early[package] = result
-
-        def start() -> None:
-            try:
-                result.put(self._start(package))
-            except PluginError as error:
-                result.put(error)
-
-        threading.Thread(target=start, daemon=True).start()
+            if package not in self._early:
+                self._early[package] = self._starter.submit(self._start, package)
 
     def load(self, package: str) -> ProviderClient:
         with self._lock:
             early = self._early.pop(package, None)
-        process = early.get() if early is not None else self._start(package)
-        if isinstance(process, PluginError):
-            raise process
+        process = early.result() if early is not None else self._start(package)
         provider = ProviderClient(process, self.engine_address, self.root, self.directory)
         with self._lock:
             self._providers.append(provider)
@@ -92,9 +82,9 @@ class PluginHost:
         self.cancel()
         processes = [provider._process for provider in self._providers]
         for early in self._early.values():
-            process = early.get()
-            if isinstance(process, PluginProcess):
-                processes.append(process)
+            with contextlib.suppress(PluginError):
+                processes.append(early.result())
+        self._starter.shutdown()
         for provider in self._providers:
             provider._channel.close()
         for process in processes:

@@ -4,43 +4,25 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ..model.property_values import Properties
-from .provider_results import CheckResult, ProviderDiff, ProviderResult
+from ..model.provider_results import CheckResult, ProviderDiff, ProviderResult
+from ..model.state import ResourceState
 
 
 class ResourceProvider(Protocol):
-    """What steps ask of a provider; the registry answers for provider resources."""
+    """What steps ask of a provider; the registry answers for provider resources.
+
+    `old` is a resource as it is in the state, `new` as it is to become.
+    """
 
     def check(
         self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool
     ) -> CheckResult: ...
     def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        ignore: Iterable[str],
-        *,
-        preview: bool,
+        self, old: ResourceState, news: Properties, ignore: Iterable[str], *, preview: bool
     ) -> ProviderDiff: ...
-    def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult: ...
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        timeout: float,
-        ignore: Iterable[str],
-        *,
-        preview: bool,
-    ) -> ProviderResult: ...
-    def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None: ...
-
-
-class ReadableProvider(ResourceProvider, Protocol):
+    def create(self, new: ResourceState, *, preview: bool) -> ProviderResult: ...
+    def update(self, old: ResourceState, new: ResourceState, *, preview: bool) -> ProviderResult: ...
+    def delete(self, old: ResourceState) -> None: ...
     def read(
-        self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float
+        self, urn: str, id: str, inputs: Properties | None, outputs: Properties | None, timeout: float
     ) -> ProviderResult: ...

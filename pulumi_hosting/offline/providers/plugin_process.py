@@ -5,18 +5,14 @@ import os
 import queue
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import PluginError
+from .piped_process import LineSink, PipedProcess
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 5.0
-
-LineSink = Callable[[str, bool], None]
-"""Takes a line that a process printed, and whether it was on stderr."""
 
 
 class PluginProcess:
@@ -30,49 +26,31 @@ class PluginProcess:
         self, name: str, command: list[str], cwd: Path, environ: Mapping[str, str], on_line: LineSink
     ) -> None:
         self.name = name
+        self._on_line = on_line
+        self._first: queue.Queue[str] = queue.Queue()
+        self._has_answered = False
+        self._tail: list[str] = []
+        self._interrupted = False
         try:
-            self._process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=dict(environ),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=0,
-            )
+            self._process = PipedProcess(command, cwd, environ, subprocess.PIPE, self._take)
         except OSError as error:
             raise PluginError(
                 f"could not start the provider plugin {name}: {error.strerror}: {command[0]}"
             ) from None
-        first: queue.Queue[str] = queue.Queue()
-        self._tail: list[str] = []
-        self._interrupted = False
-        self._readers = [
-            threading.Thread(target=self._read, args=(stream, is_error, first, on_line), daemon=True)
-            for stream, is_error in ((self._process.stdout, False), (self._process.stderr, True))
-        ]
-        for reader in self._readers:
-            reader.start()
-        self.port = self._wait_for_port(first)
+        self.port = self._wait_for_port()
 
-    def _read(self, stream: Any, is_error: bool, first: queue.Queue[str], on_line: LineSink) -> None:
-        waiting = not is_error
-        with stream:
-            for raw in stream:
-                line = raw.decode(errors="replace").rstrip("\r\n")
-                if waiting:
-                    first.put(line)
-                    waiting = False
-                elif line:
-                    self._tail = [*self._tail[-20:], line]
-                    if not self._interrupted:
-                        on_line(line, is_error)
-        if waiting:
-            first.put("")
+    def _take(self, line: str, is_error: bool) -> None:
+        if not (is_error or self._has_answered):
+            self._has_answered = True
+            self._first.put(line)
+        elif line:
+            self._tail = [*self._tail[-20:], line]
+            if not self._interrupted:
+                self._on_line(line, is_error)
 
-    def _wait_for_port(self, first: queue.Queue[str]) -> int:
+    def _wait_for_port(self) -> int:
         try:
-            line = first.get(timeout=START_TIMEOUT)
+            line = self._first.get(timeout=START_TIMEOUT)
         except queue.Empty:
             self.stop()
             raise PluginError(
@@ -88,10 +66,6 @@ class PluginProcess:
                 else (f": it printed {line!r} instead of a port" if line else "")
             )
             raise PluginError(f"the provider plugin {self.name} did not start{said}") from None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def interrupt(self) -> None:
         """Ask it to end, once: a second SIGINT would interrupt its clean-up."""
@@ -110,7 +84,6 @@ class PluginProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        for reader in self._readers:
-            reader.join(1)
+        self._process.finish_output()
         if self._process.stdin is not None:
             self._process.stdin.close()

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf.message import Message
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from ..errors import InitError, ProviderError
@@ -21,9 +22,10 @@ from ..model.property_values import (
     without_secrets,
 )
 from ..model.protobuf import WireFormat, from_struct, to_struct
+from ..model.provider_results import Changes, CheckResult, ProviderDiff, ProviderResult
+from ..model.state import ResourceState
 from ..model.urns import package_of, urn_name, urn_type
 from .plugin_process import START_TIMEOUT, STOP_TIMEOUT, PluginProcess
-from .provider_results import Changes, CheckFailure, CheckResult, ProviderDiff, ProviderResult
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +34,16 @@ CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", 400 << 20),
 ]
 _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusCode.UNKNOWN)
+_PLAIN = WireFormat()
+_AboutResource = (
+    provider_pb2.CheckRequest
+    | provider_pb2.DiffRequest
+    | provider_pb2.ConfigureRequest
+    | provider_pb2.CreateRequest
+    | provider_pb2.ReadRequest
+    | provider_pb2.UpdateRequest
+    | provider_pb2.DeleteRequest
+)
 
 
 class ProviderClient:
@@ -48,35 +60,49 @@ class ProviderClient:
         self._wire = WireFormat()
         self._supports_preview = False
         self._handshaken = False
-        self._configured: bool | None = None
-        """None: not yet. False: with unknown values, so that it cannot be called."""
+        self._known = True
+        """False: it is to be configured with unknown values, so that it cannot be called."""
         self._handshake(engine_address, root, program)
 
     @property
     def name(self) -> str:
         return self._process.name
 
-    def _call(self, method: str, request: Any) -> Any:
-        _log.debug("%s: %s %s", self.name, method, getattr(request, "urn", ""))
+    def _call(self, method: str, request: Message, urn: str = "") -> Any:
+        _log.debug("%s: %s %s", self.name, method, urn)
         try:
             return getattr(self._stub, method)(request)
         except grpc.RpcError as error:
             raise self._translate(error) from None
 
+    def _ask(self, method: str, urn: str, request: _AboutResource) -> Any:
+        """The answer to a call about a resource, which every such call names in three ways."""
+        request.urn, request.name, request.type = urn, urn_name(urn), urn_type(urn)
+        return self._call(method, request, urn)
+
+    def _ask_if_implemented(self, method: str, urn: str, request: _AboutResource) -> Any:
+        """The answer; None from a provider without this method."""
+        try:
+            return self._ask(method, urn, request)
+        except _Refused as error:
+            if error.code is not grpc.StatusCode.UNIMPLEMENTED:
+                raise
+            return None
+
     def _translate(self, error: grpc.RpcError) -> ProviderError:
-        metadata: Any = error.trailing_metadata() or ()
-        for key, value in metadata:
-            if key == "grpc-status-details-bin":
-                status = status_pb2.Status.FromString(value)
-                for detail in status.details:
+        for item in error.trailing_metadata() or ():
+            if item.key == "grpc-status-details-bin":
+                for detail in status_pb2.Status.FromString(item.value).details:
                     failed = provider_pb2.ErrorResourceInitFailed()
                     if detail.Unpack(failed):
                         return InitError(
                             list(failed.reasons),
-                            failed.id,
-                            from_struct(failed.properties) if failed.HasField("properties") else None,
-                            from_struct(failed.inputs) if failed.HasField("inputs") else None,
-                            failed.refresh_before_update,
+                            ProviderResult(
+                                failed.id,
+                                from_struct(failed.properties) if failed.HasField("properties") else None,
+                                from_struct(failed.inputs) if failed.HasField("inputs") else None,
+                                failed.refresh_before_update,
+                            ),
                         )
         code = error.code()
         if code is grpc.StatusCode.UNAVAILABLE:
@@ -106,73 +132,42 @@ class ProviderClient:
         self._supports_preview = True
 
     def check_config(self, urn: str, olds: Properties, news: Properties) -> CheckResult:
-        wire = WireFormat()
-        request = provider_pb2.CheckRequest(
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
-            olds=to_struct(olds, wire),
-            news=to_struct(news, wire),
-        )
-        try:
-            answer = self._call("CheckConfig", request)
-        except ProviderError as error:
-            if _unimplemented(error):
-                return CheckResult(news)
-            raise
-        failures = tuple(CheckFailure(item.property, item.reason) for item in answer.failures)
-        return CheckResult(mark_secrets(from_struct(answer.inputs), news), failures)
+        request = provider_pb2.CheckRequest(olds=to_struct(olds, _PLAIN), news=to_struct(news, _PLAIN))
+        answer: provider_pb2.CheckResponse | None = self._ask_if_implemented("CheckConfig", urn, request)
+        if answer is None:
+            return CheckResult(news)
+        return CheckResult(mark_secrets(from_struct(answer.inputs), news), answer.failures)
 
     def diff_config(
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
     ) -> ProviderDiff:
-        wire = WireFormat()
         request = provider_pb2.DiffRequest(
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
-            old_inputs=to_struct(old_inputs, wire),
-            olds=to_struct(old_outputs, wire),
-            news=to_struct(news, wire),
+            old_inputs=to_struct(old_inputs, _PLAIN),
+            olds=to_struct(old_outputs, _PLAIN),
+            news=to_struct(news, _PLAIN),
         )
-        try:
-            return _diff_from(self._call("DiffConfig", request))
-        except ProviderError as error:
-            if _unimplemented(error):
-                return ProviderDiff("unknown")
-            raise
+        answer: provider_pb2.DiffResponse | None = self._ask_if_implemented("DiffConfig", urn, request)
+        return ProviderDiff("unknown") if answer is None else _diff_from(answer)
 
     def configure(self, urn: str, id: str, inputs: Properties) -> None:
         known = {key: value for key, value in inputs.items() if key != "version"}
-        if contains_unknowns(known):
-            self._configured = False
+        self._known = not contains_unknowns(known)
+        if not self._known:
             return
         package = package_of(urn_type(urn))
-        variables = {f"{package}:config:{key}": _config_text(value) for key, value in known.items()}
         request = provider_pb2.ConfigureRequest(
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
             id=id,
             acceptSecrets=True,
             acceptResources=True,
             sends_old_inputs=True,
             sends_old_inputs_to_delete=True,
             args=to_struct(inputs, WireFormat(secrets=True, resources=True)),
-            variables=variables,
+            variables={f"{package}:config:{key}": _config_text(value) for key, value in known.items()},
         )
-        answer = self._call("Configure", request)
+        answer: provider_pb2.ConfigureResponse = self._ask("Configure", urn, request)
         if not self._handshaken:
             self._wire = WireFormat(secrets=answer.acceptSecrets, resources=answer.acceptResources)
             self._supports_preview = answer.supportsPreview
-        self._configured = True
-
-    @property
-    def _known(self) -> bool:
-        return self._configured is not False
-
-    def _marked(self, properties: Properties, like: Properties) -> Properties:
-        return properties if self._wire.secrets else mark_secrets(properties, like)
 
     def check(
         self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool
@@ -180,74 +175,46 @@ class ProviderClient:
         if not self._known:
             return CheckResult(news)
         wire = replace(self._wire, unknowns=preview)
-        answer = self._call(
-            "Check",
-            provider_pb2.CheckRequest(
-                urn=urn,
-                name=urn_name(urn),
-                type=urn_type(urn),
-                olds=to_struct(olds, wire, keep_null=False),
-                news=to_struct(news, wire),
-                randomSeed=seed,
-            ),
+        request = provider_pb2.CheckRequest(
+            olds=to_struct(olds, wire, keep_null=False), news=to_struct(news, wire), randomSeed=seed
         )
-        failures = tuple(CheckFailure(item.property, item.reason) for item in answer.failures)
-        inputs = self._received(answer.inputs, preview)
-        return CheckResult(self._marked(inputs, news), failures)
+        answer: provider_pb2.CheckResponse = self._ask("Check", urn, request)
+        return CheckResult(self._received(answer.inputs, news, preview), answer.failures)
 
     def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        ignore: Iterable[str],
-        *,
-        preview: bool,
+        self, old: ResourceState, news: Properties, ignore: Iterable[str], *, preview: bool
     ) -> ProviderDiff:
         if not self._known:
             return ProviderDiff("some")
         wire = replace(self._wire, unknowns=preview)
-        return _diff_from(
-            self._call(
-                "Diff",
-                provider_pb2.DiffRequest(
-                    id=id,
-                    urn=urn,
-                    name=urn_name(urn),
-                    type=urn_type(urn),
-                    old_inputs=to_struct(old_inputs, wire),
-                    olds=to_struct(old_outputs, wire),
-                    news=to_struct(news, wire),
-                    ignoreChanges=ignore,
-                ),
-            )
+        request = provider_pb2.DiffRequest(
+            id=old.id,
+            old_inputs=to_struct(old.inputs, wire),
+            olds=to_struct(old.outputs, wire),
+            news=to_struct(news, wire),
+            ignoreChanges=ignore,
         )
+        return _diff_from(self._ask("Diff", old.urn, request))
 
-    def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult:
+    def create(self, new: ResourceState, *, preview: bool) -> ProviderResult:
         if preview and not (self._known and self._supports_preview):
-            return ProviderResult("", inputs)
+            return ProviderResult("", new.inputs)
         request = provider_pb2.CreateRequest(
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
-            properties=to_struct(inputs, replace(self._wire, unknowns=preview)),
-            timeout=timeout,
+            properties=to_struct(new.inputs, replace(self._wire, unknowns=preview)),
+            timeout=new.custom_timeouts.get("create", 0),
             preview=preview,
         )
-        answer = self._call_marking("Create", request, inputs)
+        with self._marking(new.inputs):
+            answer: provider_pb2.CreateResponse = self._ask("Create", new.urn, request)
         if not answer.id and not preview:
-            raise ProviderError(f"plugin returned empty resource.ID from create '{urn}'", corrupting=True)
-        outputs = self._received(answer.properties, preview)
-        return ProviderResult(
-            answer.id, self._marked(outputs, inputs), refresh_before_update=answer.refresh_before_update
-        )
+            raise ProviderError(f"plugin returned empty resource.ID from create '{new.urn}'", corrupting=True)
+        outputs = self._received(answer.properties, new.inputs, preview)
+        return ProviderResult(answer.id, outputs, refresh_before_update=answer.refresh_before_update)
 
     def read(
-        self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float
+        self, urn: str, id: str, inputs: Properties | None, outputs: Properties | None, timeout: float
     ) -> ProviderResult:
-        """Read an object. None for `inputs` and `state`: an import.
+        """Read an object. None for `inputs` and `outputs`: an import.
 
         The result's id is empty when the object is gone.
         """
@@ -256,103 +223,74 @@ class ProviderClient:
         wire = replace(self._wire, unknowns=False)
         request = provider_pb2.ReadRequest(
             id=id,
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
-            properties=to_struct(state or {}, wire),
+            properties=to_struct(outputs or {}, wire),
             inputs=None if inputs is None else to_struct(inputs, wire),
             timeout=timeout,
         )
-        try:
-            answer = self._call("Read", request)
-        except InitError as error:
-            error.properties = (
-                None if error.properties is None else self._marked(error.properties, state or {})
-            )
-            error.inputs = None if error.inputs is None else self._marked(error.inputs, inputs or {})
-            raise
-        outputs = (
-            self._marked(self._received(answer.properties, False), state or {})
-            if answer.HasField("properties")
-            else None
-        )
-        live = (
-            self._marked(self._received(answer.inputs, False), inputs or {})
-            if answer.HasField("inputs")
-            else None
-        )
-        return ProviderResult(answer.id, outputs, live, answer.refresh_before_update)
+        with self._marking(outputs, inputs):
+            answer: provider_pb2.ReadResponse = self._ask("Read", urn, request)
+        found = self._received(answer.properties, outputs) if answer.HasField("properties") else None
+        live = self._received(answer.inputs, inputs) if answer.HasField("inputs") else None
+        return ProviderResult(answer.id, found, live, answer.refresh_before_update)
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        timeout: float,
-        ignore: Iterable[str],
-        *,
-        preview: bool,
-    ) -> ProviderResult:
+    def update(self, old: ResourceState, new: ResourceState, *, preview: bool) -> ProviderResult:
         if preview and not (self._known and self._supports_preview):
-            return ProviderResult(id, news)
+            return ProviderResult(old.id, new.inputs)
         wire = replace(self._wire, unknowns=preview)
         request = provider_pb2.UpdateRequest(
-            id=id,
-            urn=urn,
-            name=urn_name(urn),
-            type=urn_type(urn),
-            old_inputs=to_struct(old_inputs, wire),
-            olds=to_struct(old_outputs, wire),
-            news=to_struct(news, wire),
-            timeout=timeout,
-            ignoreChanges=ignore,
+            id=old.id,
+            old_inputs=to_struct(old.inputs, wire),
+            olds=to_struct(old.outputs, wire),
+            news=to_struct(new.inputs, wire),
+            timeout=new.custom_timeouts.get("update", 0),
+            ignoreChanges=new.ignore_changes,
             preview=preview,
         )
-        answer = self._call_marking("Update", request, news)
-        outputs = self._received(answer.properties, preview)
-        return ProviderResult(
-            id, self._marked(outputs, news), refresh_before_update=answer.refresh_before_update
-        )
+        with self._marking(new.inputs):
+            answer: provider_pb2.UpdateResponse = self._ask("Update", new.urn, request)
+        outputs = self._received(answer.properties, new.inputs, preview)
+        return ProviderResult(old.id, outputs, refresh_before_update=answer.refresh_before_update)
 
-    def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None:
+    def delete(self, old: ResourceState) -> None:
         wire = replace(self._wire, unknowns=False)
-        self._call(
-            "Delete",
-            provider_pb2.DeleteRequest(
-                id=id,
-                urn=urn,
-                name=urn_name(urn),
-                type=urn_type(urn),
-                properties=to_struct(outputs, wire),
-                old_inputs=to_struct(inputs, wire),
-                timeout=timeout,
-            ),
+        request = provider_pb2.DeleteRequest(
+            id=old.id,
+            properties=to_struct(old.outputs, wire),
+            old_inputs=to_struct(old.inputs, wire),
+            timeout=old.custom_timeouts.get("delete", 0),
         )
+        self._ask("Delete", old.urn, request)
 
     def invoke(self, token: str, args: Properties, *, preview: bool) -> CheckResult:
-        wire = replace(self._wire, unknowns=False)
-        answer = self._call(
-            "Invoke", provider_pb2.InvokeRequest(tok=token, args=to_struct(args, wire), preview=preview)
-        )
-        failures = tuple(CheckFailure(item.property, item.reason) for item in answer.failures)
-        return CheckResult(from_struct(getattr(answer, "return")), failures)
+        sent = to_struct(args, replace(self._wire, unknowns=False))
+        request = provider_pb2.InvokeRequest(tok=token, args=sent, preview=preview)
+        answer: provider_pb2.InvokeResponse = self._call("Invoke", request)
+        return CheckResult(from_struct(getattr(answer, "return")), answer.failures)
 
     def cancel(self) -> None:
         with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed already
             self._stub.Cancel(empty_pb2.Empty(), timeout=STOP_TIMEOUT)
 
-    def _call_marking(self, method: str, request: Any, like: Properties) -> Any:
+    def _marked(self, properties: Properties, like: Properties | None) -> Properties:
+        return properties if self._wire.secrets else mark_secrets(properties, like or {})
+
+    @contextlib.contextmanager
+    def _marking(self, outputs: Properties | None, inputs: Properties | None = None) -> Iterator[None]:
+        """What a failed call leaves is marked as its answer would be."""
         try:
-            return self._call(method, request)
+            yield
         except InitError as error:
-            error.properties = self._marked(error.properties or {}, like)
+            left = error.result
+            found = None if left.outputs is None else self._marked(left.outputs, outputs)
+            live = None if left.inputs is None else self._marked(left.inputs, inputs)
+            error.result = replace(left, outputs=found, inputs=live)
             raise
 
-    def _received(self, struct: struct_pb2.Struct, preview: bool) -> Properties:
+    def _received(
+        self, struct: struct_pb2.Struct, like: Properties | None, preview: bool = False
+    ) -> Properties:
         try:
-            return from_struct(struct, allow_unknown=preview)
+            return self._marked(from_struct(struct, allow_unknown=preview), like)
         except UnexpectedUnknown as error:
             raise ProviderError(
                 f"the provider plugin {self.name} answered an {error}", corrupting=True
@@ -369,11 +307,7 @@ class _Refused(ProviderError):
         self.code = code
 
 
-def _unimplemented(error: ProviderError) -> bool:
-    return isinstance(error, _Refused) and error.code is grpc.StatusCode.UNIMPLEMENTED
-
-
-def _config_text(value: Any) -> str:
+def _config_text(value: object) -> str:
     bare = without_secrets(value)
     return bare if isinstance(bare, str) else json.dumps(bare)
 
@@ -385,7 +319,7 @@ _CHANGES: dict[int, Changes] = {
 }
 
 
-def _diff_from(answer: Any) -> ProviderDiff:
+def _diff_from(answer: provider_pb2.DiffResponse) -> ProviderDiff:
     kinds = provider_pb2.PropertyDiff.Kind
     detailed = {
         path: kinds.Name(item.kind).lower().replace("_", "-") for path, item in answer.detailedDiff.items()
@@ -396,5 +330,4 @@ def _diff_from(answer: Any) -> ProviderDiff:
         tuple(answer.diffs),
         detailed if answer.hasDetailedDiff else None,
         answer.deleteBeforeReplace,
-        tuple(answer.stables),
     )

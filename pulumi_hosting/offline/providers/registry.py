@@ -6,14 +6,15 @@ registry.
 
 import threading
 import uuid
+from collections.abc import Iterable
 
-from ..errors import PluginError
+from ..errors import PluginError, ProviderError
 from ..model.property_values import UNKNOWN_STRING, Properties, without_secrets
+from ..model.provider_results import CheckResult, ProviderDiff, ProviderResult
 from ..model.state import ResourceState
-from ..model.urns import package_of, provider_id, provider_reference, provider_urn, urn_type
+from ..model.urns import package_of, provider_reference, urn_type
 from .host import PluginHost
 from .provider_client import ProviderClient
-from .provider_results import CheckResult, ProviderDiff, ProviderResult
 
 _UNCONFIGURED = "unconfigured"
 _INTERNAL = "__internal"
@@ -63,75 +64,53 @@ class Registry:
         return CheckResult(checked.inputs | kept)
 
     def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        ignore: object,
-        *,
-        preview: bool,
+        self, old: ResourceState, news: Properties, ignore: Iterable[str], *, preview: bool
     ) -> ProviderDiff:
         provider = (
-            self._providers.get(provider_reference(urn, _UNCONFIGURED))
-            or self._providers[provider_reference(urn, id)]
+            self._providers.get(provider_reference(old.urn, _UNCONFIGURED))
+            or self._providers[provider_reference(old.urn, old.id)]
         )
-        diff = provider.diff_config(urn, _config(old_inputs), old_outputs, _config(news))
-        if diff.changes == "unknown":
-            return ProviderDiff(
-                "none" if without_secrets(old_outputs) == without_secrets(_config(news)) else "some",
-                diff.replaces,
-            )
-        return diff
+        news = _config(news)
+        diff = provider.diff_config(old.urn, _config(old.inputs), old.outputs, news)
+        if diff.changes != "unknown":
+            return diff
+        same = without_secrets(old.outputs) == without_secrets(news)
+        return ProviderDiff("none" if same else "some", diff.replaces)
+
+    def _configured(self, provider: ProviderClient, urn: str, id: str, inputs: Properties) -> ProviderResult:
+        inputs = _config(inputs)
+        provider.configure(urn, id, inputs)
+        self._set(urn, id, provider)
+        return ProviderResult(id, inputs)
 
     def same(self, state: ResourceState, inputs: Properties) -> None:
         """Configure a provider of the state with its old inputs."""
         with self._lock:
-            if provider_reference(state.urn, state.id) in self._providers:
-                return
-            provider = self._take(state.urn)
-            provider.configure(state.urn, state.id, _config(inputs))
-            self._set(state.urn, state.id, provider)
+            if provider_reference(state.urn, state.id) not in self._providers:
+                self._configured(self._take(state.urn), state.urn, state.id, inputs)
 
     def ensure(self, ref: str, states: list[ResourceState]) -> None:
         """Load the provider of a resource in the state, unless the program has registered it."""
-        if not ref:
-            return
         with self._lock:
-            if ref in self._providers:
+            if not ref or ref in self._providers:
                 return
             for state in states:
-                if state.urn == provider_urn(ref) and state.id == provider_id(ref):
-                    provider = self._load(state.urn)
-                    provider.configure(state.urn, state.id, _config(state.inputs))
-                    self._set(state.urn, state.id, provider)
+                if provider_reference(state.urn, state.id) == ref:
+                    self._configured(self._load(state.urn), state.urn, state.id, state.inputs)
                     return
         raise PluginError(f"could not find provider {ref} in the state")
 
-    def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult:
-        provider = self._take(urn)
+    def create(self, new: ResourceState, *, preview: bool) -> ProviderResult:
         id = UNKNOWN_STRING if preview else str(uuid.uuid4())
-        provider.configure(urn, id, _config(inputs))
-        self._set(urn, id, provider)
-        return ProviderResult(id, _config(inputs))
+        return self._configured(self._take(new.urn), new.urn, id, new.inputs)
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        timeout: float,
-        ignore: object,
-        *,
-        preview: bool,
-    ) -> ProviderResult:
-        provider = self._take(urn)
-        provider.configure(urn, id, _config(news))
-        self._set(urn, id, provider)
-        return ProviderResult(id, _config(news))
+    def update(self, old: ResourceState, new: ResourceState, *, preview: bool) -> ProviderResult:
+        return self._configured(self._take(new.urn), new.urn, old.id, new.inputs)
 
-    def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None:
+    def delete(self, old: ResourceState) -> None:
         """Nothing to do: plugins end with the operation."""
+
+    def read(
+        self, urn: str, id: str, inputs: Properties | None, outputs: Properties | None, timeout: float
+    ) -> ProviderResult:
+        raise ProviderError(f"the offline engine reads no providers: {urn}")

@@ -14,12 +14,11 @@ import runpy
 import signal
 import sys
 import threading
-from typing import Any
 
 _MODULE, _SERVER = "pulumi.dynamic", "DynamicResourceProviderServicer"
 
 
-def interrupt(*signal_and_frame: Any) -> None:
+def interrupt(*signal_and_frame: object) -> None:
     """Handle the first SIGINT. Any later one does nothing."""
     signal.signal(signal.SIGINT, lambda *signal_and_frame: None)
     raise KeyboardInterrupt

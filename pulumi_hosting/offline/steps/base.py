@@ -3,13 +3,16 @@
 The generator decides steps; the engine announces, applies and saves them.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from ..errors import InitError
 from ..model.property_values import Properties, SecretValue
+from ..model.provider_results import ProviderResult
 from ..model.state import ResourceState
 from ..model.urns import is_provider
-from ..providers.interface import ReadableProvider
+from ..providers.interface import ResourceProvider
 
 
 class StepContext(Protocol):
@@ -17,7 +20,7 @@ class StepContext(Protocol):
 
     preview: bool
 
-    def provider_of(self, state: ResourceState) -> ReadableProvider: ...
+    def provider_of(self, state: ResourceState) -> ResourceProvider: ...
     def same_provider(self, state: ResourceState, inputs: Properties) -> None: ...
     def warn(self, urn: str, message: str) -> None: ...
     def info(self, urn: str, message: str) -> None: ...
@@ -35,7 +38,11 @@ class Step:
     new: ResourceState | None = None
     keys: tuple[str, ...] = ()
     diffs: tuple[str, ...] = ()
-    detailed: Any = None
+    detailed: Mapping[str, str] | None = None
+    replacing: bool = False
+    """One of the physical halves of a replacement."""
+    hidden: bool = False
+    """Bookkeeping, which is not shown."""
     partial: bool = field(default=False, init=False)
 
     @property
@@ -63,15 +70,30 @@ class Step:
     @property
     def logical(self) -> bool:
         """Counted in the summary; the physical halves of a replacement are not."""
-        return True
+        return not self.replacing
 
     @property
     def internal(self) -> bool:
         """Not shown: default providers, and bookkeeping."""
-        return is_provider(self.res.type) and self.res.name.startswith("default")
+        return self.hidden or (is_provider(self.res.type) and self.res.name.startswith("default"))
 
     def apply(self, context: StepContext) -> None:
         """Run the step. Raises `ProviderError`; afterwards `new` is the state to save."""
+
+    def fail_partly(self, failure: InitError | None) -> None:
+        """Raise the failure, if there is one, now that what it left is in `new`."""
+        if failure is not None:
+            self.after.init_errors = failure.reasons
+            self.partial = True
+            raise failure
+
+
+def attempt(call: Callable[[], ProviderResult]) -> tuple[ProviderResult, InitError | None]:
+    """What a provider answers, or what it left when the object is not ready, and why."""
+    try:
+        return call(), None
+    except InitError as error:
+        return error.result, error
 
 
 def mark_secret_outputs(state: ResourceState) -> None:

@@ -1,12 +1,13 @@
 """Compares the desired inputs of a resource with its state."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..model.paths import parse_path, reset_path
 from ..model.property_values import Properties
+from ..model.provider_results import ProviderDiff, diff_of_inputs
 from ..model.state import ResourceState
 from ..providers.interface import ResourceProvider
-from ..providers.provider_results import ProviderDiff, diff_of_inputs
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:
@@ -23,21 +24,13 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
 
 
 def diff_resource(
-    provider: ResourceProvider,
-    state: ResourceState,
-    news: Properties,
-    ignore: Iterable[str],
-    *,
-    preview: bool,
+    provider: ResourceProvider, old: ResourceState, news: Properties, ignore: list[str], *, preview: bool
 ) -> ProviderDiff:
     """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the
     engine.
     """
-    ignore = list(ignore)
-    diff = provider.diff(state.urn, state.id, state.inputs, state.outputs, news, ignore, preview=preview)
+    diff = provider.diff(old, news, ignore, preview=preview)
     if diff.changes != "unknown":
         return diff
-    own = diff_of_inputs(state.inputs, ignoring(news, state.inputs, ignore)[0])
-    return ProviderDiff(
-        own.changes, diff.replaces, own.diffs, own.detailed, diff.delete_before_replace, diff.stables
-    )
+    own = diff_of_inputs(old.inputs, ignoring(news, old.inputs, ignore)[0])
+    return replace(diff, changes=own.changes, diffs=own.diffs, detailed=own.detailed)

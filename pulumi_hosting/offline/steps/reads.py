@@ -4,37 +4,36 @@ import os
 from dataclasses import dataclass, field
 
 from ..errors import InitError, ProviderError
-from ..model.property_values import UNKNOWN_STRING, changed_keys
+from ..model.property_values import UNKNOWN_STRING, Properties, changed_keys
+from ..model.provider_results import ProviderDiff, ProviderResult
 from ..model.state import ResourceState, now
 from ..model.urns import is_provider, package_of
-from ..providers.provider_results import ProviderDiff, ProviderResult
-from .base import Step, StepContext
+from .base import Step, StepContext, attempt
 from .diffing import diff_resource
 from .operations import DELETE, SAME, UPDATE
+
+
+def _read(
+    context: StepContext,
+    state: ResourceState,
+    urn: str,
+    id: str,
+    inputs: Properties | None,
+    outputs: Properties | None,
+) -> tuple[ProviderResult, InitError | None]:
+    provider, timeout = context.provider_of(state), state.custom_timeouts.get("read", 0)
+    return attempt(lambda: provider.read(urn, id, inputs, outputs, timeout))
 
 
 @dataclass(eq=False)
 class ReadStep(Step):
     """Reads a resource that the program does not manage (`get`)."""
 
-    replacing: bool = False
-
-    @property
-    def logical(self) -> bool:
-        return not self.replacing
-
     def apply(self, context: StepContext) -> None:
         old, new = self.old, self.after
-        failure: InitError | None = None
+        failure = None
         if new.id != UNKNOWN_STRING:
-            try:
-                answer = context.provider_of(new).read(
-                    new.urn, new.id, new.inputs, new.inputs, new.custom_timeouts.get("read", 0)
-                )
-            except InitError as error:
-                failure = error
-                answer = ProviderResult(error.id, error.properties)
-                new.init_errors = error.reasons
+            answer, failure = _read(context, new, new.urn, new.id, new.inputs, new.inputs)
             if answer.outputs is None:
                 raise ProviderError(f"resource '{new.id}' does not exist")
             new.outputs = answer.outputs
@@ -45,9 +44,7 @@ class ReadStep(Step):
             new.created, new.modified = old.created, old.modified
             if changed_keys(old.inputs, new.inputs) or changed_keys(old.outputs, new.outputs):
                 new.modified = now()
-        if failure is not None:
-            self.partial = True
-            raise failure
+        self.fail_partly(failure)
 
     @property
     def changed(self) -> bool:
@@ -64,17 +61,12 @@ class RefreshStep(Step):
     """Reads the real resource. `persisted`: it belongs to a running program and is saved at once."""
 
     persisted: bool = False
-    hidden: bool = False
     gone: bool = field(default=False, init=False)
     diff: ProviderDiff = field(default_factory=lambda: ProviderDiff("none"), init=False)
 
     @property
     def logical(self) -> bool:
         return False
-
-    @property
-    def internal(self) -> bool:
-        return self.hidden or super().internal
 
     @property
     def result(self) -> ResourceState | None:
@@ -96,15 +88,9 @@ class RefreshStep(Step):
             if self.persisted:
                 self.new = old.copy()
             return
-        provider = context.provider_of(new)
-        init_errors: list[str] = []
-        try:
-            answer = provider.read(
-                new.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("read", 0)
-            )
-        except InitError as error:
-            init_errors = error.reasons
-            answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
+        answer, failure = _read(context, old, new.urn, old.id, old.inputs, old.outputs)
+        init_errors = failure.reasons if failure else []
+        if failure is not None:
             context.warn(
                 old.urn, "Refreshed resource is in an unhealthy state:\n* " + "\n* ".join(init_errors)
             )
@@ -123,9 +109,9 @@ class RefreshStep(Step):
             modified=now() if moved else old.modified,
         )
         if not old.external:
-            self.diff = diff_resource(
-                provider, self.new, old.inputs, old.ignore_changes, preview=context.preview
-            ).inverted()
+            provider = context.provider_of(new)
+            diff = diff_resource(provider, self.new, old.inputs, old.ignore_changes, preview=context.preview)
+            self.diff = diff.inverted()
             self.diffs, self.detailed = self.diff.diffs, self.diff.detailed
 
 
@@ -133,26 +119,16 @@ class RefreshStep(Step):
 class ImportStep(Step):
     """Take an existing thing under management, by its id."""
 
-    replacing: bool = False
     original: ResourceState | None = None
     commanded: bool = False
     """For the `import` command: no program declares the resource, so the inputs found are checked."""
     found: ResourceState | None = field(default=None, init=False)
     """As it was found: the program's inputs are compared with it next."""
 
-    @property
-    def logical(self) -> bool:
-        return not self.replacing
-
     def apply(self, context: StepContext) -> None:
         new = self.after
-        try:
-            answer = context.provider_of(new).read(
-                new.urn, new.import_id, None, None, new.custom_timeouts.get("read", 0)
-            )
-        except InitError as error:
-            new.init_errors = error.reasons
-            answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
+        answer, failure = _read(context, new, new.urn, new.import_id, None, None)
+        new.init_errors = failure.reasons if failure else []
         if answer.outputs is None:
             raise ProviderError(f"resource '{new.import_id}' does not exist")
         if answer.inputs is None:
@@ -169,9 +145,9 @@ class ImportStep(Step):
             checked = context.provider_of(new).check(
                 new.urn, answer.inputs, answer.inputs, os.urandom(32), preview=context.preview
             )
-            for failure in checked.failures:
+            for refused in checked.failures:
                 context.warn(
-                    new.urn, f"an imported input would be refused: {failure.property}: {failure.reason}"
+                    new.urn, f"an imported input would be refused: {refused.property}: {refused.reason}"
                 )
         if self.replacing and self.original is not None:
             self.original.delete = True

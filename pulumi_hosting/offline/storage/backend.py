@@ -13,10 +13,10 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import InvalidConfiguration, StackLocked, StackNotFound
+from ..model.property_values import Properties
 from .well_formed import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
@@ -71,7 +71,7 @@ class Backend:
             meta.write_text("version: 1\n")
         self.write(stack, None)
 
-    def read(self, stack: str) -> dict[str, Any] | None:
+    def read(self, stack: str) -> Properties | None:
         """The saved deployment; None for a stack that never had one.
 
         Raises `InvalidConfiguration` for an invalid file.
@@ -90,7 +90,7 @@ class Backend:
             raise self.unreadable(stack, "it has no checkpoint")
         if data.get("version") != 3:
             raise self.unreadable(stack, "it is not of version 3, the only one that the offline engine reads")
-        latest: dict[str, Any] | None = checkpoint.get("latest")
+        latest: Properties | None = checkpoint.get("latest")
         if latest is not None and (problem := problem_of(latest)):
             raise self.unreadable(stack, problem)
         return latest
@@ -131,11 +131,7 @@ class Backend:
         return self._root / "offline" / f"{self.project}.json"
 
     def selected(self) -> str | None:
-        try:
-            chosen = json.loads(self._selection().read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return None
-        name = chosen.get("stack") if isinstance(chosen, dict) else None
+        name = _object_in(self._selection()).get("stack")
         return name if isinstance(name, str) and name else None
 
     def select(self, stack: str) -> None:
@@ -182,15 +178,11 @@ class Lock:
             "to end or delete the lock file with `pulumi-hosting offline cancel`."
         ]
         for path in others:
-            try:
-                holder = json.loads(path.read_bytes())
-            except (OSError, ValueError, RecursionError):
-                holder = {}
-            holder = holder if isinstance(holder, dict) else {}
-            who = (
-                f"{holder.get('username', '?')}@{holder.get('hostname', '?')} (pid {holder.get('pid', '?')})"
+            known = _object_in(path)
+            user, host, pid, at = (
+                known.get(key, "?") for key in ("username", "hostname", "pid", "timestamp")
             )
-            lines.append(f"  file://{path}: created by {who} at {holder.get('timestamp', '?')}")
+            lines.append(f"  file://{path}: created by {user}@{host} (pid {pid}) at {at}")
         raise StackLocked("\n".join(lines))
 
     def take(self) -> None:
@@ -204,6 +196,15 @@ class Lock:
 
     def release(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _object_in(file: Path) -> Properties:
+    """The JSON object in a file; an empty one if there is none that can be read."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _user() -> str:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import fields
-from typing import Any
 
 from ..errors import InvalidConfiguration
 from ..model.property_values import (
@@ -13,8 +12,11 @@ from ..model.property_values import (
     UNKNOWN,
     UNKNOWN_STRING,
     Output,
+    Properties,
     ResourceReference,
     SecretValue,
+    Unknown,
+    mapped,
     plain_output,
 )
 from ..model.state import PendingOperation, ResourceState, Snapshot, now
@@ -29,7 +31,7 @@ def _camel(name: str) -> str:
 
 
 # In the order Pulumi writes them. Left out when empty, apart from the four that every resource shows.
-_KEYS = {
+KEYS = {
     item.name: {"import_id": "importID"}.get(item.name, _camel(item.name))
     for item in fields(ResourceState)
     if item.name not in ("extra", "saved_text")
@@ -38,49 +40,47 @@ _ALWAYS = ("urn", "type", "custom")
 _VALUES = ("inputs", "outputs", "replacement_trigger")
 
 
-def resource_to_json(state: ResourceState, crypter: Crypter | None) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name, key in _KEYS.items():
+def resource_to_json(state: ResourceState, crypter: Crypter | None) -> Properties:
+    result: Properties = {}
+    for name, key in KEYS.items():
         value = getattr(state, name)
         if name in _ALWAYS or value not in (None, "", False, [], {}):
             result[key] = value_to_json(value, crypter) if name in _VALUES else value
     return result | state.extra
 
 
-def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> ResourceState:
-    known = {
-        name: (value_from_json(data[key], crypter) if name in _VALUES else data[key])
-        for name, key in _KEYS.items()
-        if data.get(key) is not None
-    }
-    extra = {key: value for key, value in data.items() if key not in _KEYS.values()}
+def resource_from_json(data: Properties, crypter: Crypter | None) -> ResourceState:
+    known: Properties = {name: data[key] for name, key in KEYS.items() if data.get(key) is not None}
+    known |= {name: value_from_json(known[name], crypter) for name in _VALUES if name in known}
     if "property_dependencies" in known:  # Pulumi writes null for none
         known["property_dependencies"] = {
             key: urns or [] for key, urns in known["property_dependencies"].items()
         }
+    extra = {key: value for key, value in data.items() if key not in KEYS.values()}
     return ResourceState(**known, extra=extra)
 
 
-def value_to_json(value: Any, crypter: Crypter | None) -> Any:
+def value_to_json(value: object, crypter: Crypter | None) -> object:
     """A value as saved; without a crypter secrets are in plain text, as in `stack export --show-secrets`."""
-    if isinstance(value, dict):
-        return {key: value_to_json(item, crypter) for key, item in value.items()}
-    if isinstance(value, list):
-        return [value_to_json(item, crypter) for item in value]
-    if isinstance(value, SecretValue):
-        text = json.dumps(value_to_json(value.value, crypter), ensure_ascii=False)
-        kept = {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
-        return {SIGNATURE: SECRET_SIGNATURE} | kept
-    if isinstance(value, Output):
-        return value_to_json(plain_output(value), crypter)
-    if isinstance(value, ResourceReference):
-        reference = {SIGNATURE: RESOURCE_SIGNATURE, "urn": value.urn}
-        identity = {} if value.id is None else {"id": UNKNOWN_STRING if value.id is UNKNOWN else value.id}
-        return reference | identity | ({"packageVersion": value.version} if value.version else {})
-    return UNKNOWN_STRING if value is UNKNOWN else value
+
+    def saved(value: object) -> object:
+        match value:
+            case SecretValue():
+                text = json.dumps(value_to_json(value.value, crypter), ensure_ascii=False)
+                kept = {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
+                return {SIGNATURE: SECRET_SIGNATURE} | kept
+            case Output():
+                return value_to_json(plain_output(value), crypter)
+            case ResourceReference():
+                return value_to_json(value.marked(), crypter)
+            case Unknown():
+                return UNKNOWN_STRING
+        return value
+
+    return mapped(value, saved)
 
 
-def value_from_json(value: Any, crypter: Crypter | None) -> Any:
+def value_from_json(value: object, crypter: Crypter | None) -> object:
     if isinstance(value, list):
         return [value_from_json(item, crypter) for item in value]
     if not isinstance(value, dict):
@@ -119,7 +119,7 @@ def resource_text(state: ResourceState, crypter: Crypter | None) -> str:
 def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
     """The deployment as JSON text, one resource on a line. Without a crypter secrets are in plain text."""
 
-    head: dict[str, Any] = {"manifest": _manifest()}
+    head: Properties = {"manifest": _manifest()}
     if crypter is not None:
         head["secrets_providers"] = {"type": "passphrase", "state": {"salt": crypter.state}}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
@@ -146,7 +146,7 @@ def _manifest() -> dict[str, str]:
     }
 
 
-def deployment_from_json(data: dict[str, Any], crypter: Crypter | None) -> Snapshot:
+def deployment_from_json(data: Properties, crypter: Crypter | None) -> Snapshot:
     kept = ("snippets", "extensions")
     snapshot = Snapshot(extra={key: data[key] for key in kept if key in data})
     for item in data.get("resources") or []:

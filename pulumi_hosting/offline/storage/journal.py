@@ -10,36 +10,22 @@ from ..model.property_values import without_secrets
 from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import (
-    CREATE,
-    CREATE_REPLACEMENT,
-    DELETE,
-    DELETE_REPLACED,
-    DISCARD,
-    DISCARD_REPLACED,
-    IMPORT,
-    IMPORT_REPLACEMENT,
-    READ,
-    READ_REPLACEMENT,
-    REMOVE_PENDING_REPLACE,
-    UPDATE,
-)
+from ..steps.operations import DELETES, READ, REMOVE_PENDING_REPLACE, UPDATE
 from ..steps.reads import RefreshStep
 
 _PENDING = {
-    CREATE: "creating",
-    CREATE_REPLACEMENT: "creating",
-    UPDATE: "updating",
-    DELETE: "deleting",
-    DELETE_REPLACED: "deleting",
-    DISCARD: "deleting",
-    DISCARD_REPLACED: "deleting",
-    READ: "reading",
-    READ_REPLACEMENT: "reading",
-    IMPORT: "importing",
-    IMPORT_REPLACEMENT: "importing",
+    "create": "creating",
+    "update": "updating",
+    "delete": "deleting",
+    "discard": "deleting",
+    "read": "reading",
+    "import": "importing",
 }
-_DELETES = (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE)
+"""The first word of an operation that changes or reads something outside → how Pulumi calls it meanwhile."""
+
+
+def _pending(op: str) -> str | None:
+    return _PENDING.get(op.partition("-")[0])
 
 
 class Journal:
@@ -73,7 +59,7 @@ class Journal:
             self._dirty = True
 
     def begin(self, step: Step) -> None:
-        kind = _PENDING.get(step.op)
+        kind = _pending(step.op)
         if kind is None:
             return
         subject = step.before if kind == "deleting" else step.after
@@ -101,9 +87,10 @@ class Journal:
             return self._record_same(step, successful)
         if isinstance(step, RefreshStep):
             return self._record_refresh(step, successful)
-        if not successful or step.op not in (*_PENDING, REMOVE_PENDING_REPLACE):
-            return step.op in _PENDING
-        if step.op in _DELETES:
+        pending = _pending(step.op) is not None
+        if not successful or not (pending or step.op == REMOVE_PENDING_REPLACE):
+            return pending
+        if step.op in DELETES:
             if not step.before.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
                 self._mark_done(step.before)
             return True
@@ -121,8 +108,8 @@ class Journal:
             return False
         self._new.append(new)
         unchanged = same_as_saved(old, new)
-        if unchanged and old.saved_text is not None:
-            new.saved_text = _same_text(old, new)
+        if unchanged and old.is_saved_as(new):
+            new.saved_text = old.saved_text  # so that unchanged secrets are not encrypted again
         self._dirty = True
         return not unchanged
 
@@ -193,28 +180,3 @@ def same_as_saved(old: ResourceState, new: ResourceState) -> bool:
         and old.outputs == new.outputs
         and without_secrets(old.replacement_trigger) == without_secrets(new.replacement_trigger)
     )
-
-
-_ELSE = (
-    "ignore_changes",
-    "replace_on_changes",
-    "additional_secret_outputs",
-    "property_dependencies",
-    "dependencies",
-    "hide_diff",
-    "source_position",
-    "aliases",
-    "init_errors",
-    "import_id",
-    "refresh_before_update",
-    "taint",
-    "extra",
-    "modified",
-)
-
-
-def _same_text(old: ResourceState, new: ResourceState) -> str | None:
-    """The saved text of `old` if it is valid for `new` too, so that unchanged secrets are not encrypted
-    again.
-    """
-    return old.saved_text if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -27,8 +26,8 @@ class Project:
     name: str
     root: Path
     program: Path
-    options: dict[str, Any] = field(default_factory=dict)
-    config: dict[str, Any] = field(default_factory=dict)
+    options: Properties = field(default_factory=dict)
+    config: Properties = field(default_factory=dict)
     refresh: bool = False
     """`options: {refresh: always}`: every up, preview and destroy refreshes first."""
 
@@ -66,7 +65,7 @@ def _project_file(cwd: Path) -> Path:
     raise InvalidConfiguration(f"no Pulumi.yaml project file found in {cwd} or above it")
 
 
-def _runtime(path: Path, data: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _runtime(path: Path, data: Properties) -> tuple[object, Properties]:
     """Its name and its options."""
     runtime = data.get("runtime")
     if not isinstance(runtime, dict):
@@ -106,7 +105,7 @@ def _parse_project(path: Path) -> Project:
     )
 
 
-def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
+def _mapping(path: Path, key: str, value: object) -> Properties:
     """A mapping of a settings file; empty if absent. Raises `InvalidConfiguration` for anything else."""
     if value is None:
         return {}
@@ -115,7 +114,7 @@ def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Path) -> Properties:
     try:
         data = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -155,7 +154,7 @@ class StackConfig:
 
     path: Path
     project: Project
-    data: dict[str, Any]
+    data: Properties
 
     @classmethod
     def load(cls, project: Project, stack: str) -> "StackConfig":
@@ -215,7 +214,7 @@ class StackConfig:
         return result
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value, default=str)  # a date of YAML is text here

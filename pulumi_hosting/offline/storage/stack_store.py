@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import InvalidConfiguration, OfflineError, UnfinishedCreates
-from ..model.property_values import SecretValue, hide_secrets, without_secrets
+from ..model.property_values import Properties, SecretValue, hide_secrets, without_secrets
 from ..model.state import ResourceState, Snapshot
 from ..model.urns import STACK_TYPE, provider_urn
 from .backend import Backend, backend_directory
@@ -119,7 +118,7 @@ class StackStore:
 
     # State.
 
-    def _state_crypter(self, data: dict[str, Any]) -> Crypter | None:
+    def _state_crypter(self, data: Properties) -> Crypter | None:
         provider = data.get("secrets_providers") or {}
         if provider and provider.get("type") != "passphrase":
             raise InvalidConfiguration(
@@ -152,7 +151,7 @@ class StackStore:
                 f"the state could not be saved to {self.backend.stack_file(self.name)}: {error.strerror}"
             ) from None
 
-    def export(self, *, show_secrets: bool = False) -> dict[str, Any]:
+    def export(self, *, show_secrets: bool = False) -> Properties:
         """The deployment as `stack export` prints it; with `show_secrets` in plain text."""
         data = self.backend.read(self.name)
         if data is None:
@@ -161,7 +160,7 @@ class StackStore:
             data = json.loads(deployment_to_text(self.snapshot(), None))
         return {"version": 3, "deployment": data}
 
-    def import_state(self, data: Any) -> None:
+    def import_state(self, data: object) -> None:
         """Replace the state by an exported deployment, without its pending operations, as in Pulumi."""
         if not isinstance(data, dict) or data.get("version") != 3:
             raise InvalidConfiguration("this is not an exported deployment of version 3")
@@ -201,13 +200,11 @@ class StackStore:
                 )
             )
 
-    def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
+    def outputs(self, *, show_secrets: bool = False) -> Properties:
         for state in self.snapshot().resources:
             if state.type == STACK_TYPE:
-                shown: dict[str, Any] = (
-                    without_secrets(state.outputs) if show_secrets else hide_secrets(state.outputs)
-                )
-                return shown
+                shown = without_secrets if show_secrets else hide_secrets
+                return {key: shown(value) for key, value in state.outputs.items()}
         return {}
 
     def remove(self, *, force: bool = False) -> None:
@@ -252,7 +249,7 @@ def refuse_unfinished(creates: list[ResourceState]) -> None:
         )
 
 
-def _salt_of(data: dict[str, Any]) -> str | None:
+def _salt_of(data: Properties) -> str | None:
     return ((data.get("secrets_providers") or {}).get("state") or {}).get("salt")
 
 

@@ -1,31 +1,15 @@
 """Checks the structure of a deployment read from a file: it may have been edited and hold any JSON."""
 
-from typing import Any
+from typing import get_type_hints
 
-_TEXTS = ("id", "parent", "provider", "importID", "deletedWith", "created", "modified", "sourcePosition")
-_FLAGS = (
-    "custom",
-    "delete",
-    "protect",
-    "taint",
-    "external",
-    "pendingReplacement",
-    "retainOnDelete",
-    "refreshBeforeUpdate",
-)
-_LISTS = (
-    "dependencies",
-    "initErrors",
-    "additionalSecretOutputs",
-    "aliases",
-    "replaceWith",
-    "ignoreChanges",
-    "hideDiff",
-    "replaceOnChanges",
-)
+from ..model.property_values import Properties
+from ..model.state import ResourceState
+from .deployment_json import KEYS
+
+_TYPES = {KEYS[name]: kind for name, kind in get_type_hints(ResourceState).items() if name in KEYS}
 
 
-def problem_of(deployment: Any) -> str | None:
+def problem_of(deployment: object) -> str | None:
     """What is wrong with a deployment, without its values; None when its structure is valid."""
     if not isinstance(deployment, dict):
         return "its deployment is no object"
@@ -50,7 +34,7 @@ def problem_of(deployment: Any) -> str | None:
     return None
 
 
-def _resource(item: Any) -> str | None:
+def _resource(item: object) -> str | None:
     if not isinstance(item, dict):
         return "no object"
     for key in ("urn", "type"):
@@ -58,26 +42,18 @@ def _resource(item: Any) -> str | None:
             return f"{key} is missing"
     if not item["urn"].startswith("urn:pulumi:") or item["urn"].count("::") < 3:  # stack, project, type, name
         return "urn is no URN"
-    wrong = [key for key in _TEXTS if not isinstance(_given(item, key, ""), str)]
-    wrong += [key for key in _FLAGS if not isinstance(_given(item, key, False), bool)]
-    wrong += [key for key in _LISTS if not _is_texts(_given(item, key, []))]
-    wrong += [key for key in ("inputs", "outputs") if not isinstance(_given(item, key, {}), dict)]
-    dependencies, timeouts = _given(item, "propertyDependencies", {}), _given(item, "customTimeouts", {})
-    if not isinstance(dependencies, dict) or not all(
-        urns is None or _is_texts(urns) for urns in dependencies.values()
-    ):
-        wrong.append("propertyDependencies")
-    if not isinstance(timeouts, dict) or not all(
-        type(seconds) in (int, float) for seconds in timeouts.values()
-    ):
-        wrong.append("customTimeouts")
+    wrong = [key for key, kind in _TYPES.items() if not _is(item.get(key), kind)]
     return f"{', '.join(wrong)} not as Pulumi writes it" if wrong else None
 
 
-def _given(item: dict[str, Any], key: str, default: Any) -> Any:
-    value = item.get(key)
-    return default if value is None else value
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+def _is(value: object, kind: object) -> bool:
+    """Whether it is of the type of the field, or null, which stands for none."""
+    if value is None or kind is object:
+        return True
+    if kind == list[str]:
+        return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    if kind == dict[str, list[str]]:
+        return isinstance(value, dict) and all(_is(urns, list[str]) for urns in value.values())
+    if kind == dict[str, float]:
+        return isinstance(value, dict) and all(type(seconds) in (int, float) for seconds in value.values())
+    return isinstance(value, dict if kind == Properties else str if kind is str else bool)

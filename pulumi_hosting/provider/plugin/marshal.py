@@ -14,6 +14,7 @@ from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from pulumi.output import Unknown
 
 from pulumi_hosting.provider import conversion
+from pulumi_hosting.provider.names import PropertyValues, Props
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a signature of the protocol, not a secret
@@ -37,13 +38,13 @@ _UNKNOWNS = frozenset(
 class Properties:
     """Plain values, and the keys of those that hold a secret anywhere."""
 
-    values: dict[str, Any] = field(repr=False)
+    values: Props = field(repr=False)
     secrets: frozenset[str]
 
 
 def unmarshal(struct: Struct) -> Properties:
     """The values of a request, secrets in plain text."""
-    plain: dict[str, Any] = {}
+    plain: Props = {}
     secrets = set()
     for key, value in struct.fields.items():
         signatures: list[str] = []
@@ -53,7 +54,7 @@ def unmarshal(struct: Struct) -> Properties:
     return Properties(plain, frozenset(secrets))
 
 
-def marshal(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
+def marshal(properties: PropertyValues, secrets: Collection[str] = ()) -> Struct:
     """An answer: every key of ``secrets`` that has a value is wrapped. Raises TypeError for what the wire
     cannot carry, by type only.
     """

@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION, WAIT_TIMEOUT, camel
+from pulumi_hosting.provider.conversion import (
+    IDENTITY,
+    ORGANIZATION,
+    WAIT_TIMEOUT,
+    PropertyValues,
+    Props,
+    camel,
+)
 from pulumi_hosting.provider.failures import fail
 from pulumi_hosting.provider.names import NAME, class_of, token
 from pulumi_hosting.provider.partial_failure import PartialFailure
@@ -20,8 +26,6 @@ from pulumi_hosting.provider.plugin.rpc_errors import InitFailed
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
-
-Props = dict[str, Any]
 
 _KINDS: Mapping[str, str] = {token(class_of(kind)): kind for kind in RESOURCES}
 
@@ -72,8 +76,8 @@ class ResourceCall:
         engine: EngineConnection,
         urn: str,
         *received: Properties,
-        declared: Mapping[str, Any],
-        recorded: Mapping[str, Any] | None = None,
+        declared: PropertyValues,
+        recorded: PropertyValues | None = None,
     ) -> None:
         self.urn = ResourceUrn.parse(urn)
         self.resource = self.urn.resource
@@ -96,12 +100,12 @@ class ResourceCall:
             urn=urn,
         )
 
-    def with_identity(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
+    def with_identity(self, values: PropertyValues, timeout: float = 0.0) -> Props:
         """For the adapter. ``timeout``: the custom timeout, where the program sets no waiting time itself."""
         waiting = {WAIT_TIMEOUT: timeout} if timeout > 0 and not self._has_own_timeout else {}
         return {**values, **waiting, IDENTITY: self.identity}
 
-    def with_write_only(self, declared: Mapping[str, Any], recorded: Mapping[str, Any]) -> Props:
+    def with_write_only(self, declared: PropertyValues, recorded: PropertyValues) -> Props:
         """The recorded values, with what the API never shows as it was declared last: an engine that found
         no difference recorded it among the inputs only.
         """
@@ -110,10 +114,10 @@ class ResourceCall:
         shown = {name: declared[name] for name in names if declared.get(name) is not None}
         return self.with_identity({**shown, **recorded})
 
-    def outputs(self, values: Mapping[str, Any]) -> Struct:
+    def outputs(self, values: PropertyValues) -> Struct:
         return marshal({**self._without_timeout(values), IDENTITY: self.identity}, self._secrets)
 
-    def inputs(self, values: Mapping[str, Any]) -> Struct:
+    def inputs(self, values: PropertyValues) -> Struct:
         return marshal({**program_inputs(self._without_timeout(values)), **self._organization}, self._secrets)
 
     def init_failed(self, failure: PartialFailure) -> InitFailed:
@@ -127,7 +131,7 @@ class ResourceCall:
             detail.inputs.CopyFrom(self.inputs(failure.inputs))
         return InitFailed(detail)
 
-    def _without_timeout(self, values: Mapping[str, Any]) -> Props:
+    def _without_timeout(self, values: PropertyValues) -> Props:
         return {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._has_own_timeout}
 
 
@@ -137,6 +141,6 @@ def _always_secret(resource: AnyResource) -> frozenset[str]:
     return frozenset(map(camel, resource.State.secret_fields() | resource.Inputs.secret_fields()))
 
 
-def program_inputs(values: Mapping[str, Any]) -> Props:
+def program_inputs(values: PropertyValues) -> Props:
     """Without the provider's own keys."""
     return {key: value for key, value in values.items() if not key.startswith("__")}

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TypeVar
 
 import grpc
 from google.protobuf import any_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from pulumi_hosting.provider.failures import Failed, as_user_error
+from pulumi_hosting.provider.failures import StepFailed, as_user_error
 
-Method = Callable[[Any, Any, grpc.ServicerContext], Any]
+P = TypeVar("P")
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 
 class InitFailed(Exception):
@@ -30,15 +32,17 @@ class InitFailed(Exception):
         return status
 
 
-def reports_errors(method: Method) -> Method:
+def reports_errors(
+    method: Callable[[P, Asked, grpc.ServicerContext], Answer],
+) -> Callable[[P, Asked, grpc.ServicerContext], Answer]:
     """Have a method's errors end as one line for the engine; grpc would print a traceback."""
 
     @wraps(method)
-    def reporting(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+    def reporting(self: P, request: Asked, context: grpc.ServicerContext) -> Answer:
         try:
             with as_user_error(InitFailed):
                 return method(self, request, context)
-        except Failed as error:
+        except StepFailed as error:
             line = str(error)
         except InitFailed as error:
             line = str(error)

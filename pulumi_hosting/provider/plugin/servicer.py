@@ -13,27 +13,29 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import NoReturn
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2 as rpc
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED
 from pulumi_hosting.provider.failures import check_failure, fail
-from pulumi_hosting.provider.names import NAME, camel
+from pulumi_hosting.provider.names import NAME, Props, camel
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
-from pulumi_hosting.provider.plugin.resource_call import Props, ResourceCall, program_inputs
+from pulumi_hosting.provider.plugin.resource_call import ResourceCall, program_inputs
 from pulumi_hosting.provider.plugin.rpc_errors import reports_errors
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 
+Context = grpc.ServicerContext
 SECRET_SETTINGS = frozenset({"apiKey"})
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
@@ -60,37 +62,37 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- the plugin
 
     @reports_errors
-    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Handshake(
+        self, request: rpc.ProviderHandshakeRequest, context: Context
+    ) -> rpc.ProviderHandshakeResponse:
         self.engine.connect(request.engine_address)
-        return provider_pb2.ProviderHandshakeResponse(
-            accept_secrets=True, accept_resources=False, accept_outputs=True
-        )
+        return rpc.ProviderHandshakeResponse(accept_secrets=True, accept_resources=False, accept_outputs=True)
 
     @reports_errors
-    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
         self.engine.connect(request.address)
         return empty_pb2.Empty()
 
     @reports_errors
-    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=version())
 
     @reports_errors
-    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def GetSchema(self, request: rpc.GetSchemaRequest, context: Context) -> rpc.GetSchemaResponse:
         from pulumi_hosting.provider.plugin.package_schema import package_spec  # few runs ask for it
 
-        return provider_pb2.GetSchemaResponse(schema=json.dumps(package_spec(version())))
+        return rpc.GetSchemaResponse(schema=json.dumps(package_spec(version())))
 
     @reports_errors
-    def GetMapping(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return provider_pb2.GetMappingResponse()
+    def GetMapping(self, request: rpc.GetMappingRequest, context: Context) -> rpc.GetMappingResponse:
+        return rpc.GetMappingResponse()
 
     @reports_errors
-    def GetMappings(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return provider_pb2.GetMappingsResponse()
+    def GetMappings(self, request: rpc.GetMappingsRequest, context: Context) -> rpc.GetMappingsResponse:
+        return rpc.GetMappingsResponse()
 
     @reports_errors
-    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
         # Asked after Ctrl-C, and at the end of each run, before the engine ends its providers.
         self.session.cancel()
         if line := self.session.money_line():
@@ -100,24 +102,24 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- its configuration
 
     @reports_errors
-    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def CheckConfig(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         news = unmarshal(request.news)
         failures = failures_of(news.values)
-        return provider_pb2.CheckResponse(
+        return rpc.CheckResponse(
             inputs=marshal(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
         )
 
     @reports_errors
-    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def DiffConfig(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         # Answered "none" after a key was rotated, the engine would go on with the old key for a whole run.
         olds = unmarshal(request.old_inputs).values or unmarshal(request.olds).values
         news = unmarshal(request.news).values
         differing = sorted(key for key in olds.keys() | news.keys() if olds.get(key) != news.get(key))
-        kinds = provider_pb2.DiffResponse
+        kinds = rpc.DiffResponse
         return kinds(changes=kinds.DIFF_SOME if differing else kinds.DIFF_NONE, diffs=differing)
 
     @reports_errors
-    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Configure(self, request: rpc.ConfigureRequest, context: Context) -> rpc.ConfigureResponse:
         given = unmarshal(request.args).values
         # A provider that the program declares is another account beside the one of the environment: its own
         # settings come first.
@@ -133,7 +135,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         )
         self.session.configure({name: given.get(name) for name in SETTINGS})
         self.session.ledger.run = self.engine.address
-        return provider_pb2.ConfigureResponse(
+        return rpc.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True
         )
 
@@ -149,23 +151,23 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return ResourceCall(self.session, self.engine, urn, *received, declared=declared, recorded=recorded)
 
     @reports_errors
-    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
         call = self._call(request.urn, news, declared=news.values)
         props = program_inputs(news.values)
         if call.resource.default_name and props.get("name") is None:
             props["name"] = call.urn.name
         inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
-        return provider_pb2.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
+        return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 
     @reports_errors
-    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Diff(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
         call = self._call(request.urn, declared=news, recorded=olds)
         before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
         # a replacement is ordered under the identity that is declared now
         found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
-        kinds = provider_pb2.DiffResponse
+        kinds = rpc.DiffResponse
         answer = kinds(
             changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
             replaces=found.replaces,
@@ -175,24 +177,24 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         )
         for name, change in found.properties.items():
             kind = f"{change.kind.upper()}_REPLACE" if change.replaces else change.kind.upper()
-            answer.detailedDiff[name].kind = provider_pb2.PropertyDiff.Kind.Value(kind)
+            answer.detailedDiff[name].kind = rpc.PropertyDiff.Kind.Value(kind)
         return answer
 
     @reports_errors
-    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Create(self, request: rpc.CreateRequest, context: Context) -> rpc.CreateResponse:
         props = unmarshal(request.properties)
         call = self._call(request.urn, props, declared=props.values)
         desired = call.with_identity(props.values, request.timeout)
         if request.preview:
-            return provider_pb2.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
+            return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
         try:
             id, outputs = call.adapter.create(desired)
         except PartialFailure as failure:
             raise call.init_failed(failure) from None
-        return provider_pb2.CreateResponse(id=id, properties=call.outputs(outputs))
+        return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
 
     @reports_errors
-    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
         call = self._call(request.urn, olds, inputs, declared=inputs.values, recorded=olds.values)
         before = call.with_identity(olds.values, request.timeout)
@@ -207,27 +209,27 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
                     f"there is no {call.resource.title} with id {clean_text(request.id, 80)} on this "
                     "account. Next: correct the id"
                 )
-            return provider_pb2.ReadResponse()
+            return rpc.ReadResponse()
         id, outputs, live = found
-        return provider_pb2.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
+        return rpc.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
 
     @reports_errors
-    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Update(self, request: rpc.UpdateRequest, context: Context) -> rpc.UpdateResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
         call = self._call(request.urn, news, declared=news.values, recorded=olds)
         before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
         desired = call.with_identity(news.values, request.timeout)
         if request.preview:
             predicted = call.adapter.preview_update(request.id, before, desired)
-            return provider_pb2.UpdateResponse(properties=call.outputs(predicted))
+            return rpc.UpdateResponse(properties=call.outputs(predicted))
         try:
             outputs = call.adapter.update(request.id, before, desired)
         except PartialFailure as failure:
             raise call.init_failed(failure) from None
-        return provider_pb2.UpdateResponse(properties=call.outputs(outputs))
+        return rpc.UpdateResponse(properties=call.outputs(outputs))
 
     @reports_errors
-    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Delete(self, request: rpc.DeleteRequest, context: Context) -> empty_pb2.Empty:
         olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
         call = self._call(request.urn, olds, declared=declared, recorded=olds.values)
         call.adapter.delete(request.id, call.with_identity(olds.values, request.timeout))
@@ -236,7 +238,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- functions
 
     @reports_errors
-    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def Invoke(self, request: rpc.InvokeRequest, context: Context) -> rpc.InvokeResponse:
         from pulumi_hosting.provider.lookup_tokens import call  # few programs ask for any
         from pulumi_hosting.schema.lookups import LOOKUPS
 
@@ -244,15 +246,15 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session.tells(lambda line: self.engine.info("", line))
         found = call(self.session.client, name, unmarshal(request.args).values)
         secret = {field.wire for field in LOOKUPS[name].results if field.secret}
-        answer = provider_pb2.InvokeResponse()
+        answer = rpc.InvokeResponse()
         getattr(answer, "return").CopyFrom(marshal(found, secret))
         return answer
 
-    def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{NAME} has no component resources")
+    def Construct(self, request: rpc.ConstructRequest, context: Context) -> NoReturn:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{NAME} has no component resources")
 
-    def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {NAME} have no methods")
+    def Call(self, request: rpc.CallRequest, context: Context) -> NoReturn:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {NAME} have no methods")
 
 
 def _is_default(name: str) -> bool:
@@ -260,10 +262,8 @@ def _is_default(name: str) -> bool:
     return not name or name == "default" or name.startswith("default_")
 
 
-def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
-    return [
-        provider_pb2.CheckFailure(reason=check_failure(camel(name), why)) for name, why in failures.items()
-    ]
+def _failures(failures: Mapping[str, str]) -> list[rpc.CheckFailure]:
+    return [rpc.CheckFailure(reason=check_failure(camel(name), why)) for name, why in failures.items()]
 
 
 # --- the process

@@ -8,7 +8,6 @@ import pulumi
 
 from pulumi_hosting.provider.resource_base import Declaration
 from pulumi_hosting.provider.sdk.args import ServerArgs
-from pulumi_hosting.provider.sdk.results.resources import RefundQuote
 
 MYPY = False
 """True for mypy. It prints all overloads of a call that fits none, and with one signature the one argument that is
@@ -48,8 +47,6 @@ class ServerDeclaration(Declaration):
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
     """Host name that the server was ordered with, or renamed to."""
-    hostname: pulumi.Output[str | None]
-    """Host name that the control panel keeps, which a rename may not change."""
     status: pulumi.Output[str]
     """active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
     """
@@ -63,8 +60,6 @@ class ServerDeclaration(Declaration):
     """Image slug that the API goes on showing after a reinstallation, where it does not follow."""
     power: pulumi.Output[str | None]
     """running or stopped; empty while the service keeps it suspended."""
-    location: pulumi.Output[str | None]
-    """Name of the location where the server stands; null where it is not known."""
     ip: pulumi.Output[str | None]
     """Primary address: the one that was assigned first; empty while there is none."""
     ips: pulumi.Output[list[str]]
@@ -75,20 +70,10 @@ class ServerDeclaration(Declaration):
     """Whether the service renews the server from the balance."""
     billing_cycle: pulumi.Output[str | None]
     """Whether it is paid by the month (monthly) or by the hour (hourly)."""
-    price_monthly: pulumi.Output[str | None]
-    """Price of the tariff per month, a decimal text in ``currency``."""
-    recurring_amount: pulumi.Output[str | None]
-    """What the next renewal costs, additional addresses and discounts included; a decimal text in
-    ``currency``.
-    """
     currency: pulumi.Output[str | None]
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: pulumi.Output[str | None]
     """When the next renewal is due (RFC 3339, UTC); null where none is."""
-    refund_quote: pulumi.Output[RefundQuote | None]
-    """What a deletion would credit, as of the last single read."""
-    blocked: pulumi.Output[bool | None]
-    """Whether staff locked the server, so that every change is refused."""
     created_at: pulumi.Output[str | None]
     """When the order was carried out (RFC 3339, UTC); empty for imported servers."""
     invoice_id: pulumi.Output[str | None]

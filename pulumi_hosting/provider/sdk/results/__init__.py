@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pulumi_hosting.provider.sdk.results.invoices import OrderInfo as OrderInfo
     from pulumi_hosting.provider.sdk.results.refunds import RefundItemInfo as RefundItemInfo
     from pulumi_hosting.provider.sdk.results.refunds import RefundQuoteInfo as RefundQuoteInfo
-    from pulumi_hosting.provider.sdk.results.resources import RefundQuote as RefundQuote
     from pulumi_hosting.provider.sdk.results.servers import DiskInfo as DiskInfo
     from pulumi_hosting.provider.sdk.results.servers import MemoryInfo as MemoryInfo
     from pulumi_hosting.provider.sdk.results.servers import ServerBillingInfo as ServerBillingInfo
@@ -88,7 +87,6 @@ _FILES = {
     "SubscriptionInfo": "webhooks",
     "EventInfo": "webhooks",
     "DeliveryInfo": "webhooks",
-    "RefundQuote": "resources",
 }
 
 

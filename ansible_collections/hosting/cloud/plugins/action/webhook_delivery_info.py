@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils.controller_action import (
-    ControllerAction as ActionModule,
-)
+from ansible_collections.hosting.cloud.plugins.plugin_utils.preload import preloaded
 
-__all__ = ["ActionModule"]
+ActionModule = preloaded("webhook_delivery_info")

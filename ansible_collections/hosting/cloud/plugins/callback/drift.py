@@ -73,10 +73,7 @@ EXAMPLES = r"""
 """
 
 import json
-import os
 import platform
-import tempfile
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -85,6 +82,9 @@ from typing import Any
 from ansible import context
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
+
+from ..module_utils.json_types import Json, Values
+from ..module_utils.secret_file import write_privately
 
 RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreachable")
 
@@ -98,14 +98,14 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "hosting.cloud.drift"
     CALLBACK_NEEDS_ENABLED = True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._started_at = _now()
         self._playbooks: list[str] = []
         self._play = ""
-        self._changes: list[dict[str, Any]] = []
-        self._failures: list[dict[str, Any]] = []
-        self._results: list[Mapping[str, Any]] = []
+        self._changes: list[Json] = []
+        self._failures: list[Json] = []
+        self._results: list[Values] = []
         # Loops whose items were reported one by one: the result of the whole loop, which follows, adds
         # nothing.
         self._loops: set[tuple[str, str]] = set()
@@ -113,33 +113,33 @@ class CallbackModule(CallbackBase):
     # --- events of the run
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        self._playbooks.append(str(playbook._file_name))
+        self._playbooks.append(str(_private(playbook, "_file_name")))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._play = play.get_name()
 
-    def v2_runner_on_ok(self, result: Any) -> None:
+    def v2_runner_on_ok(self, result: object) -> None:
         if not self._is_whole_loop(result):
             self._add_change(result)
 
-    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+    def v2_runner_on_failed(self, result: object, ignore_errors: bool = False) -> None:
         if not self._is_whole_loop(result):
             self._add_failure(result, ignored=bool(ignore_errors))
 
-    def v2_runner_on_skipped(self, result: Any) -> None:
+    def v2_runner_on_skipped(self, result: object) -> None:
         self._is_whole_loop(result)
 
-    def v2_runner_on_unreachable(self, result: Any) -> None:
+    def v2_runner_on_unreachable(self, result: object) -> None:
         self._is_whole_loop(result)
         self._add_failure(
             result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True
         )
 
-    def v2_runner_item_on_ok(self, result: Any) -> None:
+    def v2_runner_item_on_ok(self, result: object) -> None:
         self._loops.add(_key(result))
         self._add_change(result, **self._item(result))
 
-    def v2_runner_item_on_failed(self, result: Any) -> None:
+    def v2_runner_item_on_failed(self, result: object) -> None:
         self._loops.add(_key(result))
         self._add_failure(
             result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result)
@@ -182,7 +182,7 @@ class CallbackModule(CallbackBase):
 
     # --- the report
 
-    def _add_change(self, result: Any, **more: Any) -> None:
+    def _add_change(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
         self._keep(result)
         if outcome.get("changed"):
@@ -190,7 +190,7 @@ class CallbackModule(CallbackBase):
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
             self._changes.append({**self._where(result), **more, **shown})
 
-    def _add_failure(self, result: Any, **more: Any) -> None:
+    def _add_failure(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
         self._keep(result, failed=True)
         message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
@@ -199,7 +199,7 @@ class CallbackModule(CallbackBase):
             {**self._where(result), "message": str(message), "unreachable": False, **more, **facts}
         )
 
-    def _keep(self, result: Any, **more: Any) -> None:
+    def _keep(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
         if "_ansible_no_log" not in outcome or not outcome["_ansible_no_log"]:
             self._results.append({**outcome, "action": self._where(result)["module"], **more})
@@ -214,7 +214,7 @@ class CallbackModule(CallbackBase):
         found = ManagedObjects.of_results(self._results)
         return [{"kind": item.kind, "id": item.id, "name": item.name, "mode": item.mode} for item in found]
 
-    def _priced(self) -> list[dict[str, Any]]:
+    def _priced(self) -> list[Json]:
         """What decides the cost of the run. Empty where the Python package is not installed here."""
         try:
             from pulumi_hosting.reports.planned_changes import of_results
@@ -222,7 +222,7 @@ class CallbackModule(CallbackBase):
             return []
         return [change.facts() for change in of_results(self._results)]
 
-    def _where(self, result: Any) -> dict[str, Any]:
+    def _where(self, result: object) -> Json:
         task = _of(result, "task")
         return {
             "host": _of(result, "host").get_name(),
@@ -232,10 +232,10 @@ class CallbackModule(CallbackBase):
             "path": task.get_path(),
         }
 
-    def _item(self, result: Any) -> dict[str, Any]:
-        return {"item": self._get_item_label(_of(result, "result"))}
+    def _item(self, result: object) -> Json:
+        return {"item": _private(self, "_get_item_label")(_of(result, "result"))}
 
-    def _is_whole_loop(self, result: Any) -> bool:
+    def _is_whole_loop(self, result: object) -> bool:
         """Whether this is the result of a loop whose items were reported. Forgets the loop."""
         key = _key(result)
         known = key in self._loops
@@ -257,23 +257,12 @@ class CallbackModule(CallbackBase):
         named = context.CLIARGS.get("args")
         return not isinstance(named, list | tuple) or len(self._playbooks) >= len(named)
 
-    def _write(self, report: dict[str, Any]) -> None:
+    def _write(self, report: Json) -> None:
         path = Path(self.get_option("report"))
         try:
             text = json.dumps(report, indent=2, default=_unknown)
             path.parent.mkdir(parents=True, exist_ok=True)
-            # A unique name with mode 0600: two runs never write into one file, and no reader sees half a
-            # report.
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            write_privately(path, text)
         except (OSError, TypeError, ValueError) as error:
             # A warning: Ansible would catch an exception, and a run with drift would exit with 0.
             reason = getattr(error, "strerror", None) or error
@@ -283,13 +272,23 @@ class CallbackModule(CallbackBase):
             )
 
 
-def _of(result: Any, name: str) -> Any:
+def _of(result: object, name: str) -> Any:
     """``result.name``; before ansible-core 2.19 there is only ``result._name``."""
-    return getattr(result, name) if hasattr(type(result), name) else getattr(result, f"_{name}")
+    return getattr(result, name) if hasattr(type(result), name) else _private(result, f"_{name}")
 
 
-def _key(result: Any) -> tuple[str, str]:
-    return _of(result, "host").get_name(), _of(result, "task")._uuid
+def _private(owner: object, name: str) -> Any:
+    """What ansible-core keeps under a private name. Without it the run stops: Ansible would catch any other
+    exception, and a run with drift would exit with 0."""
+    if not hasattr(owner, name):
+        missing = f"{type(owner).__name__} of ansible-core {ansible_version} has no {name}"
+        advice = "install the newest hosting.cloud, or an ansible-core that it supports"
+        raise SystemExit(f"hosting.cloud.drift: {missing}. Next: {advice}")
+    return getattr(owner, name)
+
+
+def _key(result: object) -> tuple[str, str]:
+    return _of(result, "host").get_name(), _private(_of(result, "task"), "_uuid")
 
 
 def _versions() -> dict[str, str]:
@@ -304,6 +303,6 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _unknown(value: Any) -> str:
+def _unknown(value: object) -> str:
     # A value that JSON has no type for may be a secret that is decrypted when it is printed.
     return f"<{type(value).__name__}>"

@@ -213,7 +213,7 @@ cache_timeout: 86400
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleParserError, AnsibleUndefinedVariable
@@ -222,13 +222,9 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.vars import combine_vars
 from ansible.vars.reserved import is_reserved_name
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils.account_servers import (
-    GONE,
-    Account,
-    Server,
-    Source,
-)
-from ansible_collections.hosting.cloud.plugins.plugin_utils.host_names import connection_address, host_names
+from ..module_utils.json_types import Json, Values
+from ..plugin_utils.account_servers import GONE, AccountServers, Server, Source
+from ..plugin_utils.host_names import connection_address, host_names
 
 try:
     from ansible.utils.unsafe_proxy import wrap_var as untrusted
@@ -238,7 +234,7 @@ except ImportError:  # ansible-core 2.19 and later trust no value unless told to
         return value
 
 
-Host = tuple[Server, dict[str, Any]]
+Host = tuple[Server, Json]
 """A server and its variables."""
 
 FILES = ("hosting.yml", "hosting.yaml", "hosting_cloud.yml", "hosting_cloud.yaml")
@@ -278,7 +274,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     # --- options
 
-    def _check(self, config: Mapping[str, Any]) -> None:
+    def _check(self, config: Values) -> None:
         """Refuse options that Ansible would ignore, or that would fail later with a less clear message."""
         if unknown := sorted(set(config) - set(self.option_definitions)):
             raise AnsibleParserError(
@@ -315,7 +311,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return [given] if isinstance(given, str) else given
 
     @property
-    def _api_filters(self) -> dict[str, Any]:
+    def _api_filters(self) -> Json:
         return self.get_option("api_filters") or {}
 
     def _resolved(self, option: str, value: Any) -> str | None:
@@ -337,7 +333,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     # --- servers
 
-    def _account(self, path: str, may_be_cached: bool) -> Account:
+    def _account(self, path: str, may_be_cached: bool) -> AccountServers:
         """The servers, from the cache if that is allowed and holds them, else from the API."""
         api_key, base_url = (
             self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url")
@@ -367,12 +363,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
         if self.get_option("cache") and may_be_cached:
             try:
-                return Account(source, self._cache[cache_key], keep)
+                return AccountServers(source, self._cache[cache_key], keep)
             except KeyError:
                 pass
         servers = source.servers(filters)
         keep(servers)
-        return Account(source, servers, keep)
+        return AccountServers(source, servers, keep)
 
     def _reads_addresses(self, expression: str) -> bool:
         """Whether the expression, or an extra variable that it may use, needs the addresses."""
@@ -386,7 +382,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _variable(self, field: str) -> str:
         return f"{self.get_option('hostvars_prefix')}{field}{self.get_option('hostvars_suffix')}"
 
-    def _variables(self, server: Server) -> dict[str, Any]:
+    def _variables(self, server: Server) -> Json:
         """The variables of a server's host."""
         variables = {self._variable(field): untrusted(value) for field, value in server.items()}
         if (address := connection_address(server, self.get_option("connect_with"))) is not None:
@@ -416,13 +412,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self.display.warning(f"{problem}. Left out: {servers_in_words(failed)}")
         return kept
 
-    def _is_true(self, expression: str, variables: Mapping[str, Any]) -> bool:
+    def _is_true(self, expression: str, variables: Values) -> bool:
         if "{{" in expression or "{%" in expression:
             self.templar.available_variables = variables
             return bool(self.templar.template(expression))
         return bool(self._compose(expression, variables))
 
-    def _desired_name(self, server: Server, variables: Mapping[str, Any]) -> str:
+    def _desired_name(self, server: Server, variables: Values) -> str:
         """The result of the option ``hostname``, else the server's name."""
         template = self.get_option("hostname")
         if not template:

@@ -8,26 +8,33 @@ An action is carried out once for one intent: repeated, it changes and charges n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ansible_collections.hosting.cloud.plugins.module_utils import predictions
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
-from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import WAIT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
+from . import predictions
+from .json_types import Json, Values
+from .module import HostingModule, as_charge
+from .secret_file import SecretFile
+from .shared_options import WAIT_OPTIONS
+from .task import ModuleTask, TaskProgress
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pydantic import BaseModel
+
+    from pulumi_hosting.session.request import Request
+
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import Action, ActionOutcome
-    from pulumi_hosting.session.request import Request
 
 
 class CoreActionModule(HostingModule):
     """Carries out the action of this ``name``. (Not to be confused with Ansible's own ``ActionModule``.)"""
 
-    shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
+    shared: ClassVar[Values] = WAIT_OPTIONS
 
-    def __init__(self, name: str, options: Mapping[str, Any], **rules: Any) -> None:
+    def __init__(self, name: str, options: Values, **rules: Any) -> None:
         super().__init__(options, **rules)
         self.name = name
 
@@ -37,25 +44,28 @@ class CoreActionModule(HostingModule):
 
         return ACTIONS[self.name]
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def load(self) -> list[type[BaseModel]]:
+        return [self.action.Inputs, self.action.Result]
+
+    def work(self, task: ModuleTask) -> Json:
         return self.act(task, task.request(self.name))
 
-    def act(self, task: Task, request: Request) -> dict[str, Any]:
+    def act(self, task: ModuleTask, request: Request) -> Json:
         """Carry it out, or predict it in check mode. Returns the result."""
         return self.result(task, self.carry_out(task, request, dry_run=task.check_mode))
 
-    def given(self, task: Task, request: Request) -> dict[str, Any]:
+    def given(self, task: ModuleTask, request: Request) -> Json:
         """The inputs that the task names."""
         fields = self.action.Inputs.model_fields
         return {name: value for name in fields if (value := task.params.get(name)) is not None}
 
-    def carry_out(self, task: Task, request: Request, *, dry_run: bool) -> ActionOutcome:
+    def carry_out(self, task: ModuleTask, request: Request, *, dry_run: bool) -> ActionOutcome:
         from pulumi_hosting.actions import act, check
 
         given = self.given(task, request)
         inputs = check(self.action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
-        task.progress = Progress(f"the {self.action.title} was carried out", lambda: self.progress(task))
+        task.progress = TaskProgress(f"the {self.action.title} was carried out", lambda: self.progress(task))
         approve = partial(task.approve, f"{self.name}/{named}", task.budget())
         done = act(request, self.action, inputs, dry_run=dry_run, approve=approve)
         if task.check_mode and dry_run:
@@ -64,7 +74,7 @@ class CoreActionModule(HostingModule):
             task.hide_secrets_of(done.result)
         return done
 
-    def progress(self, task: Task) -> dict[str, Any]:
+    def progress(self, task: ModuleTask) -> Json:
         """What is known of an action that failed after it was paid."""
         if task.payment is None:
             return {"changed": task.wrote}
@@ -77,14 +87,14 @@ class CoreActionModule(HostingModule):
             "charge": {"amount": None if amount is None else str(amount), "currency": currency},
         }
 
-    def result(self, task: Task, done: ActionOutcome) -> dict[str, Any]:
+    def result(self, task: ModuleTask, done: ActionOutcome) -> Json:
         """The task's result: the same fields whatever happened."""
         action = self.action
         hidden = action.Result.secret_fields()
         empty: Any = (
             [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
         )
-        result: dict[str, Any] = {
+        result: Json = {
             "changed": done.changed,
             action.result: empty if done.after is None else done.after,
         }
@@ -102,7 +112,7 @@ class CoreActionModule(HostingModule):
 class PasswordModule(CoreActionModule):
     """If ``password_file`` exists, the password is known and nothing is changed."""
 
-    def act(self, task: Task, request: Request) -> dict[str, Any]:
+    def act(self, task: ModuleTask, request: Request) -> Json:
         file = SecretFile("password_file", task.params["password_file"])
         if file.exists:
             known = self.result(task, self.carry_out(task, request, dry_run=True))
@@ -118,7 +128,7 @@ class PasswordModule(CoreActionModule):
         return result
 
 
-def _charged(done: ActionOutcome) -> dict[str, Any] | None:
+def _charged(done: ActionOutcome) -> Json | None:
     """What it charged according to the service, else its price. A price that is not known is not shown as
     free."""
     if not done.changed:
@@ -142,16 +152,8 @@ def _difference(done: ActionOutcome) -> tuple[Any, Any]:
     if done.change is not None:
         return done.change
     before, after, predicted = done.before, done.after, done.predicted
-    if (
-        not isinstance(before, Mapping)
-        or not isinstance(after, Mapping)
-        or not isinstance(predicted, Mapping)
-    ):
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping) and isinstance(predicted, Mapping)):
         return before or {}, after or {}
-    changed = (
-        name
-        for name, value in predicted.items()
-        if name in before and value is not None and before[name] != value
-    )
-    fields = sorted(changed)
+    known = {name: value for name, value in predicted.items() if name in before and value is not None}
+    fields = sorted(name for name, value in known.items() if before[name] != value)
     return {name: before[name] for name in fields}, {name: after[name] for name in fields}

@@ -8,13 +8,20 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE, VERSION
+from .json_types import Json
+from .version import CORE, VERSION
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client.exceptions import CallError, HostingError
+    from pulumi_hosting.client.words import Words
+    from pulumi_hosting.session.errors import and_then
+
 
 if TYPE_CHECKING:
-    from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
-    from pulumi_hosting.client.words import Words
+    from .task import ModuleTask
 
 PYTHON = (3, 11)
 """The oldest Python version that ``pulumi_hosting`` supports."""
@@ -32,8 +39,6 @@ CODES = {
 
 def words() -> Words:
     """What advice names to the person who runs a playbook."""
-    from pulumi_hosting.client.words import Words
-
     return Words(
         repeat="run the playbook again: it finds what was done, and pays nothing twice",
         look="look whether it was, then run the playbook again",
@@ -48,19 +53,14 @@ def words() -> Words:
     )
 
 
-def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:
+def failed(error: Exception, task: ModuleTask | None = None) -> Json:
     """The failure that an error is; with what the ``task`` had done before it."""
-    from pulumi_hosting.client.exceptions import HostingError
-
     failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
     return failure if task is None else _with_what_was_done(task, failure, error)
 
 
-def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -> dict[str, Any]:
+def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception) -> Json:
     """The failure, with what the task's own requests had bought, paid or changed before it."""
-    from pulumi_hosting.client.exceptions import CallError, HostingError
-    from pulumi_hosting.session.errors import and_then
-
     if task.check_mode or failure["failure"]["code"] == ORDER_FAILED:
         return failure
     try:
@@ -86,7 +86,7 @@ def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -
     return {**known, **failure, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
 
 
-def failure_of(error: Any) -> dict[str, Any]:
+def failure_of(error: Any) -> Json:
     """An error of ``pulumi_hosting`` as a result. Where the service gave no code, it is the class's name in
     snake case."""
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
@@ -102,12 +102,12 @@ def failure_of(error: Any) -> dict[str, Any]:
     )
 
 
-def invalid_arguments(text: str) -> dict[str, Any]:
+def invalid_arguments(text: str) -> Json:
     """The failure of a task whose arguments Ansible itself refuses."""
     return _failure(text, "invalid_input")
 
 
-def _defect(error: Exception) -> dict[str, Any]:
+def _defect(error: Exception) -> Json:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     what = f"Unexpected {type(error).__name__} in {where}"
@@ -116,8 +116,8 @@ def _defect(error: Exception) -> dict[str, Any]:
     )
 
 
-def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {
+def _failure(text: str, code: str, **facts: Any) -> Json:
+    empty: Json = {
         "status": None,
         "request_id": None,
         "fields": {},
@@ -130,7 +130,7 @@ def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
 # --- whether pulumi_hosting can be used ---
 
 
-def unusable() -> dict[str, Any] | None:
+def unusable() -> Json | None:
     """Why this interpreter cannot use ``pulumi_hosting``, and what to install where; None if it can."""
     wanted = f"pulumi-hosting >= {CORE}"
     if sys.version_info < PYTHON:

@@ -4,17 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
-from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import shown_fields
-from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
-from ansible_collections.hosting.cloud.plugins.module_utils.server_module import server_named
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from .json_types import Json, Values
+from .module import HostingModule, models_of
+from .resource_module import models_read, shown_fields
+from .secret_file import must_be_writable
+from .server_module import server_named
+from .task import ModuleTask
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pydantic import BaseModel
+
+    from pulumi_hosting.api.values import id_number
+    from pulumi_hosting.client.exceptions import InvalidInput, NotFound, ServiceState
+    from pulumi_hosting.exactly_once import catalog_reads
+    from pulumi_hosting.planning import apply
+    from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import listed
     from pulumi_hosting.session.request import Request
 
 
@@ -24,17 +33,14 @@ NO_ID = "must be an id: a positive integer"
 class ResourceInfoModule(HostingModule):
     """Lists the objects of ``kind`` under ``result``. The option ``id`` names one; the others filter."""
 
-    def __init__(self, kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> None:
+    def __init__(self, kind: str, result: str, options: Values, **rules: Any) -> None:
         super().__init__(options, **rules)
         self.kind, self.result = kind, result
 
-    def work(self, task: Task) -> dict[str, Any]:
-        from pulumi_hosting.api.values import id_number
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import apply
-        from pulumi_hosting.resources import RESOURCES
-        from pulumi_hosting.resources.powers import listed
+    def load(self) -> list[type[BaseModel]]:
+        return models_read(RESOURCES[self.kind])
 
+    def work(self, task: ModuleTask) -> Json:
         resource = RESOURCES[self.kind]
         request = task.request(self.kind, read_only=True)
         if (id := task.params.get("id")) is not None:
@@ -55,32 +61,29 @@ class ResourceInfoModule(HostingModule):
         """The options that filter."""
         return frozenset(self.options) - {"id"}
 
-    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         """One object, as the result shows it."""
         return values
 
 
 class ServerInfoModule(ResourceInfoModule):
-    """With ``live``, the present state of each server is read too, with one expensive request per server."""
+    """With ``details``, all that the service shows of each server is read too, with one request per server;
+    with ``live`` its present state, with one expensive request per server."""
 
     @property
     def filters(self) -> frozenset[str]:
-        return super().filters - {"live"}
+        return super().filters - {"details", "live"}
 
-    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
-        from pulumi_hosting.client.exceptions import ServiceState
-        from pulumi_hosting.schema.fields import shown
-        from pulumi_hosting.schema.lookups import LOOKUPS
-
-        live = None
+    def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
+        details = live = None
+        if task.params["details"]:
+            details = ask(request, "getServer", [values["id"]], {})
         if task.params["live"]:
             try:
-                live = shown(
-                    request.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value
-                )
+                live = ask(request, "getServerStatus", [values["id"]], {})
             except ServiceState as error:  # an imported server has no record in the panel
                 task.warn(f"server {values['id']}: {error}")
-        return {**values, "live": live}
+        return {**values, "details": details, "live": live}
 
 
 class LookupInfoModule(HostingModule):
@@ -94,7 +97,7 @@ class LookupInfoModule(HostingModule):
         self,
         result: str,
         lookup: str,
-        options: Mapping[str, Any],
+        options: Values,
         *,
         one: str | None = None,
         path: tuple[str, ...] = (),
@@ -103,12 +106,15 @@ class LookupInfoModule(HostingModule):
         super().__init__(options, **rules)
         self.result, self.lookup, self.one, self.path = result, lookup, one, path
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def load(self) -> list[type[BaseModel]]:
+        from pulumi_hosting.schema.lookups import LOOKUPS
+
+        return models_of(LOOKUPS[name].operation for name in (self.lookup, self.one) if name)
+
+    def work(self, task: ModuleTask) -> Json:
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
-    def found(self, task: Task, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import NotFound
-
+    def found(self, task: ModuleTask, request: Request) -> Any:
         if self.one is None or task.params.get("id") is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
@@ -116,10 +122,10 @@ class LookupInfoModule(HostingModule):
         except NotFound:
             return []
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         return [task.params[name] for name in self.path]
 
-    def query(self, task: Task) -> dict[str, Any]:
+    def query(self, task: ModuleTask) -> Json:
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
@@ -134,7 +140,7 @@ class InvoiceInfoModule(LookupInfoModule):
     """With ``pdf``, the invoice of the ``id`` is written to a file. Its items are shown as ``lines``, since
     ``items`` is a method in templates."""
 
-    def found(self, task: Task, request: Request) -> Any:
+    def found(self, task: ModuleTask, request: Request) -> Any:
         path = task.params.get("pdf")
         if path:
             must_be_writable("pdf", Path(path))
@@ -150,10 +156,7 @@ class InvoiceInfoModule(LookupInfoModule):
 class QuoteInfoModule(LookupInfoModule):
     """The price of an order. A tariff that is not there is refused with those that are."""
 
-    def found(self, task: Task, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import InvalidInput, NotFound
-        from pulumi_hosting.exactly_once import catalog_reads
-
+    def found(self, task: ModuleTask, request: Request) -> Any:
         try:
             return super().found(task, request)
         except NotFound:
@@ -166,7 +169,7 @@ class QuoteInfoModule(LookupInfoModule):
 class ServerIpInfoModule(LookupInfoModule):
     """The addresses of one server, including its primary ones, and the price of another one."""
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> Json:
         request = task.request(self.result, read_only=True)
         ids = self.ids(task, request)
         quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
@@ -175,10 +178,7 @@ class ServerIpInfoModule(LookupInfoModule):
         shown = [{"server_id": str(ids[0]), **item, "id": f"{ids[0]}/{item['id']}"} for item in found]
         return {"changed": False, self.result: shown, "quote": quote}
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
-        from pulumi_hosting.api.values import id_number
-        from pulumi_hosting.client.exceptions import InvalidInput
-
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         id, name = task.params["server_id"], task.params["server_name"]
         id = server_named(task, name) if name and not id else id
         if id_number(id) is None:
@@ -189,16 +189,13 @@ class ServerIpInfoModule(LookupInfoModule):
 class DeliveryInfoModule(LookupInfoModule):
     """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
-    def ids(self, task: Task, request: Request) -> list[Any]:
+    def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
-        from pulumi_hosting.resources import RESOURCES
 
         named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
         return [resolve(request, RESOURCES["webhook_subscription"], **named).id]
 
-    def found(self, task: Task, request: Request) -> Any:
-        from pulumi_hosting.client.exceptions import NotFound
-
+    def found(self, task: ModuleTask, request: Request) -> Any:
         if task.params["delivery_id"] is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
@@ -207,10 +204,8 @@ class DeliveryInfoModule(LookupInfoModule):
             return []
 
 
-def ask(request: Request, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
+def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:
     """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
-    from pulumi_hosting.api.values import id_number
-    from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.schema import lookups
     from pulumi_hosting.schema.fields import shown
 

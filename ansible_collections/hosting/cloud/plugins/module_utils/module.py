@@ -3,26 +3,29 @@
 """What every module is: options, the rules between them, and the work that a task asks for.
 
 A module is run by a process of its own (:mod:`module_process`) or by the action plugin in the controller.
-Both give it a :class:`Task` and print the same result.
+Both give it a :class:`ModuleTask` and print the same result.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, ClassVar, NoReturn
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
-    ORDER_FAILED,
-    failed,
-    invalid_arguments,
-    unusable,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import CLIENT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from .failures import ORDER_FAILED, failed, invalid_arguments, unusable
+from .json_types import Json, Values
+from .planned_account import without_planned_ids
+from .shared_options import CLIENT_OPTIONS
+from .task import ModuleTask
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pydantic import BaseModel
+
+    from pulumi_hosting.api.operations import Operation
+    from pulumi_hosting.session.snapshot_text import row_model
+
 
 IN_PROGRESS = "idempotency_in_progress"
 
@@ -35,25 +38,25 @@ class HostingModule(ABC):
     - ``rules``: as ``AnsibleModule`` takes them (``mutually_exclusive`` …).
     """
 
-    shared: ClassVar[Mapping[str, Any]] = {}
+    shared: ClassVar[Values] = {}
 
-    def __init__(self, options: Mapping[str, Any], *, charges: bool = False, **rules: Any) -> None:
+    def __init__(self, options: Values, *, charges: bool = False, **rules: Any) -> None:
         self.options = options
         self.charges = charges
         self.rules = rules
 
     @property
-    def argument_spec(self) -> dict[str, Any]:
+    def argument_spec(self) -> Json:
         return {**CLIENT_OPTIONS, **self.shared, **self.options}
 
     def run(self) -> NoReturn:
         """Run as a process: read the arguments, do the work, print the result, end."""
-        from ansible_collections.hosting.cloud.plugins.module_utils.module_process import ModuleProcess
+        from .module_process import ModuleProcess
 
         process = ModuleProcess(argument_spec=self.argument_spec, supports_check_mode=True, **self.rules)
         process.end(self.answer(process.task))
 
-    def answer(self, task: Task) -> dict[str, Any]:
+    def answer(self, task: ModuleTask) -> Json:
         """The task's result, with ``failure`` where it failed. Raises nothing."""
         if task.refusal is not None:
             return invalid_arguments(task.refusal)
@@ -74,16 +77,29 @@ class HostingModule(ABC):
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
 
-    def declared_servers(self, task: Task) -> list[list[str | None]]:
+    def declared_servers(self, task: ModuleTask) -> list[list[str | None]]:
         """Id and name of each server that the task declares; None where it does not say it."""
         return []
 
+    def load(self) -> list[type[BaseModel]]:
+        """Load what the work uses, and return the models of which it makes objects. Called where
+        ``pulumi_hosting`` can be used."""
+        return []
+
     @abstractmethod
-    def work(self, task: Task) -> dict[str, Any]:
+    def work(self, task: ModuleTask) -> Json:
         """Do the work. Whatever it raises becomes a failure."""
 
 
-def with_amounts(result: dict[str, Any]) -> dict[str, Any]:
+def models_of(operations: Iterable[Operation]) -> list[type[BaseModel]]:
+    """What these operations are asked with, and answer."""
+    models: list[Any] = []
+    for operation in operations:
+        models += (operation.query, operation.responses[operation.success], row_model(operation.id))
+    return [model for model in models if hasattr(model, "model_rebuild")]
+
+
+def with_amounts(result: Json) -> Json:
     """The result. What is charged and credited stands below its difference, which ``--diff`` shows."""
     lines = "".join(
         f"{name}: {amount['amount'] or 'not known'} {amount['currency'] or ''}".rstrip() + "\n"
@@ -95,7 +111,7 @@ def with_amounts(result: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+def settle_charge(task: ModuleTask, result: Json) -> Json:
     """The result, once its charge is counted. Each charge is reported by one task of the run."""
     failure = result.get("failure")
     identity, cost = task.booking or (task.charge_name or "", None)
@@ -124,7 +140,7 @@ def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _was_refused(failure: Mapping[str, Any]) -> bool:
+def _was_refused(failure: Values) -> bool:
     """Whether the failure says that nothing was charged."""
     if failure["code"] == ORDER_FAILED:
         return True
@@ -132,6 +148,6 @@ def _was_refused(failure: Mapping[str, Any]) -> bool:
     return refused and not failure.get("outcome_unknown")
 
 
-def as_charge(amount: str | None, currency: str | None) -> dict[str, Any] | None:
+def as_charge(amount: str | None, currency: str | None) -> Json | None:
     """A charge as results show it."""
     return None if amount is None else {"amount": amount, "currency": currency}

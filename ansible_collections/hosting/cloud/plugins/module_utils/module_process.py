@@ -10,14 +10,11 @@ from typing import Any, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import invalid_arguments
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import (
-    boolean_problem,
-    private_key_lines,
-    without_unknown_items,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from .failures import invalid_arguments
+from .json_types import Json
+from .run_memory import RunMemory
+from .shared_options import boolean_problem, private_key_lines, without_unknown_items
+from .task import ModuleTask
 
 CONTROLLER = "_hosting"
 """The argument in which the controller hands over what the run knows, and the part of the result that returns
@@ -31,24 +28,26 @@ what is new.
 
 
 class ModuleProcess(AnsibleModule):
-    """Reads the arguments of a :class:`Task` and prints its result."""
+    """Reads the arguments of a :class:`ModuleTask` and prints its result."""
 
-    params: dict[str, Any]
+    params: Json
     written: frozenset[str]
     refusal: str | None
-    from_controller: dict[str, Any] | None
+    from_controller: Json | None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         known = self.from_controller or {}
         memory = RunMemory.of_controller(known, check_mode=self.check_mode)
-        self.task = Task(self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal)
+        self.task = ModuleTask(
+            self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal
+        )
         self._known_changes = len(known.get("planned") or ())
         self._log_lines = _debug_log(known.get("log"))
 
     def _load_params(self) -> None:
         super()._load_params()
-        given: dict[str, Any] = dict(self.params)
+        given: Json = dict(self.params)
         self.from_controller = given.pop(CONTROLLER, None)
         self.written = frozenset(given)
         self.refusal = boolean_problem(self.argument_spec, given)
@@ -59,7 +58,7 @@ class ModuleProcess(AnsibleModule):
         super().fail_json(**{**invalid_arguments(msg), **facts, "msg": msg})
         raise SystemExit
 
-    def end(self, result: dict[str, Any]) -> NoReturn:
+    def end(self, result: Json) -> NoReturn:
         """Print the result, with what the controller must remember, and end the process."""
         task = self.task
         self.no_log_values.update(task.secrets)

@@ -12,16 +12,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
-    RunMemory,
-    is_planned,
-    planned_id,
-    set_fields,
-)
+from .json_types import Json, Values
+from .run_memory import RunMemory, is_planned, planned_id, set_fields
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client.requests import HttpRequest
+    from pulumi_hosting.client.results import Damaged
+    from pulumi_hosting.client.transport import HttpResponse, HttpTransport
+    from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import natural_key
+    from pulumi_hosting.session.account_snapshot import AccountSnapshot, Change
+    from pulumi_hosting.session.snapshot_text import plain, row_model
+
 
 NO_ADDRESS = "0.0.0."
 """The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
@@ -33,8 +40,6 @@ FILTERS = ("status", "type")
 @cache
 def _kinds() -> Mapping[str, str]:
     """Kind of object by its name in the ids of operations. What is part of a server is read with it."""
-    from pulumi_hosting.resources import RESOURCES
-
     own = {resource.api_name or kind: kind for kind, resource in RESOURCES.items() if resource.parent is None}
     return {**own, "order": "order", "invoice": "invoice"}
 
@@ -58,9 +63,6 @@ def _kind_of_item(operation: str) -> str | None:
 
 def _natural_key(kind: str) -> str | None:
     """The field by which the service tells objects of the kind apart; None where it takes several alike."""
-    from pulumi_hosting.resources import RESOURCES
-    from pulumi_hosting.resources.powers import natural_key
-
     return next(iter(natural_key(RESOURCES[kind])), None) if kind in RESOURCES else None
 
 
@@ -82,19 +84,15 @@ class PlannedTransport:
     """Answers a client's reads as they would be answered after the planned changes. ``inner`` is the client's
     transport."""
 
-    def __init__(self, inner: Any, memory: RunMemory) -> None:
+    def __init__(self, inner: HttpTransport, memory: RunMemory) -> None:
         self.inner, self._memory = inner, memory
         self.shows_real = False
         """Whether answers stay as they are."""
 
-    @property
-    def observer(self) -> Any:
-        return self.inner.observer
-
-    def send(self, request: Any, *rest: Any, **options: Any) -> Any:
+    def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         operation, path = request.operation, request.path
         if self.shows_real or not self._memory.effects or operation.method != "GET":
-            return self.inner.send(request, *rest, **options)
+            return self.inner.send(request, request_id, stop_at)
         if operation.auth and self._memory.key_is_revoked:
             return _answer(
                 401, _error("invalid_token", "an earlier task of this check run would have revoked the key")
@@ -102,17 +100,17 @@ class PlannedTransport:
         ids = _ids(operation.path, path)
         if ids and (made := self._of_a_new_object(operation.id, ids)):
             return made
-        answer = self.inner.send(request, *rest, **options)
+        answer = self.inner.send(request, request_id, stop_at)
         if answer.status != 200:
             return answer
         found = json.loads(answer.body)
         changed = self._changed(operation.id, ids, dict(request.query), found)
-        return answer if changed is None else type(answer)(200, answer.headers, json.dumps(changed).encode())
+        return answer if changed is None else HttpResponse(200, answer.headers, json.dumps(changed).encode())
 
     def close(self) -> None:
         self.inner.close()
 
-    def _of_a_new_object(self, operation: str, ids: list[str]) -> Any:
+    def _of_a_new_object(self, operation: str, ids: list[str]) -> HttpResponse | None:
         """The answer about an object that does not exist yet, or no longer; None for any other."""
         kind = "server" if operation in OF_SERVER else _kind_of_item(operation)
         if kind is None:
@@ -156,16 +154,14 @@ class PlannedTransport:
             return _answer(200, {"server_id": int(ids[0]), **quote})
         return _answer(200, self._with_addresses(_shown(item)) if kind == "server" else _shown(item))
 
-    def changed_list(self, operation: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def changed_list(self, operation: str, rows: list[Json]) -> list[Json]:
         """A whole list, or a price, as it would be."""
         if operation in ("get_quote", "get_balance"):
             return [self._changed(operation, [], {}, row) or row for row in rows]
         found = self._changed(operation, [], {}, {"data": rows, "next_cursor": None})
         return rows if found is None else list(found["data"])
 
-    def _changed(
-        self, operation: str, ids: list[str], query: dict[str, str], found: dict[str, Any]
-    ) -> dict[str, Any] | None:
+    def _changed(self, operation: str, ids: list[str], query: dict[str, str], found: Json) -> Json | None:
         """A real answer as it would be; None where nothing of it would differ."""
         if (kind := _kind_of_list(operation)) is not None:
             return self._list(kind, query, found)
@@ -180,7 +176,7 @@ class PlannedTransport:
             return {**found, "balance": str(Decimal(str(found["balance"])) - self._memory.planned_charges)}
         return None
 
-    def _list(self, kind: str, query: dict[str, str], found: dict[str, Any]) -> dict[str, Any]:
+    def _list(self, kind: str, query: dict[str, str], found: Json) -> Json:
         added, _changed, deleted = self._memory.planned_objects(kind)
         data = [self._item(kind, item) for item in found["data"] if str(_id(item)) not in deleted]
         if found.get("next_cursor") is None and "ip" not in query:
@@ -195,14 +191,14 @@ class PlannedTransport:
             ]
         return {**found, "data": data}
 
-    def _item(self, kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    def _item(self, kind: str, item: Json) -> Json:
         fields = self._memory.planned_objects(kind)[1].get(str(_id(item)))
         if fields:
             item = dict(item)
             set_fields(item, fields)
         return self._with_addresses(item) if kind == "server" else item
 
-    def _with_addresses(self, server: dict[str, Any]) -> dict[str, Any]:
+    def _with_addresses(self, server: Json) -> Json:
         """A server whose renewal costs what the planned addresses add to it."""
         bought, _released = self._memory.planned_addresses(str(_id(server)))
         billing = server.get("billing")
@@ -212,7 +208,7 @@ class PlannedTransport:
         amount = Decimal(str(billing["recurring_amount"])) + monthly * (billing.get("months") or 1)
         return {**server, "billing": {**billing, "recurring_amount": str(amount)}}
 
-    def _addresses(self, server_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _addresses(self, server_id: str, listed: list[Json]) -> list[Json]:
         bought, released = self._memory.planned_addresses(server_id)
         changed = self._memory.planned_objects("ptr")[1]
         whole = [dict(item) for item in listed if str(item["id"]) not in released] + [
@@ -226,7 +222,7 @@ class PlannedTransport:
 class PlannedSnapshot:
     """The snapshot of an account as it would be after the planned changes. What is kept is the real one."""
 
-    def __init__(self, real: Any, memory: RunMemory, transport: PlannedTransport) -> None:
+    def __init__(self, real: AccountSnapshot, memory: RunMemory, transport: PlannedTransport) -> None:
         self._real, self._memory, self._transport = real, memory, transport
 
     def get(self, part: str, ask: Any, now: Any, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
@@ -237,32 +233,40 @@ class PlannedSnapshot:
         return {operation: self._planned(operation, rows) for operation, rows in found.items()}
 
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
-        if self._memory.key_is_revoked:
-            return None  # whoever asks for it is refused
-        found = self._real.row(part, operation, key, now, max_age)
+        return self._one(operation, key, lambda: self._real.row(part, operation, key, now, max_age))
+
+    def find(self, part: str, operation: str, key: str, page: Any, *rest: Any) -> Any:
+        real = self._for_real(page)
+        return self._one(operation, key, lambda: self._real.find(part, operation, key, real, *rest))
+
+    def listed(self, part: str, operation: str, page: Any, now: Any, max_age: float) -> list[Any]:
+        found = self._real.listed(part, operation, self._for_real(page), now, max_age)
+        return self._planned(operation, found)
+
+    def _one(self, operation: str, key: str, find: Any) -> Any:
+        """The object as it would be; None where it must be read singly: whoever has a revoked key is refused
+        then."""
+        found = None if self._memory.key_is_revoked or is_planned(key) else find()
         rows = [] if found is None else self._planned(operation, [found])
         return next((row for row in rows if str(row.id) == key), None)
 
-    def apply(self, change: Any) -> None:
+    def apply(self, change: Change) -> None:
         self._real.apply(change)
 
     def forget(self, part: str) -> None:
         self._real.forget(part)
 
     def _for_real(self, ask: Any) -> Any:
-        def asked(*given: Any) -> Any:
+        def asked(*given: Any, **named: Any) -> Any:
             self._transport.shows_real = True
             try:
-                return ask(*given)
+                return ask(*given, **named)
             finally:
                 self._transport.shows_real = False
 
         return asked
 
     def _planned(self, operation: str, rows: list[Any]) -> list[Any]:
-        from pulumi_hosting.client.results import Damaged
-        from pulumi_hosting.session.snapshot_text import plain, row_model
-
         if not self._memory.effects:
             return rows
         damaged = [row for row in rows if isinstance(row, Damaged)]
@@ -272,11 +276,11 @@ class PlannedSnapshot:
         return [model.model_validate_json(json.dumps(row)) for row in after] + damaged
 
 
-def _id(item: Mapping[str, Any]) -> Any:
+def _id(item: Values) -> Any:
     return item.get("id", item.get("invoice_id"))
 
 
-def _shown(item: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(item: Values) -> Json:
     """An object as the service would show it."""
     return {name: value for name, value in item.items() if not name.startswith("_")}
 
@@ -294,11 +298,9 @@ def _ids(template: str, path: str) -> list[str]:
     ]
 
 
-def _error(code: str, message: str) -> dict[str, Any]:
+def _error(code: str, message: str) -> Json:
     return {"error": {"code": code, "message": message, "request_id": "check-mode"}}
 
 
-def _answer(status: int, body: Any) -> Any:
-    from pulumi_hosting.client.transport import HttpResponse
-
+def _answer(status: int, body: Json) -> HttpResponse:
     return HttpResponse(status, {"Content-Type": "application/json"}, json.dumps(body).encode())

@@ -6,18 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import NO_ADDRESS
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from .json_types import Json, Values
+from .planned_account import NO_ADDRESS
+from .run_memory import RunMemory
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.exactly_once import address_list, catalog_reads
+    from pulumi_hosting.exactly_once.catalog_reads import service_now, zone_of
+    from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
+    from pulumi_hosting.exactly_once.server_search import tag_identity
+    from pulumi_hosting.planning.apply import Outcome
+    from pulumi_hosting.resources.base import AnyResource
+    from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
+    from pulumi_hosting.session.request import Request
+
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionOutcome
-    from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.resources.base import AnyResource
-    from pulumi_hosting.session.request import Request
 
 _STATUS = {"running": "active", "stopped": "stopped"}
 
@@ -26,8 +35,6 @@ def of_outcome(
     memory: RunMemory, request: Request, resource: AnyResource, inputs: Any, outcome: Outcome
 ) -> None:
     """Remember what bringing an object to its state would change."""
-    from pulumi_hosting.resources.powers import natural_key, sandbox_of
-
     if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
@@ -36,21 +43,15 @@ def of_outcome(
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
     if outcome.action == "deleted":
-        _deleted(memory, resource, before)
+        _deleted(memory, request, resource, before)
         return
     if resource.kind == "ptr":
         _ptr(memory, request, resource, before, given)
         return
     if outcome.action == "replaced":
         memory.predict_deletion(resource.kind, before["id"])
-        given = {
-            **{
-                name: before.get(name)
-                for name in resource.Inputs.model_fields
-                if before.get(name) is not None
-            },
-            **given,
-        }
+        inputs_before = {name: before.get(name) for name in resource.Inputs.model_fields}
+        given = {name: value for name, value in inputs_before.items() if value is not None} | given
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
         name = str(given.get(natural_key(resource)[0]) or given.get("name"))
         if resource.parent is not None:
@@ -75,9 +76,8 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
     if result.cost is not None:
         memory.predict_charge(result.cost.amount)
     if kind == "server_renew":
-        memory.predict_change(
-            "server", predicted["id"], {"billing.next_due_at": result.reaches, "status": predicted["status"]}
-        )
+        fields = {"billing.next_due_at": result.reaches, "status": predicted["status"]}
+        memory.predict_change("server", predicted["id"], fields)
     elif kind == "domain_renew":
         memory.predict_change("domain", predicted["id"], {"expires_at": result.reaches})
     elif kind in ("server_restart", "server_reinstall"):
@@ -86,18 +86,13 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         memory.predict_change("invoice", predicted["id"], {"status": "paid"})
     elif kind == "balance_topup":
         shown = {name: predicted[name] for name in ("amount", "currency", "gateway")}
-        memory.predict_new(
-            "invoice",
-            f"topup/{predicted['amount']}",
-            {**shown, "type": "topup", "status": "pending", "items": []},
-        )
+        invoice = {**shown, "type": "topup", "status": "pending", "items": []}
+        memory.predict_new("invoice", f"topup/{predicted['amount']}", invoice)
     elif kind == "api_key_revoke":
         memory.predict_revocation()
 
 
-def _deleted(memory: RunMemory, resource: AnyResource, before: Mapping[str, Any]) -> None:
-    from pulumi_hosting.resources.powers import Registered
-
+def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before: Values) -> None:
     kind, id = resource.kind, str(before["id"])
     if isinstance(resource, Registered):  # it stays until its time is over
         memory.predict_change(kind, id, {"auto_renew": False})
@@ -107,12 +102,12 @@ def _deleted(memory: RunMemory, resource: AnyResource, before: Mapping[str, Any]
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        refund = before.get("refund_quote")
-        if isinstance(refund, Mapping) and refund.get("refundable"):
-            memory.predict_charge(-Decimal(str(refund["amount"])))
+        gone = resource.State.partial({"id": id})
+        if isinstance(resource, Refunded) and (refund := resource.refund(request, gone)):
+            memory.predict_charge(-refund)
 
 
-def _fields(resource: AnyResource, given: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(resource: AnyResource, given: Values) -> Json:
     """Changed inputs in the API's spelling: those that the API shows."""
     at, traits = resource.State.paths(), {name: resource.Inputs.trait(name) for name in given}
     fields = {
@@ -123,23 +118,14 @@ def _fields(resource: AnyResource, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
-def _tagged_notes(
-    request: Request, before: Mapping[str, Any], tag: str | None, fields: Mapping[str, Any]
-) -> str:
+def _tagged_notes(request: Request, before: Values, tag: str | None, fields: Values) -> str:
     """The notes of a server after a change of ``fields``. ``tag``: the one that is carried on."""
-    from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
-    from pulumi_hosting.exactly_once.server_search import tag_identity
-
     name = before.get("name")
     identities = tag_identity(request, name), tag_identity(request, fields.get("name", name))
     return with_tag(fields.get("notes", before.get("notes")), carried_on(tag, *identities))
 
 
-def _ptr(
-    memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]
-) -> None:
-    from pulumi_hosting.exactly_once import address_list
-
+def _ptr(memory: RunMemory, request: Request, resource: Any, before: Values, given: Values) -> None:
     if before.get("id") and not given.get("server_id"):
         memory.predict_change("ptr", before["id"], {"ptr": given["domain"]})
         return
@@ -152,19 +138,19 @@ def _ptr(
 # --- new objects, as the API would show them ---
 
 
-def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _server(request: Request, given: Values) -> Json:
     from pulumi_hosting.actions.periods import after_hours, after_months
-    from pulumi_hosting.exactly_once import catalog_reads
 
     tariff = catalog_reads.tariffs(request)[given["tariff_id"]]
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
-    months, now = given.get("months") or 1, _now(request)
+    months, now = given.get("months") or 1, service_now(request)
     due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
     # The price of a renewal: the first period may be longer, or cheaper by a promo code.
     quote = catalog_reads.quote(
         request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months}
     )
     recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months
+    extra = tariff.extra_ip_price_monthly
     return {
         "name": given["name"],
         "status": _STATUS[given.get("power") or "running"],
@@ -184,14 +170,12 @@ def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
             "next_due_at": _text(due),
             "auto_renew": given.get("auto_renew") is not False,
         },
-        "_extra_ip_price": None
-        if tariff.extra_ip_price_monthly is None
-        else str(tariff.extra_ip_price_monthly),
+        "_extra_ip_price": None if extra is None else str(extra),
         "_max_extra_ips": 1_000 if tariff.max_extra_ips is None else tariff.max_extra_ips,
     }
 
 
-def _server_ip(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _server_ip(request: Request, given: Values) -> Json:
     quote = request.client.servers.ips.quote(int(given["server_id"]))
     return {
         "server_id": int(given["server_id"]),
@@ -200,20 +184,19 @@ def _server_ip(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
         "primary": False,
         "ptr": None,
         "price_monthly": str(quote.price_monthly),
-        "added_at": _text(_now(request)),
+        "added_at": _text(service_now(request)),
     }
 
 
-def _declared(resource: AnyResource, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _declared(resource: AnyResource, request: Request, given: Values) -> Json:
     """An object of which the API shows what was declared."""
-    return {**_fields(resource, given), "created_at": _text(_now(request))}
+    return {**_fields(resource, given), "created_at": _text(service_now(request))}
 
 
-def _domain(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _domain(request: Request, given: Values) -> Json:
     from pulumi_hosting.actions.periods import after_years
-    from pulumi_hosting.exactly_once.catalog_reads import zone_of
 
-    now, zone = _now(request), zone_of(request, given["name"])
+    now, zone = service_now(request), zone_of(request, given["name"])
     moves = given.get("auth_code") is not None
     privacy = given["privacy"] if given.get("privacy") is not None else bool(zone and zone.privacy_supported)
     return {
@@ -231,9 +214,9 @@ def _domain(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _webhook_subscription(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _webhook_subscription(request: Request, given: Values) -> Json:
     known = {name: given.get(name) for name in ("url", "events", "description")}
-    return {**known, "active": given.get("active") is not False, "created_at": _text(_now(request))}
+    return {**known, "active": given.get("active") is not False, "created_at": _text(service_now(request))}
 
 
 _ITEMS = {
@@ -242,12 +225,6 @@ _ITEMS = {
     "domain": _domain,
     "webhook_subscription": _webhook_subscription,
 }
-
-
-def _now(request: Request) -> datetime:
-    from pulumi_hosting.exactly_once.catalog_reads import service_now
-
-    return service_now(request)
 
 
 def _text(moment: datetime) -> str:

@@ -8,22 +8,32 @@ Nothing is remembered from one run to the next, so the options must name the obj
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from importlib import import_module
+from typing import Any, ClassVar
 
-from ansible_collections.hosting.cloud.plugins.module_utils import predictions
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
-from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION, WAIT_OPTIONS
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
+from . import predictions
+from .json_types import Json, Values
+from .module import HostingModule, as_charge, models_of
+from .secret_file import SecretFile
+from .shared_options import STATE_OPTION, WAIT_OPTIONS
+from .task import ModuleTask, TaskProgress
 
-if TYPE_CHECKING:
-    from pulumi_hosting.exactly_once.purchase_journal import Entry
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pydantic import BaseModel
+
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.exactly_once import purchase_journal
+    from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, Entry, paid_for
+    from pulumi_hosting.planning import apply
     from pulumi_hosting.planning.apply import Outcome
+    from pulumi_hosting.planning.check import declared
+    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.base import AnyResource, State
     from pulumi_hosting.session.request import Request
+
 
 ALREADY_ABSENT = "absent"
 """The id of no object: see ``ResourceModule.id_of``."""
@@ -33,27 +43,22 @@ class ResourceModule(HostingModule):
     """Brings one object of ``kind`` to its ``state``. ``clears``: the value that an explicit null of an
     option means."""
 
-    shared: ClassVar[Mapping[str, Any]] = {**WAIT_OPTIONS, "state": STATE_OPTION}
+    shared: ClassVar[Values] = {**WAIT_OPTIONS, "state": STATE_OPTION}
 
-    def __init__(
-        self, kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any
-    ) -> None:
+    def __init__(self, kind: str, options: Values, *, clears: Values | None = None, **rules: Any) -> None:
         super().__init__(options, **rules)
         self.kind = kind
         self.clears = clears or {}
 
     @property
     def resource(self) -> AnyResource:
-        from pulumi_hosting.resources import RESOURCES
-
         return RESOURCES[self.kind]
 
-    def work(self, task: Task) -> dict[str, Any]:
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.exactly_once import purchase_journal
-        from pulumi_hosting.planning import apply
-        from pulumi_hosting.planning.check import declared
+    def load(self) -> list[type[BaseModel]]:
+        resource = self.resource
+        return [resource.Inputs, *models_read(resource)]
 
+    def work(self, task: ModuleTask) -> Json:
         resource = self.resource
         named = {name: task.given[name] for name in resource.Inputs.model_fields if name in task.given}
         desired = named | self.implied(task)
@@ -69,7 +74,7 @@ class ResourceModule(HostingModule):
         def save(made: State) -> None:
             created = apply.Outcome("created", None, apply.shown(resource, made), made)
             task.hide_secrets_of(made)
-            task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
+            task.progress = TaskProgress(_exists(resource, made), lambda: self.result(task, desired, created))
             request.save(made)
 
         approve = partial(task.approve, request.identity, task.budget())
@@ -84,7 +89,9 @@ class ResourceModule(HostingModule):
             ensure = apply.ensure_absent if self.is_absent(task) else apply.ensure
             outcome = ensure(request, resource, checked.inputs, id=id, options=options)
         if outcome.changed:
-            task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
+            task.progress = TaskProgress(
+                _done(resource, outcome), lambda: self.result(task, desired, outcome)
+            )
         _report(task, request, outcome)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
         if interrupted is not None:
@@ -95,50 +102,48 @@ class ResourceModule(HostingModule):
 
     # --- what differs from one resource to another
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Values) -> str:
         """What names the object among those of its kind."""
         return str(task.params.get("name") or "")
 
-    def implied(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: ModuleTask) -> Json:
         """Inputs that the task asks for in another way than by their value: an explicit null clears some."""
         return {
             name: value for name, value in self.clears.items() if name in task.written - task.given.keys()
         }
 
-    def is_absent(self, task: Task) -> bool:
+    def is_absent(self, task: ModuleTask) -> bool:
         """Whether the object is to be absent."""
         return bool(task.params["state"] == "absent")
 
-    def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
+    def is_priced(self, task: ModuleTask, desired: Values) -> bool:
         """Whether the price must be known before anything is ordered."""
         return task.check_mode or task.limit.is_set
 
-    def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
+    def known_result(self, task: ModuleTask, desired: Values) -> Json | None:
         """The result, where it is known without asking the service; else None."""
         return None
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
+    def begin(self, task: ModuleTask, request: Request) -> Json | None:
         """Prepare the task. Returns its result where the task asks for something else than a declared state;
         else None."""
         return None
 
-    def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
+    def id_of(self, task: ModuleTask, request: Request, inputs: Any) -> str | None:
         """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be
         none."""
         id: str | None = task.params.get("id")
         return id
 
-    def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
-    ) -> dict[str, Any]:
+    def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         """The result, once what remains to be done is done."""
         return result
 
     # --- the result
 
-    def result(self, task: Task, desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    def result(self, task: ModuleTask, desired: Values, outcome: Outcome) -> Json:
         """The task's result: the same fields whatever happened."""
-        result: dict[str, Any] = {
+        result: Json = {
             "changed": outcome.changed,
             self.kind: None if outcome.after is None else shown_fields(self.resource, outcome.after),
         }
@@ -151,7 +156,7 @@ class ResourceModule(HostingModule):
             result["diff"] = difference(self.resource, desired, outcome)
         return result
 
-    def charged(self, task: Task, outcome: Outcome) -> dict[str, Any] | None:
+    def charged(self, task: ModuleTask, outcome: Outcome) -> Json | None:
         """What this task's own request charged, or would charge. Sets ``task.charge_name``."""
         if outcome.action != "created" or outcome.takeover is not None:
             return None
@@ -169,12 +174,8 @@ class ResourceModule(HostingModule):
             return None  # another run ordered it at the same moment
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
 
-    def with_unreported(
-        self, task: Task, interrupted: Entry, outcome: Outcome, result: dict[str, Any]
-    ) -> dict[str, Any]:
+    def with_unreported(self, task: ModuleTask, interrupted: Entry, outcome: Outcome, result: Json) -> Json:
         """The result, with what an interrupted run charged for the object and could not report."""
-        from pulumi_hosting.exactly_once import purchase_journal
-
         shown = outcome.after or outcome.before or {}
         if result.get("charge") is not None:
             return result
@@ -186,10 +187,8 @@ class ResourceModule(HostingModule):
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def charged_by_invoice(self, task: Task, after: Mapping[str, Any]) -> dict[str, Any]:
+    def charged_by_invoice(self, task: ModuleTask, after: Values) -> Json:
         """What a purchase charged whose answer was lost: the amount of the object's invoice."""
-        from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, paid_for
-
         client = task.client(False)
         now = client.service_now()
         began = now - SENT_WITHIN - timedelta(seconds=task.params["wait_timeout"] or 0.0)
@@ -206,26 +205,24 @@ class ResourceModule(HostingModule):
 class TransferModule(ResourceModule):
     """A domain that is transferred from another registrar. The module never gives one up."""
 
-    shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
+    shared: ClassVar[Values] = WAIT_OPTIONS
 
-    def is_absent(self, task: Task) -> bool:
+    def is_absent(self, task: ModuleTask) -> bool:
         return False
 
 
 class WebhookSubscriptionModule(ResourceModule):
     """If ``secret_file`` does not exist, the signing secret is not known, and a new one is made."""
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Values) -> str:
         return str(desired.get("url") or "")
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
+    def begin(self, task: ModuleTask, request: Request) -> Json | None:
         if (file := self._secret_file(task)) is not None:
             file.must_be_writable()
         return None
 
-    def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
-    ) -> dict[str, Any]:
+    def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         file = self._secret_file(task)
         is_new = outcome.action in ("created", "replaced")
         if file is None or (file.exists and not is_new):
@@ -244,19 +241,25 @@ class WebhookSubscriptionModule(ResourceModule):
             }
         return {**result, "changed": True}
 
-    def _secret_file(self, task: Task) -> SecretFile | None:
+    def _secret_file(self, task: ModuleTask) -> SecretFile | None:
         path = task.params.get("secret_file")
         return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
     def _with_new_secret(self, request: Request, state: Any) -> Any:
-        from pulumi_hosting.planning import apply
-        from pulumi_hosting.planning.check import declared
-
         inputs = declared(self.resource, {"rotation": "the secret is not known here"}).inputs
         return apply.update(request, self.resource, state, inputs, frozenset({"rotation"}))
 
 
-def _report(task: Task, request: Request, outcome: Outcome) -> None:
+def models_read(resource: AnyResource) -> list[type[BaseModel]]:
+    """What a task reads of objects of this kind: their state, and the lists of their area of the API. Loads
+    what reads them, too."""
+    area = f"{resource.api_name or resource.parent or resource.kind}s"
+    rows = import_module(f"pulumi_hosting.api.operations.{area}").OPERATIONS
+    import_module(f"pulumi_hosting.client.services.{area}")
+    return [resource.State, *models_of(row for row in rows if row.paging != "none")]
+
+
+def _report(task: ModuleTask, request: Request, outcome: Outcome) -> None:
     """Show what a person should know of the outcome, and hide its secrets."""
     if outcome.takeover is not None:
         task.warn(outcome.takeover.announcement(request.client.service_now()))
@@ -283,13 +286,13 @@ def _exists(resource: AnyResource, made: State) -> str:
     return f"an address for server {made.values().get('server_id')} is ordered"
 
 
-def shown_fields(resource: AnyResource, values: Mapping[str, Any]) -> dict[str, Any]:
+def shown_fields(resource: AnyResource, values: Values) -> Json:
     """All fields of the resource but its secrets; null where a value is not known."""
     hidden = resource.State.secret_fields()
     return {name: values.get(name) for name in resource.State.model_fields if name not in hidden}
 
 
-def difference(resource: AnyResource, desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+def difference(resource: AnyResource, desired: Values, outcome: Outcome) -> Json:
     """The named inputs before and after, sorted and without secrets; the same in check mode and in a real
     run."""
     hidden = resource.Inputs.secret_fields()

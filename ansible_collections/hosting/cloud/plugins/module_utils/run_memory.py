@@ -12,20 +12,23 @@ from __future__ import annotations
 import copy
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from decimal import Decimal
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
+from .json_types import Json, Values
+
+with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.api.models import Me
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.requests import HttpRequest
-    from pulumi_hosting.client.transport import HttpResponse
     from pulumi_hosting.planning.budget import Book
+    from pulumi_hosting.session.account_snapshot import AccountSnapshot
     from pulumi_hosting.session.account_snapshot import Storage as SnapshotStorage
     from pulumi_hosting.session.shared_reads import Reads
+
 
 UNKNOWN_ACCOUNT = "?"
 """The account of a key that the controller does not know. Its charges count for every account, and those of
@@ -64,10 +67,10 @@ def is_planned(id: object) -> bool:
     return text.isascii() and text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
 
 
-class Storage(Protocol):
+class RunStorage(Protocol):
     """Where the memory of a run is kept."""
 
-    def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
+    def open(self, part: str) -> AbstractContextManager[Json]:
         """The content of one part, for one process at a time. Changes of it are kept."""
 
     def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
@@ -78,16 +81,14 @@ class Storage(Protocol):
         """Ask every account again."""
 
 
-class InMemory:
+class ProcessStorage:
     """Storage of one process. ``beneath``: where all other parts are kept."""
 
-    def __init__(
-        self, parts: dict[str, dict[str, Any]] | None = None, beneath: Storage | None = None
-    ) -> None:
+    def __init__(self, parts: dict[str, Json] | None = None, beneath: RunStorage | None = None) -> None:
         self._parts, self._beneath = parts or {}, beneath
 
     @contextmanager
-    def open(self, part: str) -> Iterator[dict[str, Any]]:
+    def open(self, part: str) -> Iterator[Json]:
         if self._beneath is None or part in self._parts:
             yield self._parts.setdefault(part, {})
         else:
@@ -117,7 +118,7 @@ class RunMemory:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: RunStorage,
         *,
         account: Callable[[], str],
         key: str = "",
@@ -132,7 +133,7 @@ class RunMemory:
         self.allowance = allowance
 
     @classmethod
-    def of_controller(cls, given: Mapping[str, Any], *, check_mode: bool) -> RunMemory:
+    def of_controller(cls, given: Values, *, check_mode: bool) -> RunMemory:
         """The memory of a module's process. ``given``: what the controller's ``for_module`` returned, and
         ``booked`` for a task that goes on alone."""
         spent = [
@@ -140,7 +141,7 @@ class RunMemory:
             for unit, amount in (given.get("spent") or {}).items()
         ]
         stopped = {"": given["stopped"]} if given.get("stopped") else {}
-        charges: dict[str, Any] = {"spent": spent, "stopped": stopped}
+        charges: Json = {"spent": spent, "stopped": stopped}
         parts = {
             PREDICTED if check_mode else CHARGED: charges,
             PLANNED: {"": list(given.get("planned") or ())},
@@ -148,18 +149,18 @@ class RunMemory:
         }
         booked = given.get("booked")
         allowance = None if booked is None else Decimal(str(booked["amount"]))
-        return cls(InMemory(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
+        return cls(ProcessStorage(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
 
-    def for_module(self, *, charges: bool) -> dict[str, Any]:
+    def for_module(self, *, charges: bool) -> Json:
         """What a module's process must know. ``charges``: whether the task has a limit, and so must know what
         was spent."""
-        known: dict[str, Any] = {"planned": self.effects, "declared": self._declared}
+        known: Json = {"planned": self.effects, "declared": self._declared}
         return {**known, "spent": self.spent(), "stopped": self.stopped} if charges else known
 
     def without_planned(self) -> RunMemory:
         """The same charges, and no predicted changes: for a task of which only the price is needed."""
         twin = copy.copy(self)
-        twin._storage = InMemory({PLANNED: {}}, beneath=self._storage)
+        twin._storage = ProcessStorage({PLANNED: {}}, beneath=self._storage)
         twin.__dict__.pop("reads", None)
         return twin
 
@@ -188,7 +189,7 @@ class RunMemory:
                 booking = {"account": self.account, "amount": str(cost.amount), "currency": cost.currency}
                 bookings[name] = {**booking, "holders": holders}
 
-    def settle(self, identity: str, charged: Mapping[str, Any] | None) -> None:
+    def settle(self, identity: str, charged: Values | None) -> None:
         """The task has ended. ``charged``: what its own request charged (``amount``, ``currency``); None if
         nothing."""
         with self._storage.open(self._charges) as content:
@@ -268,13 +269,13 @@ class RunMemory:
         with self._storage.open(PLANNED) as content:
             content.setdefault(self._key, []).append(effect)
 
-    def predict_new(self, kind: str, name: str, item: Mapping[str, Any]) -> int:
+    def predict_new(self, kind: str, name: str, item: Values) -> int:
         """An object would be made; ``name`` tells it from others of its kind. Returns its id."""
         id = planned_id(kind, name)
         self.predict(["add", kind, {**item, "id": id}])
         return id
 
-    def predict_change(self, kind: str, id: object, fields: Mapping[str, Any]) -> None:
+    def predict_change(self, kind: str, id: object, fields: Values) -> None:
         """Fields of an object would get these values; a rename changes ``name``."""
         if fields:
             self.predict(["set", kind, str(id), dict(fields)])
@@ -291,13 +292,11 @@ class RunMemory:
         """The task's API key would be revoked."""
         self.predict(["revoke"])
 
-    def planned_objects(
-        self, kind: str
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
+    def planned_objects(self, kind: str) -> tuple[dict[str, Json], dict[str, Json], set[str]]:
         """Of one kind: the new objects by id, the changed fields of others by id, and the ids of the deleted
         ones."""
-        added: dict[str, dict[str, Any]] = {}
-        changed: dict[str, dict[str, Any]] = {}
+        added: dict[str, Json] = {}
+        changed: dict[str, Json] = {}
         deleted: set[str] = set()
         for change, *rest in self.effects:
             if change not in ("add", "set", "delete") or rest[0] != kind:
@@ -316,7 +315,7 @@ class RunMemory:
                 changed.setdefault(rest[1], {}).update(rest[2])
         return added, changed, deleted
 
-    def planned_addresses(self, server_id: str) -> tuple[list[dict[str, Any]], set[str]]:
+    def planned_addresses(self, server_id: str) -> tuple[list[Json], set[str]]:
         """The addresses that would be bought for a server, and the ids of those that would be released."""
         added, _changed, deleted = self.planned_objects("server_ip")
         bought = [item for item in added.values() if str(item["server_id"]) == server_id]
@@ -336,8 +335,6 @@ class RunMemory:
     @cached_property
     def reads(self) -> Reads:
         """Answers of the service that the tasks of the run share."""
-        from pulumi_hosting.session.shared_reads import Reads
-
         return Reads(self._storage.snapshot(lambda: self._scope))
 
     @cached_property
@@ -349,20 +346,16 @@ class RunMemory:
 
     def owner_of(self, client: Client) -> Me:
         """Whose key the task's client has; asked once per run and key."""
-        from pulumi_hosting.session.account_snapshot import AccountSnapshot
-
         if self._charges == PREDICTED and self.key_is_revoked:
             return client.me()
         kept = AccountSnapshot(self._storage.snapshot(lambda: self._key))
         me: Me = kept.get("me", lambda: {"get_me": [client.me()]}, monotonic, RUN_SECONDS)["get_me"][0]
         return me
 
-    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+    def observe(self, request: HttpRequest, outcome: object) -> None:
         """Bring the snapshot up to date with what the task has sent. Asks nothing."""
-        if not (request.operation.is_write or request.operation.id in ("get_server", "get_order")):
-            return
         if "_scope" in self.__dict__ or self._knows_owner:
-            self.reads.observe(request, response)
+            self.reads.observe(request, outcome)
         elif request.operation.is_write:
             self._storage.forget_snapshots()
 
@@ -373,7 +366,7 @@ class RunMemory:
         return kept is None or bool(kept.load("me").rows)
 
 
-def spent_in(content: Mapping[str, Any], account: str, without: str = "") -> dict[str, Decimal]:
+def spent_in(content: Values, account: str, without: str = "") -> dict[str, Decimal]:
     """Settled and booked amounts of an account by currency. ``without``: the name of a booking that does not
     count."""
     rows = [
@@ -387,7 +380,7 @@ def spent_in(content: Mapping[str, Any], account: str, without: str = "") -> dic
     return totals
 
 
-def set_fields(item: dict[str, Any], fields: Mapping[str, Any]) -> None:
+def set_fields(item: Json, fields: Values) -> None:
     """Set fields of an object of the API; ``billing.auto_renew`` is a field of ``billing``."""
     for name, value in fields.items():
         outer, dot, inner = name.partition(".")
@@ -397,6 +390,6 @@ def set_fields(item: dict[str, Any], fields: Mapping[str, Any]) -> None:
             item[outer] = {**item[outer], inner: value}
 
 
-def _id_of(kind: str, item: Mapping[str, Any]) -> str:
+def _id_of(kind: str, item: Values) -> str:
     """What tells an object from others of its kind. An address has a number within its server."""
     return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])

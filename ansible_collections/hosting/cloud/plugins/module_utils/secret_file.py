@@ -8,7 +8,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client.exceptions import InvalidInput
 
 
 class SecretFile:
@@ -33,30 +37,29 @@ class SecretFile:
                 former = self.path.with_name(f"{self.path.name}.{self.path.stat().st_mtime_ns}")
                 os.replace(self.path, former)
                 warn(f"{self.option}: {self.path} held another secret, which is kept in {former}")
-            self.write(secret)
+            write_privately(self.path, secret)
 
     def must_be_writable(self) -> None:
         """Raise ``InvalidInput`` before a secret is made that cannot be kept."""
         must_be_writable(self.option, self.path)
 
-    def write(self, secret: str) -> None:
-        """Write the secret in one step."""
-        handle, draft = tempfile.mkstemp(prefix=".", dir=self.path.parent)  # 0600 from the first byte
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(secret + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path)
-        except OSError:
-            os.unlink(draft)
-            raise
+
+def write_privately(path: Path, text: str) -> None:
+    """Write a file of mode 0600 in one step: no reader sees half of it, and two writers do not mix."""
+    handle, draft = tempfile.mkstemp(prefix=".", dir=path.parent)  # 0600 from the first byte
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
 
 
 def must_be_writable(option: str, path: Path) -> None:
     """Raise ``InvalidInput`` for the ``option`` if no file can be written at this path."""
-    from pulumi_hosting.client.exceptions import InvalidInput
-
     folder = path.parent
     if not folder.is_dir():
         raise InvalidInput({option: f"there is no directory {folder}"})

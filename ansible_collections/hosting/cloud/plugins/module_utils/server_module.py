@@ -4,29 +4,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from ansible_collections.hosting.cloud.plugins.module_utils.action_module import CoreActionModule
-from ansible_collections.hosting.cloud.plugins.module_utils.module import as_charge
-from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import (
-    ALREADY_ABSENT,
-    ResourceModule,
-    shown_fields,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import is_planned
-from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from .action_module import CoreActionModule
+from .json_types import Json, Values
+from .module import as_charge
+from .resource_module import ALREADY_ABSENT, ResourceModule, shown_fields
+from .run_memory import is_planned
+from .secret_file import SecretFile
+from .shared_options import STATE_OPTION
+from .task import ModuleTask
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client.exceptions import ApiError, InvalidInput
+    from pulumi_hosting.exactly_once import address_list
+    from pulumi_hosting.exactly_once.server_search import refuse_renamed
+    from pulumi_hosting.planning import apply
+    from pulumi_hosting.planning.apply import Outcome
+    from pulumi_hosting.planning.check import declared
+    from pulumi_hosting.planning.plan import unknown_price
+    from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import listed
+    from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+    from pulumi_hosting.session.request import Request
+
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from pulumi_hosting.actions import ActionOutcome
-    from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.session.request import Request
 
 ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
 POWER_OF_STATES = {"started": "running", "stopped": "stopped"}
@@ -36,19 +45,19 @@ class ServerModule(ResourceModule):
     """``started`` and ``stopped`` are ``present`` with a power. ``restarted`` and ``reinstalled`` are actions
     on a server."""
 
-    shared: ClassVar[Mapping[str, Any]] = {
+    shared: ClassVar[Values] = {
         **ResourceModule.shared,
         "state": {**STATE_OPTION, "choices": ["present", "absent", *POWER_OF_STATES, *ACTIONS_OF_STATES]},
     }
 
-    def declared_servers(self, task: Task) -> list[list[str | None]]:
+    def declared_servers(self, task: ModuleTask) -> list[list[str | None]]:
         return [] if self.is_absent(task) else [[task.params.get("id"), task.params.get("name")]]
 
-    def implied(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: ModuleTask) -> Json:
         power = POWER_OF_STATES.get(task.params["state"])
         return super().implied(task) | ({"power": power} if power else {})
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
+    def begin(self, task: ModuleTask, request: Request) -> Json | None:
         file, state = self._password_file(task), task.params["state"]
         if file is not None:
             file.must_be_writable()
@@ -62,9 +71,7 @@ class ServerModule(ResourceModule):
         result = action.act(task, replace(request, session=task.request("").session))
         return self._with_file(task, result) if action.generates_password(task) else result
 
-    def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
-    ) -> dict[str, Any]:
+    def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         if self.is_absent(task):
             refund = _predicted_refund(request, outcome) if task.check_mode else task.refund
             return {**result, "refund": refund}
@@ -74,11 +81,11 @@ class ServerModule(ResourceModule):
         return result
 
     @staticmethod
-    def _password_file(task: Task) -> SecretFile | None:
+    def _password_file(task: ModuleTask) -> SecretFile | None:
         path = task.params.get("root_password_file")
         return SecretFile("root_password_file", path) if path and task.params["state"] != "absent" else None
 
-    def _with_file(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
+    def _with_file(self, task: ModuleTask, result: Json) -> Json:
         """The result of a task that writes the password file, which its diff shows."""
         file, diff = self._password_file(task), result.get("diff")
         if file is None or diff is None:
@@ -86,26 +93,25 @@ class ServerModule(ResourceModule):
         return {**result, "diff": {**diff, "after": {**diff["after"], "root_password_file": str(file.path)}}}
 
 
-def _credited(task: Task, amount: Decimal, currency: str | None) -> None:
+def _credited(task: ModuleTask, amount: Decimal, currency: str | None) -> None:
     task.refund = as_charge(str(amount), currency)
 
 
-def _predicted_refund(request: Request, outcome: Outcome) -> dict[str, Any] | None:
+def _predicted_refund(request: Request, outcome: Outcome) -> Json | None:
     """What the deletion would credit now. None where nothing would be deleted, and for a server that is only
     planned."""
-    from pulumi_hosting.client.exceptions import ApiError
-
     id = str((outcome.before or {}).get("id") or "")
     if outcome.action != "deleted" or is_planned(id) or not id.isdigit():
         return None
     try:
-        quote = request.client.servers.refund_quote(int(id))
+        ask = request.client.servers.refund_quote
+        quote = request.shared(("refund", id), lambda: ask(int(id)))  # the prediction asks too
     except ApiError:
         return None  # deleted at the same moment, or the service cannot compute it
     return as_charge(str(quote.amount), quote.currency)
 
 
-def _keep_password(task: Task, file: SecretFile | None, mode: str, state: Any) -> None:
+def _keep_password(task: ModuleTask, file: SecretFile | None, mode: str, state: Any) -> None:
     """Write the generated root password to the file, if the service showed one."""
     password = state.values().get("root_password")
     if password and password != task.params.get("password"):
@@ -115,7 +121,7 @@ def _keep_password(task: Task, file: SecretFile | None, mode: str, state: Any) -
 
 
 def _report_lost_password(
-    task: Task, file: SecretFile | None, mode: str, server: Mapping[str, Any] | None
+    task: ModuleTask, file: SecretFile | None, mode: str, server: Values | None
 ) -> None:
     """Say that the file was never written, and which task has another password made. Nothing remembers why:
     the answer of the order was lost, or the server is older than the option."""
@@ -136,22 +142,19 @@ def _report_lost_password(
 class ServerActionModule(CoreActionModule):
     """Restarts or reinstalls a server, with the options and the result of the module ``server``."""
 
-    def generates_password(self, task: Task) -> bool:
+    def generates_password(self, task: ModuleTask) -> bool:
         """Whether the service will generate a root password."""
         given = (task.params.get("password"), task.params.get("ssh_key_ids"))
         return self.name == "server_reinstall" and given == (None, None)
 
-    def act(self, task: Task, request: Request) -> dict[str, Any]:
+    def act(self, task: ModuleTask, request: Request) -> Json:
         if self.generates_password(task) and not task.params.get("root_password_file"):
             lost = "its new root password is generated and will not be kept"
             task.warn(f"{lost}. Next: give password, ssh_key_ids or root_password_file")
         return super().act(task, request)
 
-    def given(self, task: Task, request: Request) -> dict[str, Any]:
+    def given(self, task: ModuleTask, request: Request) -> Json:
         from pulumi_hosting.actions import resolve
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.resources import RESOURCES
-        from pulumi_hosting.session.errors import ResourceError
 
         given, server = super().given(task, request), RESOURCES["server"]
         if {"id", "name"} <= given.keys():
@@ -164,13 +167,11 @@ class ServerActionModule(CoreActionModule):
             raise InvalidInput({"erase": reason}, server.title)
         return given
 
-    def result(self, task: Task, done: ActionOutcome) -> dict[str, Any]:
-        from pulumi_hosting.resources import RESOURCES
-
+    def result(self, task: ModuleTask, done: ActionOutcome) -> Json:
         if done.note and task.check_mode:  # a real run has said it already
             task.warn(done.note)
-        server = shown_fields(RESOURCES["server"], cast("Mapping[str, Any]", done.after or {}))
-        result: dict[str, Any] = {"changed": done.changed, "server": server, "charge": None}
+        server = shown_fields(RESOURCES["server"], cast("Values", done.after or {}))
+        result: Json = {"changed": done.changed, "server": server, "charge": None}
         if task.diff and done.changed:
             result["diff"] = {"before": {}, "after": {"state": task.params["state"]}}
         return result
@@ -184,13 +185,11 @@ class OfServerModule(ResourceModule):
     known.
     """
 
-    def implied(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: ModuleTask) -> Json:
         server_id = self._server_id(task)
         return super().implied(task) | ({} if server_id is None else {"server_id": server_id})
 
-    def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
-        from pulumi_hosting.planning import apply
-
+    def known_result(self, task: ModuleTask, desired: Values) -> Json | None:
         if desired.get("server_id") or task.params.get("id"):
             return None
         if self.is_absent(task):
@@ -198,23 +197,18 @@ class OfServerModule(ResourceModule):
         result = self.result(task, desired, apply.predict_create(self.resource, desired, ("server_id",)))
         return self.with_unknown_price(task, result) if self.charges else result
 
-    def with_unknown_price(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
+    def with_unknown_price(self, task: ModuleTask, result: Json) -> Json:
         """The result of a predicted purchase whose price is known only when the server exists. It is not
         shown as free."""
-        from pulumi_hosting.planning.plan import unknown_price
-
         limit = "; max_charge was not checked for it" if task.limit.is_set else ""
         task.warn(f"{unknown_price(self.resource, ['server_id'])}{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Values) -> str:
         return str(desired.get("server_id") or "")
 
-    def _server_id(self, task: Task) -> str | None:
+    def _server_id(self, task: ModuleTask) -> str | None:
         """The server's id; None where it is not known: in check mode, or where the object is to be absent."""
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.session.errors import NoSuchObject
-
         if task.params.get("server_id") not in (None, ""):
             return str(task.params["server_id"])
         if name := task.params.get("server_name"):
@@ -242,31 +236,24 @@ class ServerIpModule(OfServerModule):
     """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase) tells
     which is meant."""
 
-    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+    def identity(self, task: ModuleTask, desired: Values) -> str:
         return f"{desired.get('server_id') or ''}/{task.params.get('position')}"
 
-    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
-        from pulumi_hosting.client.exceptions import InvalidInput
-
+    def begin(self, task: ModuleTask, request: Request) -> Json | None:
         if task.params["position"] < 1:
             raise InvalidInput({"position": "must be 1 or more"}, self.resource.title)
         return None
 
-    def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
+    def is_priced(self, task: ModuleTask, desired: Values) -> bool:
         # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with
         # the limit.
         return super().is_priced(task, desired) and not is_planned(desired.get("server_id") or "")
 
-    def finish(
-        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
-    ) -> dict[str, Any]:
+    def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         is_new = outcome.action == "created" and is_planned((outcome.after or {}).get("server_id") or "")
         return self.with_unknown_price(task, result) if is_new else result
 
-    def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.resources.powers import listed
-
+    def id_of(self, task: ModuleTask, request: Request, inputs: Any) -> str | None:
         if task.params.get("id") is not None:
             return str(task.params["id"])
         server_id = inputs.server_id
@@ -286,10 +273,7 @@ class ServerIpModule(OfServerModule):
             )
         return bought[position - 1].id if len(bought) >= position else None
 
-    def _id_of_address(self, task: Task, request: Request, server_id: str, bought: list[Any]) -> str:
-        from pulumi_hosting.exactly_once import address_list
-        from pulumi_hosting.session.errors import ResourceError
-
+    def _id_of_address(self, task: ModuleTask, request: Request, server_id: str, bought: list[Any]) -> str:
         address = task.params["address"]
         for state in bought:
             if state.address is not None and address_list.plain_address(
@@ -308,13 +292,10 @@ class ServerIpModule(OfServerModule):
         )
 
 
-def server_named(task: Task, name: str) -> str:
+def server_named(task: ModuleTask, name: str) -> str:
     """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
     one, and ``ResourceConflict`` if it has another name by now."""
     from pulumi_hosting.actions import resolve
-    from pulumi_hosting.exactly_once.server_search import refuse_renamed
-    from pulumi_hosting.planning.check import declared
-    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.server_powers import SERVER
 
     # Seen by another task of the run, perhaps.

@@ -5,18 +5,19 @@ make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from .json_types import Json, Values
 
-def from_environment(variable: str) -> dict[str, Any]:
+
+def from_environment(variable: str) -> Json:
     """The part of an option's specification that reads it from the environment where it is not given."""
     return {"fallback": (env_fallback, [variable])}
 
 
-CLIENT_OPTIONS: dict[str, Any] = {
+CLIENT_OPTIONS: Json = {
     "api_key": {"type": "str", "no_log": True, **from_environment("HOSTING_API_KEY")},
     "base_url": {"type": "str", **from_environment("HOSTING_BASE_URL")},
     "timeout": {"type": "float", "default": 30},
@@ -26,14 +27,14 @@ CLIENT_OPTIONS: dict[str, Any] = {
     "mode": {"type": "str", "choices": ["live", "test"], **from_environment("HOSTING_MODE")},
     "max_charge": {"type": "str", **from_environment("HOSTING_MAX_CHARGE")},
 }
-WAIT_OPTIONS: dict[str, Any] = {
+WAIT_OPTIONS: Json = {
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "float", "default": 600},
 }
-STATE_OPTION: dict[str, Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
+STATE_OPTION: Json = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 
 
-def boolean_problem(spec: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+def boolean_problem(spec: Values, given: Values) -> str | None:
     """Which option was given a boolean where text or a number is needed; None if none was.
 
     YAML reads an unquoted ``no`` or ``on`` as a boolean.
@@ -47,7 +48,7 @@ def boolean_problem(spec: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
     return None
 
 
-def private_key_lines(params: Mapping[str, Any]) -> Iterable[str]:
+def private_key_lines(params: Values) -> Iterable[str]:
     """The lines of private keys that were given by mistake. They must not be logged or printed."""
     for value in params.values():
         if isinstance(value, str) and "PRIVATE KEY" in value:
@@ -55,7 +56,7 @@ def private_key_lines(params: Mapping[str, Any]) -> Iterable[str]:
             yield from filter(None, value.splitlines())
 
 
-def without_unknown_items(params: Mapping[str, Any]) -> dict[str, Any]:
+def without_unknown_items(params: Values) -> Json:
     """The parameters without empty items of lists: in check mode an earlier task's result may not be known
     yet."""
     return {

@@ -2,52 +2,56 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """One task: its options, the client that it uses, and what it has done so far.
 
-The same :class:`Task` is run by the controller and by a module's process. ``pulumi_hosting`` is imported
-inside functions: documentation and options of the modules must be readable where it is not installed.
+The same :class:`ModuleTask` is run by the controller and by a module's process. Documentation and options of
+the modules must be readable where ``pulumi_hosting`` is not installed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import words
-from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import (
-    PlannedSnapshot,
-    PlannedTransport,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSION
+from .failures import words
+from .json_types import Json, Values
+from .planned_account import PlannedSnapshot, PlannedTransport
+from .run_memory import RunMemory
+from .version import VERSION
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.api import models as m
     from pulumi_hosting.client.client import Client
+    from pulumi_hosting.client.exceptions import HostingError, InvalidInput
     from pulumi_hosting.client.requests import HttpRequest
-    from pulumi_hosting.client.transport import HttpResponse
+    from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.session.cost import Cost
+    from pulumi_hosting.session.errors import LimitExceeded
+    from pulumi_hosting.session.key_owner import ask_through
+    from pulumi_hosting.session.own_writes import is_unknown
     from pulumi_hosting.session.request import Request
+    from pulumi_hosting.session.session import Session
     from pulumi_hosting.session.shared_reads import Reads
+
 
 PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
 PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
 
 
 @dataclass(frozen=True)
-class Progress:
+class TaskProgress:
     """What a task has done so far, should it fail later. ``what``: in words, such as ``server 20001 exists``.
     ``result``: what its result says of it (``changed``, ``charge``, the object)."""
 
     what: str
-    result: Callable[[], dict[str, Any]]
+    result: Callable[[], Json]
 
 
-def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
+def new_client(params: Values, read_only: bool) -> Client:
     """A client for a task's options."""
-    from pulumi_hosting.client.client import Client
-
     return Client(
         params["api_key"],
         params["base_url"],
@@ -59,7 +63,7 @@ def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
 
 
 @dataclass
-class Task:
+class ModuleTask:
     """One task.
 
     - ``params``: its options. ``written``: those that it names, since "not given" and "null" differ.
@@ -71,18 +75,18 @@ class Task:
     - ``warnings``, ``secrets``: lines to show with the result, and values to mask in it.
     """
 
-    params: Mapping[str, Any]
+    params: Values
     written: frozenset[str]
     check_mode: bool
     diff: bool
     memory: RunMemory
     refusal: str | None = None
-    open_client: Callable[[Mapping[str, Any], bool], Client] = new_client
+    open_client: Callable[[Values, bool], Client] = new_client
     tell: Callable[[str], None] | None = None
     warnings: list[str] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)
 
-    given: Mapping[str, Any] = field(init=False)
+    given: Values = field(init=False)
     """The options that it names, without nulls: templates omit options with a null."""
     charge_name: str | None = None
     """What names the task's charge among those of the run: an invoice, or the object that was bought."""
@@ -92,12 +96,12 @@ class Task:
     """The operations of purchases whose answer was lost, so that they may have been carried out."""
     unreported: list[tuple[str, str]] = field(default_factory=list)
     """The entries of the journal about purchases that the task's result reports."""
-    progress: Progress | None = None
+    progress: TaskProgress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
-    payment: Mapping[str, Any] | None = None
+    payment: Values | None = None
     """The answer of the task's payment: a renewal, or an invoice."""
-    refund: dict[str, Any] | None = None
+    refund: Json | None = None
     """What the task's deletion credited to the balance."""
     replayed: bool = False
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
@@ -125,41 +129,39 @@ class Task:
 
     def client(self, read_only: bool) -> Client:
         """A client for the task's key and address, which tells the task what its requests have done."""
-        from pulumi_hosting.session.key_owner import ask_through
-
         client = self.open_client(self.params, read_only)
         client.rate_limiter.on_wait = self.tell or self.warn
         client.words = words()
         transport: Any = client.transport
         if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner
-        transport.observer = self.observe
+        # What check mode is shown is not what the account has.
+        client.observer = None if self.check_mode else self.observe
         ask_through(client, lambda: self.memory.owner_of(client))
         planned: Any = PlannedTransport(transport, self.memory)
         client.transport = planned if self.check_mode else transport
         return client
 
-    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+    def observe(self, request: HttpRequest, outcome: object) -> None:
         """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps
         bought something."""
-        operation = request.operation
-        self.memory.observe(request, response)
+        operation, failed = request.operation, isinstance(outcome, HostingError)
+        self.memory.observe(request, outcome)
         for reads in self.own_reads:
-            reads.observe(request, response)
+            reads.observe(request, outcome)
         if operation.id in PURCHASES:
-            self._purchased(request, response)
-        elif response is not None and response.status < 300 and operation.id in PAYMENTS:
-            self.payment = _object(response.body) or {}
-        elif response is not None and response.status < 300 and operation.is_write:
+            self._purchased(request, outcome)
+        elif not failed and operation.id in PAYMENTS:
+            self.payment = getattr(outcome, "raw", None) or {}
+        elif not failed and operation.is_write:
             self.wrote = True
 
-    def _purchased(self, request: HttpRequest, response: HttpResponse | None) -> None:
-        shown = None if response is None else _object(response.body)
-        if response is None or response.status >= 500 or (response.status < 300 and shown is None):
+    def _purchased(self, request: HttpRequest, outcome: object) -> None:
+        if is_unknown(outcome):
             self.lost_orders.append(request.operation.id)
-        elif request.operation.id == "create_server" and response.status == 201 and shown is not None:
+        elif isinstance(outcome, m.ServerCreated):
             # A replay shows no secret (API document, "Idempotency").
-            password = shown.get("root_password")
+            password = (outcome.raw or {}).get("root_password")
             given = "password" in json.loads(request.body or b"{}")
             self.replayed = not password and (password == "" or not given)
 
@@ -169,11 +171,6 @@ class Task:
 
         Raises ``InvalidInput``.
         """
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.session.request import Request
-        from pulumi_hosting.session.session import Session
-        from pulumi_hosting.session.shared_reads import Reads
-
         params = self.params
         if (params.get("wait_timeout") or 0) < 0:
             raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
@@ -210,8 +207,6 @@ class Task:
     @property
     def limit(self) -> Limit:
         """What the run may charge once the task is done."""
-        from pulumi_hosting.planning.budget import Limit
-
         given = self.params.get("max_charge")
         if str(given).isspace():
             given = ""  # of a template, often
@@ -219,9 +214,6 @@ class Task:
 
     def budget(self) -> Budget:
         """The task's share of what the run may charge. Raises ``InvalidInput``."""
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning.budget import Budget
-
         limit = self.limit
         if limit.problem is not None:
             raise InvalidInput({limit.name: limit.problem})
@@ -229,8 +221,6 @@ class Task:
 
     def approve(self, identity: str, budget: Budget, cost: Cost | None) -> None:
         """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
-        from pulumi_hosting.session.errors import LimitExceeded
-
         if cost is None:
             if budget.limit.is_set and not self.client(True).is_test_key:
                 reason = "its price is not known, and max_charge limits it; it is not ordered"
@@ -243,11 +233,9 @@ class Task:
     def was_reported(self) -> None:
         """Its result says what was bought: the journal need not."""
         if self.unreported:
-            from pulumi_hosting.exactly_once import purchase_journal
-
             purchase_journal.reported(self.unreported)
 
-    def only_priced(self) -> Task:
+    def only_priced(self) -> ModuleTask:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the
         work."""
         return replace(
@@ -256,12 +244,3 @@ class Task:
             params={name: None if name.endswith("_file") else value for name, value in self.params.items()},
             memory=self.memory.without_planned(),
         )
-
-
-def _object(body: bytes) -> dict[str, Any] | None:
-    """The JSON object in a body; None if it is not one."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None

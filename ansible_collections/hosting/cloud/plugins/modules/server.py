@@ -246,10 +246,6 @@ server:
       description: Host name that the server was ordered with, or renamed to.
       type: str
       sample: web-1
-    hostname:
-      description: Host name that the control panel keeps, which a rename may not change.
-      type: str
-      sample: web-1
     status:
       description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being
         created.
@@ -275,10 +271,6 @@ server:
       description: running or stopped; empty while the service keeps it suspended.
       type: str
       sample: running
-    location:
-      description: Name of the location where the server stands; null where it is not known.
-      type: str
-      sample: Amsterdam
     ip:
       description: 'Primary address: the one that was assigned first; empty while there is none.'
       type: str
@@ -301,15 +293,6 @@ server:
       description: Whether it is paid by the month (monthly) or by the hour (hourly).
       type: str
       sample: monthly
-    price_monthly:
-      description: Price of the tariff per month, a decimal text in V(currency).
-      type: str
-      sample: "5.00"
-    recurring_amount:
-      description: What the next renewal costs, additional addresses and discounts included; a decimal text in
-        V(currency).
-      type: str
-      sample: "5.00"
     currency:
       description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
@@ -318,30 +301,6 @@ server:
       description: When the next renewal is due (RFC 3339, UTC); null where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
-    refund_quote:
-      description: What a deletion would credit, as of the last single read.
-      type: dict
-      contains:
-        amount:
-          description: What would be credited (decimal, in currency).
-          type: str
-          sample: "5.00"
-        currency:
-          description: ISO 4217 code of the currency of the credit, such as EUR.
-          type: str
-          sample: EUR
-        refundable:
-          description: Whether anything would be credited.
-          type: bool
-          sample: true
-        excluded_reason:
-          description: Why nothing would be.
-          type: str
-          sample: promo_tariff
-    blocked:
-      description: Whether staff locked the server, so that every change is refused.
-      type: bool
-      sample: true
     created_at:
       description: When the order was carried out (RFC 3339, UTC); empty for imported servers.
       type: str

@@ -18,7 +18,7 @@ author:
 options:
   id:
     description:
-      - Id of one server. This also reads what its deletion would credit now.
+      - Id of one server.
     type: str
   name:
     description:
@@ -39,6 +39,12 @@ options:
     description:
       - An address of the server, compared by the service.
     type: str
+  details:
+    description:
+      - Read all that the service shows of each server as well, one request each. This includes the location,
+        the prices, and what its deletion would credit now.
+    type: bool
+    default: false
   live:
     description:
       - Ask for the present state of each server as well, which counts as an expensive request each.
@@ -97,10 +103,6 @@ servers:
       description: Host name that the server was ordered with, or renamed to.
       type: str
       sample: web-1
-    hostname:
-      description: Host name that the control panel keeps, which a rename may not change.
-      type: str
-      sample: web-1
     status:
       description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being
         created.
@@ -126,10 +128,6 @@ servers:
       description: running or stopped; empty while the service keeps it suspended.
       type: str
       sample: running
-    location:
-      description: Name of the location where the server stands; null where it is not known.
-      type: str
-      sample: Amsterdam
     ip:
       description: 'Primary address: the one that was assigned first; empty while there is none.'
       type: str
@@ -152,15 +150,6 @@ servers:
       description: Whether it is paid by the month (monthly) or by the hour (hourly).
       type: str
       sample: monthly
-    price_monthly:
-      description: Price of the tariff per month, a decimal text in V(currency).
-      type: str
-      sample: "5.00"
-    recurring_amount:
-      description: What the next renewal costs, additional addresses and discounts included; a decimal text in
-        V(currency).
-      type: str
-      sample: "5.00"
     currency:
       description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
@@ -169,30 +158,6 @@ servers:
       description: When the next renewal is due (RFC 3339, UTC); null where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
-    refund_quote:
-      description: What a deletion would credit, as of the last single read.
-      type: dict
-      contains:
-        amount:
-          description: What would be credited (decimal, in currency).
-          type: str
-          sample: "5.00"
-        currency:
-          description: ISO 4217 code of the currency of the credit, such as EUR.
-          type: str
-          sample: EUR
-        refundable:
-          description: Whether anything would be credited.
-          type: bool
-          sample: true
-        excluded_reason:
-          description: Why nothing would be.
-          type: str
-          sample: promo_tariff
-    blocked:
-      description: Whether staff locked the server, so that every change is refused.
-      type: bool
-      sample: true
     created_at:
       description: When the order was carried out (RFC 3339, UTC); empty for imported servers.
       type: str
@@ -222,6 +187,286 @@ servers:
         over.'
       type: str
       sample: '[iac2:k3v9q2ab]'
+    details:
+      description: All that the service shows of the server, where O(details) asked for it.
+      type: dict
+      contains:
+        id:
+          description: Number of the server, as the control panel shows it; 9000000000 and above in the sandbox.
+          type: str
+          sample: "4711"
+        name:
+          description: Name that the server was ordered with, or renamed to.
+          type: str
+          sample: web-1
+        hostname:
+          description: Host name that the panel keeps; equal to V(name) where it keeps no other.
+          type: str
+          sample: web-1
+        status:
+          description: V(active), V(stopped) by the client, V(suspended) for non-payment or by staff, V(pending_cancel)
+            until the paid period ends, V(cancelled) when deleted, V(terminated) after long non-payment.
+          type: str
+          sample: active
+        tariff:
+          description: The tariff that bills the server, by its number and name.
+          type: dict
+          contains:
+            id:
+              description: Number of the tariff in the catalog; null once the tariff is gone.
+              type: int
+              sample: 1
+            name:
+              description: Name of the tariff, as the price list has or had it.
+              type: str
+              sample: VDS-1
+        location:
+          description: Name of the location where the server stands; null where it is not known.
+          type: str
+          sample: Amsterdam
+        os:
+          description: Slug of the image that was ordered; some deployments do not change it after a reinstallation.
+          type: str
+          sample: debian-12
+        primary_ip:
+          description: The address that was assigned first; null while there is none.
+          type: str
+          sample: "203.0.113.7"
+        ips:
+          description: Every address of the server, IPv4 and IPv6, without their ids.
+          type: list
+          elements: str
+          sample:
+            - "203.0.113.7"
+        resources:
+          description: Processors, memory and disk of the server.
+          type: dict
+          contains:
+            vcpu:
+              description: Number of virtual processor cores; null where the panel does not say.
+              type: int
+              sample: 1
+            ram_mb:
+              description: Size of the memory in MiB; null where the panel does not say.
+              type: int
+              sample: 1
+            disk_mb:
+              description: Size of the disk in MiB; null where V(disk_gb) is given instead.
+              type: int
+              sample: 1
+            disk_gb:
+              description: Size of the disk in GiB, on deployments that do not give V(disk_mb).
+              type: int
+              sample: 1
+        flags:
+          description: What is special about the server, such as a lock by staff.
+          type: dict
+          contains:
+            blocked:
+              description: Whether staff locked the server, so that every change is refused.
+              type: bool
+              sample: true
+            suspended:
+              description: Whether it is switched off for non-payment or by staff.
+              type: bool
+              sample: true
+            expired:
+              description: Whether V(next_due_at) has passed without a renewal.
+              type: bool
+              sample: true
+            pending_cancel:
+              description: Whether a request to end it with the paid period is approved.
+              type: bool
+              sample: true
+            protected_until:
+              description: Until when billing will not suspend it (RFC 3339, UTC); null without such a promise.
+              type: str
+              sample: "2026-12-01T00:00:00Z"
+            is_test:
+              description: Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the
+                sandbox.
+              type: bool
+              sample: true
+            synthetic:
+              description: Whether it was imported and the panel has no record of it.
+              type: bool
+              sample: true
+        billing:
+          description: How the server is paid, and when and with what the next renewal comes.
+          type: dict
+          contains:
+            cycle:
+              description: Whether the server is paid by the month (V(monthly)) or by the hour (V(hourly)).
+              type: str
+              sample: monthly
+            months:
+              description: Number of months that a renewal pays for, of monthly servers.
+              type: int
+              sample: 1
+            price_monthly:
+              description: Price of the tariff per month, a decimal text in V(currency).
+              type: str
+              sample: "5.00"
+            recurring_amount:
+              description: What the next renewal costs, additional addresses and discounts included; a decimal
+                text in V(currency).
+              type: str
+              sample: "5.00"
+            currency:
+              description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
+              type: str
+              sample: EUR
+            next_due_at:
+              description: When the next renewal is due (RFC 3339, UTC); null where none is.
+              type: str
+              sample: "2026-11-21T10:00:00Z"
+            auto_renew:
+              description: Whether the service renews the server from the balance.
+              type: bool
+              sample: true
+            promo_code:
+              description: The promo code that the price includes; null where there is none.
+              type: str
+              sample: SAVE20
+            extra_ips:
+              description: Number of additional addresses that are paid.
+              type: int
+              sample: 1
+        notes:
+          description: Notes shown in the control panel; empty where there are none.
+          type: str
+          sample: Front end
+        created_at:
+          description: When the server was created (RFC 3339, UTC); null for imported ones.
+          type: str
+          sample: "2026-11-21T10:00:00Z"
+        refund_quote:
+          description: What a deletion would credit now.
+          type: dict
+          contains:
+            server_id:
+              description: Number of the server that would be deleted.
+              type: str
+              sample: "4711"
+            amount:
+              description: What a deletion would credit to the balance, a decimal text in V(currency).
+              type: str
+              sample: "5.00"
+            currency:
+              description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
+              type: str
+              sample: EUR
+            refundable:
+              description: Whether a deletion would credit anything.
+              type: bool
+              sample: true
+            excluded_reason:
+              description: Why a deletion would credit nothing; null where it would. For example V(promo_tariff),
+                V(blocked), V(unpaid), V(no_payment_record), V(service_state), V(hourly), V(consumed), V(currency_mismatch)
+                or V(unavailable).
+              type: str
+              sample: promo_tariff
+            days_left:
+              description: Paid days that are not used yet, with fractions.
+              type: float
+              sample: 1.0
+            gross_amount:
+              description: The credit before V(referral_adjustment) is taken off, a decimal text in V(currency).
+              type: str
+              sample: "5.00"
+            referral_adjustment:
+              description: Referral reward that the credit is lowered by, a decimal text in V(currency).
+              type: str
+              sample: "0.00"
+            note:
+              description: Explanation of the provider in words; empty where there is none.
+              type: str
+              sample: The unused part of the paid period.
+            breakdown:
+              description: The credit by paid invoice; empty for hourly servers.
+              type: list
+              elements: dict
+              contains:
+                invoice_id:
+                  description: Number of the paid invoice that the credit is for.
+                  type: str
+                  sample: "801"
+                amount:
+                  description: What was paid for the period, a decimal text in the currency of the quote.
+                  type: str
+                  sample: "5.00"
+                refund:
+                  description: Part of the payment that would be credited, a decimal text.
+                  type: str
+                  sample: "4.17"
+                period_start:
+                  description: Start of the paid period (RFC 3339, UTC).
+                  type: str
+                  sample: "2026-11-21T10:00:00Z"
+                period_end:
+                  description: End of the paid period (RFC 3339, UTC).
+                  type: str
+                  sample: "2026-12-21T10:00:00Z"
+                paid_at:
+                  description: When the invoice was paid (RFC 3339, UTC).
+                  type: str
+                  sample: "2026-11-21T10:00:00Z"
+                days_left:
+                  description: Days of the period that are not used yet.
+                  type: float
+                  sample: 1.0
+            computed_at:
+              description: When the credit was computed (RFC 3339, UTC).
+              type: str
+              sample: "2026-11-21T10:00:00Z"
+        live:
+          description: What the panel measures now, where it was asked for; null where the panel does not answer.
+          type: dict
+          contains:
+            server_id:
+              description: Number of the server that the panel measured.
+              type: str
+              sample: "4711"
+            power:
+              description: V(running) or V(stopped); V(unknown) where the panel cannot tell.
+              type: str
+              sample: running
+            cpu_percent:
+              description: Load of the processors, from 0 to 100.
+              type: float
+              sample: 7.5
+            memory:
+              description: Use of the memory, where the server shows it.
+              type: dict
+              contains:
+                used_mb:
+                  description: What is in use, in megabytes.
+                  type: float
+                  sample: 1024.0
+                total_mb:
+                  description: Size in megabytes.
+                  type: float
+                  sample: 4096.0
+            disk:
+              description: Use of the disk, where the server shows it.
+              type: dict
+              contains:
+                used_gb:
+                  description: What is in use, in gigabytes.
+                  type: float
+                  sample: 12.5
+                total_gb:
+                  description: Size in gigabytes.
+                  type: float
+                  sample: 60.0
+            uptime_seconds:
+              description: Seconds since the server was started.
+              type: int
+              sample: 86400
+            checked_at:
+              description: When the panel was asked (RFC 3339, UTC).
+              type: str
+              sample: "2026-11-21T10:00:00Z"
     live:
       description: The present state, where O(live) asked for it.
       type: dict
@@ -282,6 +527,7 @@ OPTIONS = {
         "choices": ["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"],
     },
     "ip": {"type": "str"},
+    "details": {"type": "bool", "default": False},
     "live": {"type": "bool", "default": False},
 }
 

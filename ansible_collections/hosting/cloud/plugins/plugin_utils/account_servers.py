@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleParserError
 
+from ..module_utils.json_types import Json
+
 if TYPE_CHECKING:
     from pulumi_hosting.session.request import Request
 
-Server = dict[str, Any]
+Server = Json
 """The fields that the module ``server_info`` returns for a server, and ``addresses`` if they were read."""
 
 GONE = ("cancelled", "terminated")
@@ -53,14 +55,14 @@ class Source:
             found = {state.id: shown(servers, state) for state in listed(request, servers, **filters)}
             return list(found.values())
 
-    def addresses(self, servers: Iterable[Server]) -> list[list[dict[str, Any]]]:
+    def addresses(self, servers: Iterable[Server]) -> list[list[Json]]:
         """The addresses of each server, one request each. Raises ``AnsibleParserError``."""
         with self._request() as request:
             return [_addresses(request, server, self.display) for server in servers]
 
     @contextmanager
     def _request(self) -> Iterator[Request]:
-        from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable, words
+        from ..module_utils.failures import unusable, words
 
         if refusal := unusable():
             raise AnsibleParserError(refusal["msg"])
@@ -95,7 +97,7 @@ class Source:
 
 
 @dataclass
-class Account:
+class AccountServers:
     """The servers of a source. ``keep`` caches them."""
 
     source: Source
@@ -113,7 +115,7 @@ class Account:
         return [known[server["id"]] for server in chosen]
 
 
-def _addresses(request: Request, server: Server, display: Any) -> list[dict[str, Any]]:
+def _addresses(request: Request, server: Server, display: Any) -> list[Json]:
     """Every address of a server, with its reverse DNS name."""
     from pulumi_hosting.client.exceptions import ServiceState
     from pulumi_hosting.exactly_once import address_list

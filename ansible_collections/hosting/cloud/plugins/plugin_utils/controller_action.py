@@ -3,7 +3,6 @@
 """The action plugin of every module: runs a task in the controller, without starting a process for the
 module.
 
-The package ``pulumi_hosting`` is imported once by Ansible's own process, and its worker processes inherit it.
 The module itself runs where that cannot be done: another host, another user, ``async``, a controller without
 the package.
 """
@@ -11,12 +10,11 @@ the package.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
-from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -24,53 +22,34 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
-    failed,
-    invalid_arguments,
-    unusable,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
-from ansible_collections.hosting.cloud.plugins.module_utils.module_process import CONTROLLER
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import (
-    boolean_problem,
-    private_key_lines,
-    without_unknown_items,
-)
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, new_client
-from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
+from ..module_utils.failures import failed, invalid_arguments, unusable
+from ..module_utils.json_types import Json, Values
+from ..module_utils.module import HostingModule
+from ..module_utils.module_process import CONTROLLER
+from ..module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
+from ..module_utils.shared_options import boolean_problem, private_key_lines, without_unknown_items
+from ..module_utils.task import ModuleTask, new_client
+from .run_files import RunFiles
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client import debug_log
     from pulumi_hosting.client.client import Client
-    from pulumi_hosting.planning.budget import Limit
+    from pulumi_hosting.client.exceptions import HostingError
+    from pulumi_hosting.planning.budget import Budget, Limit
+    from pulumi_hosting.session.cost import Cost
+    from pulumi_hosting.session.key_owner import account
 
-try:
-    import httpx
-
-    from pulumi_hosting.api.operations import OPERATIONS
-    from pulumi_hosting.client.transport import tls_context
-
-    importlib.import_module("pulumi_hosting.session.snapshot_text")
-    importlib.import_module("filelock")
-    importlib.import_module("pulumi_hosting.client.rate_limit.state_file")
-    importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
-except ImportError:  # the module then reports what is missing, and where
-    pass
-else:
-    # The worker processes inherit what is loaded here. Otherwise each of them would load it again.
-    httpx.Client(verify=tls_context(None)).close()
-    for row in OPERATIONS:
-        for model in (*row.responses.values(), row.query, row.request):
-            if hasattr(model, "model_rebuild"):
-                model.model_rebuild()
-    for part in ("action_module", "info_module", "server_module"):
-        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
-    unusable()
 
 _CLIENTS: dict[tuple[object, ...], Client] = {}
 
 
-def shared_client(params: Mapping[str, Any], read_only: bool) -> Client:
+def module_named(name: str) -> HostingModule:
+    """The module of the collection with this name."""
+    found: HostingModule = import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
+    return found
+
+
+def shared_client(params: Values, read_only: bool) -> Client:
     """A client that the items of a loop share, and so its connection. A worker never uses one of the process
     it was forked from."""
     times = params["timeout"], params["rate_limit_timeout"]
@@ -85,15 +64,12 @@ class ControllerAction(ActionBase):
 
     _supports_async = True
     _supports_check_mode = True
-    _supports_diff = True
     _requires_connection = False
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+    def run(self, tmp: object = None, task_vars: Values | None = None) -> Json:
         super().run(tmp, task_vars)
         name = self._task.action.rpartition(".")[2]
-        module: HostingModule = importlib.import_module(
-            f"ansible_collections.hosting.cloud.plugins.modules.{name}"
-        ).MODULE
+        module = module_named(name)
         if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
             return self._run_module({}, task_vars)
         self._show_debug_log()
@@ -122,22 +98,17 @@ class ControllerAction(ActionBase):
 
     def _show_debug_log(self) -> None:
         """The lines of ``HOSTING_LOG=debug``: Ansible's worker processes have no standard error."""
-        from pulumi_hosting.client import debug_log
-
         debug_log.show_with(lambda line: self._display.display(line, stderr=True))
 
-    def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Any) -> Task:
+    def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Values | None) -> ModuleTask:
         """The task's arguments, validated as a module's process validates them."""
         given = dict(self._task.args)
         check_mode, spec = bool(self._task.check_mode), module.argument_spec
         arguments = without_unknown_items(given) if check_mode else dict(given)
         environment = self._environment()
         for option, described in spec.items():
-            variables = (
-                described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ()
-            )
-            for variable in variables:
-                if variable in environment:
+            if arguments.get(option) is None and "fallback" in described:
+                for variable in environment.keys() & described["fallback"][1]:
                     arguments[option] = environment[variable]
         validated = ArgumentSpecValidator(spec, **module.rules).validate(arguments)
         refusal = boolean_problem(spec, given)
@@ -158,7 +129,7 @@ class ControllerAction(ActionBase):
             holder=f"{(task_vars or {}).get('inventory_hostname', '')} {self._task._uuid}",
             check_mode=check_mode,
         )
-        task = Task(
+        task = ModuleTask(
             params,
             frozenset(given),
             check_mode,
@@ -174,33 +145,31 @@ class ControllerAction(ActionBase):
     def _environment(self) -> dict[str, str]:
         """The controller's environment, with the task's ``environment``, which Ansible applies to a module's
         process only."""
-        own: dict[str, Any] = {}
+        own: Json = {}
         self._compute_environment_string(own)
         return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
     @staticmethod
-    def _printed(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+    def _printed(task: ModuleTask, result: Json) -> Json:
         """The result as a module prints it: with the arguments, and without secrets."""
         if "failure" in result:
             result["failed"] = True
         result.setdefault("invocation", {"module_args": task.params})
         if task.warnings:
             result["warnings"] = list(task.warnings)
-        shown: dict[str, Any] = remove_values(result, task.secrets)
+        shown: Json = remove_values(result, task.secrets)
         return shown
 
     # --- by the module
 
     def _by_module(
-        self, task: Task, module: HostingModule, files: RunFiles, task_vars: Any
-    ) -> dict[str, Any]:
+        self, task: ModuleTask, module: HostingModule, files: RunFiles, task_vars: Values | None
+    ) -> Json:
         """Let the module's process run the task. It is given what the run knows, and returns what is new.
 
         Tasks with a limit run one after the other. A task with ``async`` goes on alone, so its price is
         booked before.
         """
-        from pulumi_hosting.client.exceptions import HostingError
-
         warnings = list(task.warnings)
         if task.refusal is not None:
             return self._with(warnings, self._run_module({}, task_vars))
@@ -222,7 +191,7 @@ class ControllerAction(ActionBase):
             _remember(task, result)
         return self._with(warnings, result)
 
-    def _alone(self, task: Task, module: HostingModule, limit: Limit, task_vars: Any) -> dict[str, Any]:
+    def _alone(self, task: ModuleTask, module: HostingModule, limit: Limit, task_vars: Values | None) -> Json:
         """Price the task here, book it, and let it begin. With a limit it may charge what was booked and no
         more."""
         if not (limit.is_set or module.charges):
@@ -242,7 +211,7 @@ class ControllerAction(ActionBase):
         amount = str(priced.booking[1].amount) if priced.booking else "0"
         return self._run_module({limit.name: limit.given, "known": {"booked": {"amount": amount}}}, task_vars)
 
-    def _run_module(self, handed: Mapping[str, Any], task_vars: Any) -> dict[str, Any]:
+    def _run_module(self, handed: Values, task_vars: Values | None) -> Json:
         arguments = dict(self._task.args)
         if "known" in handed:
             log = os.environ.get("HOSTING_LOG")
@@ -250,16 +219,14 @@ class ControllerAction(ActionBase):
         if "max_charge" in handed:
             arguments["max_charge"] = handed["max_charge"]
         wrap_async = self._task.async_val
-        result: dict[str, Any] = self._execute_module(
-            module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
-        )
+        result: Json = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
         for line in (result.get(CONTROLLER) or {}).get("log") or ():
             self._display.display(line, stderr=True)
         if wrap_async or result.get("changed") or result.get("failed"):
             RunFiles(Path(constants.DEFAULT_LOCAL_TMP)).forget_snapshots()
         return result
 
-    def _with(self, warnings: list[str], result: dict[str, Any]) -> dict[str, Any]:
+    def _with(self, warnings: list[str], result: Json) -> Json:
         if self._task.async_val:  # what the job returns replaces this result
             for line in warnings:
                 self._display.warning(line)
@@ -268,7 +235,7 @@ class ControllerAction(ActionBase):
         return result
 
 
-def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
+def simulated(task: ModuleTask, result: Values) -> list[str]:
     """That a test key's changes are not real, with the first one of the run: results show it by the mode of
     their object alone."""
     if task.check_mode or not result.get("changed") or not task.params.get("api_key"):
@@ -281,12 +248,9 @@ def simulated(task: Task, result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _remember(task: Task, result: dict[str, Any]) -> None:
+def _remember(task: ModuleTask, result: Json) -> None:
     """Remember what a module's process reports, and take it out of the result."""
-    from pulumi_hosting.planning.budget import Budget
-    from pulumi_hosting.session.cost import Cost
-
-    news: Mapping[str, Any] = result.pop(CONTROLLER, None) or {}
+    news: Values = result.pop(CONTROLLER, None) or {}
     memory, booking = task.memory, news.get("booking")
     if task.check_mode:
         for effect in news.get("planned") or ():
@@ -307,11 +271,8 @@ def _remember(task: Task, result: dict[str, Any]) -> None:
         memory.settle(booking["identity"], None)
 
 
-def _account_of(task: Task) -> str:
+def _account_of(task: ModuleTask) -> str:
     """Whose money the task spends: two keys of one account have one limit. Asks the service."""
-    from pulumi_hosting.client.exceptions import HostingError
-    from pulumi_hosting.session.key_owner import account
-
     if not task.params.get("api_key"):
         return UNKNOWN_ACCOUNT
     try:
@@ -322,8 +283,6 @@ def _account_of(task: Task) -> str:
     return f"{me.account_id} {'live' if me.livemode else 'test'} {service}"
 
 
-def _rights_of(task: Task) -> str:
+def _rights_of(task: ModuleTask) -> str:
     """What the task's key may do."""
-    from pulumi_hosting.session.key_owner import account
-
     return " ".join(sorted(account(task.client(task.check_mode)).scopes))

@@ -11,14 +11,15 @@ its run and still write to them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import CHARGED, PLANNED, spent_in
-from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SNAPSHOT, SnapshotFiles
+from ..module_utils.json_types import Json, Values
+from ..module_utils.run_memory import CHARGED, PLANNED, spent_in
+from .snapshot_files import SNAPSHOT, SnapshotFiles
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.shared_store import SharedStore
@@ -38,7 +39,7 @@ class RunFiles:
 
         return Files(self.folder)
 
-    def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
+    def open(self, part: str) -> AbstractContextManager[Json]:
         """The content of one part, for one process at a time. Changes of it are kept."""
         return self.store.changing(_name(part))
 
@@ -90,7 +91,7 @@ def _name(part: str) -> str:
     return f"hosting.cloud.{part}.json"
 
 
-def _amounts(content: Mapping[str, Any]) -> list[str]:
+def _amounts(content: Values) -> list[str]:
     """What was spent or booked, one text for each account and currency."""
     accounts = {row["account"] for row in (*content.get("spent", ()), *content.get("booked", {}).values())}
     return [

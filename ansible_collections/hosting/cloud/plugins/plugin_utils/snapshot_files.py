@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.shared_store import SharedStore
-    from pulumi_hosting.session.account_snapshot import Box, Kept
+    from pulumi_hosting.session.account_snapshot import Kept
+    from pulumi_hosting.session.snapshot_text import from_text, to_text
+
 
 SNAPSHOT = "hosting.cloud.snapshot-"
 
@@ -35,9 +37,6 @@ class SnapshotFiles:
         """What this process knows, where nothing can be shared."""
 
     def load(self, part: str) -> Kept:
-        from pulumi_hosting.session.account_snapshot import Kept
-        from pulumi_hosting.session.snapshot_text import from_text
-
         name = self._name(part)
         if self._unshared is not None:
             return self._unshared.get(name) or Kept()
@@ -56,24 +55,20 @@ class SnapshotFiles:
         self._read[self._store, name] = (text, kept, texts)
         return kept
 
-    @contextmanager
-    def changing(self, part: str) -> Iterator[Box]:
-        from pulumi_hosting.session.account_snapshot import Box
-        from pulumi_hosting.session.snapshot_text import to_text
-
+    def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
         name = self._name(part)
         with self._hold(name):
-            box = Box(self.load(part))
-            before = box.kept
-            yield box
+            before = self.load(part)
+            kept = after(before)
             if self._unshared is not None:
-                self._unshared[name] = box.kept
-            elif box.kept is not before:
+                self._unshared[name] = kept
+            elif kept is not before:
                 place = self._store, name
                 texts = self._read[place][2] if place in self._read else {}
-                text = to_text(box.kept, texts).encode()
+                text = to_text(kept, texts).encode()
                 self._store.write(name, text)
-                self._read[place] = (text, box.kept, texts)
+                self._read[place] = (text, kept, texts)
+            return kept
 
     @contextmanager
     def asking(self, part: str) -> Iterator[None]:

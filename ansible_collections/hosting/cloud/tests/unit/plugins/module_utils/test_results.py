@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource_module, version
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import ProcessStorage, RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.planning.apply import Outcome
-from pulumi_hosting.planning.diff import Change, Diff
+from pulumi_hosting.planning.diff import Diff, FieldChange
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import (
     AmbiguousMatch,
@@ -36,8 +36,8 @@ MODULE = resource_module.ResourceModule("server", {}, clears={"notes": ""})
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    memory = RunMemory(InMemory(), account=lambda: "one")
-    task = Task({**every, **params}, frozenset(params), check_mode=False, diff=False, memory=memory)
+    memory = RunMemory(ProcessStorage(), account=lambda: "one")
+    task = ModuleTask({**every, **params}, frozenset(params), check_mode=False, diff=False, memory=memory)
     return {**task.given, **MODULE.implied(task)}
 
 
@@ -71,7 +71,7 @@ def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
 
 
 def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
-    found = Diff((Change("notes", "old", "new", False), Change("auto_renew", True, False, False)))
+    found = Diff((FieldChange("notes", "old", "new", False), FieldChange("auto_renew", True, False, False)))
     outcome = Outcome(
         "updated",
         {"id": "1", "name": "web-1", "os": "debian-12", "notes": "old", "auto_renew": True},
@@ -93,7 +93,7 @@ def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
 
 def test_diff_never_shows_a_secret_that_differs() -> None:
     outcome = Outcome(
-        "updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),))
+        "updated", {"name": "web-1"}, {}, None, Diff((FieldChange("password", "(secret)", "(secret)", True),))
     )
     assert "password" not in str(resource_module.difference(SERVER, {"password": "hidden"}, outcome))
 

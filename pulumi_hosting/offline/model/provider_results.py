@@ -1,10 +1,12 @@
 """What providers answer: the result of a check, of a diff, of a create, read or update."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from ..model.property_values import Properties, changed_keys
+from pulumi.runtime.proto.provider_pb2 import CheckFailure
+
+from .property_values import Properties, changed_keys
 
 Changes = Literal["none", "some", "unknown"]
 
@@ -21,7 +23,6 @@ class ProviderDiff:
     diffs: tuple[str, ...] = ()
     detailed: Mapping[str, str] | None = None
     delete_before_replace: bool = False
-    stables: tuple[str, ...] = ()
 
     @property
     def replace(self) -> bool:
@@ -31,30 +32,17 @@ class ProviderDiff:
 
     def inverted(self) -> "ProviderDiff":
         """The diff in the other direction."""
-        turned = {
-            "add": "delete",
-            "delete": "add",
-            "add-replace": "delete-replace",
-            "delete-replace": "add-replace",
-        }
-        detailed = (
-            None
-            if self.detailed is None
-            else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
-        )
-        return replace(self, detailed=detailed)
-
-
-@dataclass(frozen=True)
-class CheckFailure:
-    property: str
-    reason: str
+        if self.detailed is None:
+            return self
+        turned = {"add": "delete", "delete": "add"}
+        kinds = ((path, *kind.partition("-")) for path, kind in self.detailed.items())
+        return replace(self, detailed={path: turned.get(a, a) + dash + b for path, a, dash, b in kinds})
 
 
 @dataclass(frozen=True)
 class CheckResult:
     inputs: Properties
-    failures: tuple[CheckFailure, ...] = ()
+    failures: Sequence[CheckFailure] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +55,7 @@ class ProviderResult:
     refresh_before_update: bool = False
 
 
-def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> ProviderDiff:
+def diff_of_inputs(old: Properties, new: Properties) -> ProviderDiff:
     """The engine's comparison, for providers that leave it to the engine."""
     keys = changed_keys(old, new)
     detailed = {key: "add" if key not in old else "delete" if key not in new else "update" for key in keys}

@@ -1,0 +1,198 @@
+"""What the transport does with httpx: connections, the bytes of a request and an answer, and the reasons of a
+failure. Loaded with the first request.
+"""
+
+import ssl
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from http.cookiejar import DefaultCookiePolicy
+
+import httpx
+from httpx import Request as Request
+from httpx import Timeout as Timeout
+
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.client import deadlines
+from pulumi_hosting.client.deadlines import until as until
+from pulumi_hosting.client.exceptions import (
+    ConfigurationError,
+    HostingError,
+    InvalidResponse,
+    TimedOut,
+    TransportError,
+)
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpResponse
+from pulumi_hosting.client.settings import Settings
+
+LOCATION = "hosting_location"
+_LATE = {
+    "ConnectTimeout": "no connection to",
+    "PoolTimeout": "no free connection to",
+    "WriteTimeout": "the request could not be sent to",
+    "ReadTimeout": "no whole answer from",
+}
+"""What did not come in time, by the class of the failure."""
+# Shorter than the five seconds after which common servers close an idle connection: a mutation without a key
+# must not be lost in that gap.
+KEEPALIVE_SECONDS = 2.0
+OUR_HEADERS = frozenset(
+    ["accept", "accept-encoding", "authorization", "content-length", "content-type", "cookie", "host"]
+).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
+"""Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
+
+
+def headers(client: httpx.Client, ours: Mapping[str, str], request_id: str, user_agent: str) -> httpx.Headers:
+    """The headers of the client, and ours, which take precedence."""
+    found = httpx.Headers(
+        [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
+    )
+    identity = {"User-Agent": user_agent, "Accept-Encoding": "gzip"}
+    found.update({**ours, "X-Request-ID": request_id, **identity})
+    return found
+
+
+def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:
+    """A client of this deployment, with connections of bounded sockets."""
+    tls = settings.is_tls
+    client = httpx.Client(
+        transport=transport,
+        verify=tls_context(settings.ca_file) if tls and transport is None else False,
+        # A proxy would read what goes to this machine over plain http.
+        trust_env=tls and transport is None,
+        follow_redirects=False,
+        limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
+        ),
+        event_hooks={"response": [_hide_location]},
+    )
+    deadlines.bound(client)
+    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    return client
+
+
+def read(
+    operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
+) -> HttpResponse | HostingError:
+    """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the
+    body.
+    """
+    parts: list[bytes] = []
+    size = 0
+    for part in _decoded(response):
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            return InvalidResponse(
+                f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
+                operation=operation.id,
+                status=response.status_code,
+            )
+        if is_over():
+            return _late(operation, "ReadTimeout", host)
+        parts.append(part)
+    if LOCATION in response.extensions:
+        response.headers["Location"] = response.extensions[LOCATION]
+    return HttpResponse(response.status_code, response.headers, b"".join(parts))
+
+
+def failure(operation: Operation, error: Exception, host: str) -> HostingError:
+    """What went wrong in an attempt, in our words."""
+    if _is_certificate(error):
+        return ConfigurationError(
+            f"the certificate of {host} is not trusted; nothing was sent. Next: check the "
+            f"base URL, or pass ca_file"
+        )
+    unsent = isinstance(
+        error,
+        httpx.ConnectError
+        | httpx.ConnectTimeout
+        | httpx.PoolTimeout
+        | httpx.ProxyError
+        | httpx.UnsupportedProtocol,
+    )
+    if isinstance(error, httpx.TimeoutException):
+        return _late(operation, type(error).__name__, host, unsent=unsent)
+    # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
+    why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
+    what = (
+        f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {host} "
+        f"({type(error).__name__}{': ' if why else ''}{why})"
+    )
+    found = TransportError(what, outcome_unknown=operation.is_write and not unsent, operation=operation.id)
+    found.is_final = not isinstance(
+        error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError
+    )
+    return found
+
+
+def _hide_location(response: httpx.Response) -> None:
+    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable
+    address would be an error.
+    """
+    if "Location" in response.headers:
+        response.extensions[LOCATION] = response.headers.pop("Location")
+
+
+def _is_certificate(error: BaseException | None) -> bool:
+    seen = 0
+    while error is not None and seen < 10:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
+
+
+def _decoded(response: httpx.Response) -> Iterator[bytes]:
+    """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill
+    the memory.
+    """
+    if response.is_stream_consumed:  # an in-process transport has it all in memory already
+        yield response.content
+        return
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("", "identity"):
+        yield from response.iter_raw()
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    begun = False
+    for raw in response.iter_raw():
+        while raw:
+            if unpack.eof:  # a further member of the same file
+                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            begun = True
+            yield unpack.decompress(raw, 1024 * 1024)
+            raw = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+    yield unpack.flush()
+    if not unpack.eof and begun:
+        raise httpx.DecodingError("the compressed answer ends early", request=response.request)
+
+
+@lru_cache(maxsize=8)
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more
+    than a hundred requests.
+    """
+    context: ssl.SSLContext
+    try:
+        context = ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
+    except (ssl.SSLError, OSError):
+        context = None  # type: ignore[assignment]  # raised below, outside of the except block
+    if context is None:
+        raise ConfigurationError(
+            "the certificates could not be read: check ca_file (PEM form), SSL_CERT_FILE and SSL_CERT_DIR"
+        )
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _late(operation: Operation, failure: str, host: str, *, unsent: bool = False) -> TimedOut:
+    """The error of what did not come in time. ``failure``: the class of what httpx raised."""
+    what = _LATE.get(failure, "no usable answer from")
+    return TimedOut(
+        f"{operation.id}: {what} {host} in time",
+        outcome_unknown=operation.is_write and not unsent,
+        operation=operation.id,
+    )

@@ -56,7 +56,7 @@ class HttpTransport:
         Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large),
         ``ConfigurationError`` (certificate refused).
         """
-        from pulumi_hosting.client import connection
+        from pulumi_hosting.client import httpx_connection
 
         # Translated inside, raised outside of the except block: the failure underneath does not even become
         # __context__.
@@ -65,26 +65,26 @@ class HttpTransport:
         try:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
-            with connection.until(wait):
+            with httpx_connection.until(wait):
                 client = self._connected()
                 response = client.send(
                     # Not by the client: it would add its cookies and parameters.
-                    connection.Request(
+                    httpx_connection.Request(
                         request.operation.method,
                         request.url,
                         params=request.query or None,
-                        headers=connection.headers(
+                        headers=httpx_connection.headers(
                             client, request.headers, request_id, self._settings.user_agent
                         ),
                         content=request.body,
-                        extensions={"timeout": connection.Timeout(wait).as_dict()},
+                        extensions={"timeout": httpx_connection.Timeout(wait).as_dict()},
                     ),
                     stream=True,
                     auth=None,  # the key is in the headers already
                     follow_redirects=False,
                 )
                 with closing(response):
-                    found = connection.read(
+                    found = httpx_connection.read(
                         request.operation, response, self._settings.host, lambda: self._clock() > stop_at
                     )
             if isinstance(found, HttpResponse):
@@ -122,11 +122,11 @@ class HttpTransport:
             return self._client
 
     def _open(self) -> "httpx.Client":
-        from pulumi_hosting.client import connection
+        from pulumi_hosting.client import httpx_connection
 
-        return connection.opened(self._settings, self._transport)
+        return httpx_connection.opened(self._settings, self._transport)
 
     def _failure(self, operation: Operation, error: Exception) -> HostingError:
-        from pulumi_hosting.client import connection
+        from pulumi_hosting.client import httpx_connection
 
-        return connection.failure(operation, error, self._settings.host)
+        return httpx_connection.failure(operation, error, self._settings.host)

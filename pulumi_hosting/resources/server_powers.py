@@ -1,6 +1,6 @@
 """What a server can do beside the four methods: see ``powers``."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -112,13 +112,17 @@ class ServerResource(
                     return provisional(order)
         return None
 
-    def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
+    def all(self, request: Request, **filters: Any) -> Iterable[ServerState]:
+        return map(from_api, self.listed(request, **filters))
+
+    @staticmethod
+    def listed(request: Request, *, name: str | None = None, **filters: Any) -> Iterator[m.Server]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
         for server in request.client.servers.list(**filters):
             if isinstance(server, Damaged) and request.skip_damaged is not None:
                 request.skip_damaged(server.error())
             elif name is None or server.name == name:
-                yield from_api(server)
+                yield server
 
     def refuse_renamed(
         self, request: Request, inputs: ServerInputs, undone: Literal["ordered", "deleted"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.client import connection
+from pulumi_hosting.client import httpx_connection
 from pulumi_hosting.client.exceptions import (
     ConfigurationError,
 )
@@ -30,10 +30,10 @@ def test_a_certificate_is_trusted_only_if_its_issuer_is(certificate: tuple[Path,
 
 
 def test_the_context_is_strict_and_made_once(certificate: tuple[Path, Path]) -> None:
-    context = connection.tls_context(None)
-    assert context is connection.tls_context(None)
-    assert context is not connection.tls_context(str(certificate[0]))
-    for one in (context, connection.tls_context(str(certificate[0]))):
+    context = httpx_connection.tls_context(None)
+    assert context is httpx_connection.tls_context(None)
+    assert context is not httpx_connection.tls_context(str(certificate[0]))
+    for one in (context, httpx_connection.tls_context(str(certificate[0]))):
         assert one.verify_mode == ssl.CERT_REQUIRED
         assert one.check_hostname
         assert one.minimum_version >= ssl.TLSVersion.TLSv1_2

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.client import connection, requests, transport
+from pulumi_hosting.client import httpx_connection, requests, transport
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     InvalidResponse,
@@ -127,7 +127,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(
     def act(handler: BaseHTTPRequestHandler) -> None:
         send(handler, bomb, Content_Encoding="gzip")
 
-    monkeypatch.setattr(connection.zlib, "decompressobj", Counting)  # type: ignore[attr-defined]  # the module that transport imported
+    monkeypatch.setattr(httpx_connection.zlib, "decompressobj", Counting)  # type: ignore[attr-defined]  # the module that transport imported
     with (
         serving(act) as url,
         client_for(url) as client,

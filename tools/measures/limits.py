@@ -32,7 +32,7 @@ LIMITS = {
     "its returns to a folder that it has left": Limit(21, 21, 8),
     "functions that read `max_charge`": Limit(16, 11, 6),
     "folders of these functions": Limit(4, 3, 1),
-    "uses of `Any`": Limit(1616, 530, 900),
+    "uses of `Any`": Limit(1616, 533, 900),
     "imports inside functions": Limit(208, 108, 120),
     "class names that several modules define": Limit(50, 0, 0),
     "functions without a docstring, in per cent": Limit(50, 47, 50),
@@ -55,7 +55,7 @@ BUDGETS = {
         5837, 5160, "the whole service: store, clock, handlers, control interface, both dialects"
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2410, "a purchase of each good, found again after a kill at any request"
+        1718, 2470, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
         5133, 4820, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"

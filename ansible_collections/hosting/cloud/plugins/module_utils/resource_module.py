@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from . import predictions
@@ -251,9 +252,11 @@ class WebhookSubscriptionModule(ResourceModule):
 
 
 def models_read(resource: AnyResource) -> list[type[BaseModel]]:
-    """What a task reads of objects of this kind: their state, and the lists of their area of the API. Loads
-    what reads them, too."""
+    """What a task reads of objects of this kind: their state, and the lists of their area of the API, if it
+    has the name of the kind. Loads what reads them, too."""
     area = f"{resource.api_name or resource.parent or resource.kind}s"
+    if find_spec(f"pulumi_hosting.api.operations.{area}") is None:
+        return [resource.State]
     rows = import_module(f"pulumi_hosting.api.operations.{area}").OPERATIONS
     import_module(f"pulumi_hosting.client.services.{area}")
     return [resource.State, *models_of(row for row in rows if row.paging != "none")]

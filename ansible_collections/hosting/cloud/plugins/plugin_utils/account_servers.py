@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.session.request import Request
 
 Server = Json
-"""The fields that the module ``server_info`` returns for a server, and ``addresses`` if they were read."""
+"""The fields that the module ``server_info`` returns for a server, ``location`` and ``hostname``, and
+``addresses`` if they were read."""
 
 GONE = ("cancelled", "terminated")
 
@@ -47,12 +48,18 @@ class Source:
         """
         with self._request() as request:
             from pulumi_hosting.planning.apply import shown
-            from pulumi_hosting.resources import RESOURCES
-            from pulumi_hosting.resources.powers import listed
+            from pulumi_hosting.resources.server_fields import from_api
+            from pulumi_hosting.resources.server_powers import SERVER
 
-            servers = RESOURCES["server"]
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {state.id: shown(servers, state) for state in listed(request, servers, **filters)}
+            found = {
+                server.id: {
+                    **shown(SERVER, from_api(server)),
+                    "location": server.location,
+                    "hostname": server.hostname,
+                }
+                for server in SERVER.listed(request, **filters)
+            }
             return list(found.values())
 
     def addresses(self, servers: Iterable[Server]) -> list[list[Json]]:

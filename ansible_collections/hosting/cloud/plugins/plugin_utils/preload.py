@@ -36,7 +36,7 @@ def preloaded(name: str) -> type[ControllerAction]:
         import httpx
 
         from pulumi_hosting.api.models import Me
-        from pulumi_hosting.client.connection import tls_context
+        from pulumi_hosting.client.httpx_connection import tls_context
         from pulumi_hosting.client.requests import NoFields
 
         for part in LATE:

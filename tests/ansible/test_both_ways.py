@@ -22,7 +22,7 @@ SECRETS = {
 }
 PASSWORD, WEAK, AUTH_CODE, PRIVATE = map(of_env, SECRETS)
 URL = "https://hooks.example.com/both"
-PASSING = {"time", "last_used_at", "checked_at", "uptime_seconds", "latency_ms", "request_id"}
+PASSING = {"computed_at", "time", "last_used_at", "checked_at", "uptime_seconds", "latency_ms", "request_id"}
 CHECKED = {"check_mode": True, "diff": True}
 
 

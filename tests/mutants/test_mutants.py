@@ -1,5 +1,6 @@
 """Every safety step has a test that fails without it."""
 
+import os
 import subprocess
 import sys
 
@@ -35,6 +36,8 @@ def test_a_mutant_of_letters_only_is_wording(before: str, after: str, is_wording
 def test_every_missing_step_is_noticed() -> None:
     # That each test passes with its step is what the run of all tests shows.
     command = [sys.executable, "-m", "tests.mutants", "--without"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    # Not counted as covered: that costs four times as much.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environ)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("\ncaught:") + run.stdout.startswith("caught:") == len(MUTANTS)

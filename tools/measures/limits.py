@@ -32,7 +32,7 @@ LIMITS = {
     "its returns to a folder that it has left": Limit(21, 21, 8),
     "functions that read `max_charge`": Limit(16, 11, 6),
     "folders of these functions": Limit(4, 3, 1),
-    "uses of `Any`": Limit(1616, 533, 900),
+    "uses of `Any`": Limit(1616, 530, 900),
     "imports inside functions": Limit(208, 108, 120),
     "class names that several modules define": Limit(50, 0, 0),
     "functions without a docstring, in per cent": Limit(50, 47, 50),
@@ -79,6 +79,6 @@ BUDGETS = {
         825, 830, "verification, and a receiver that neither loses nor repeats an event"
     ),
     "ansible_collections": Budget(
-        3357, 3370, "modules and action plugins over the planner, inventory, callback, event source"
+        3357, 3380, "modules and action plugins over the planner, inventory, callback, event source"
     ),
 }

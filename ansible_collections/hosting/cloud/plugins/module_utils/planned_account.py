@@ -26,7 +26,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.transport import HttpResponse, HttpTransport
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import natural_key
-    from pulumi_hosting.session.account_snapshot import AccountSnapshot, Change
+    from pulumi_hosting.session.account_snapshot import AccountSnapshot, Change, Now, ReadPage
     from pulumi_hosting.session.snapshot_text import plain, row_model
 
 
@@ -199,8 +199,10 @@ class PlannedTransport:
         return self._with_addresses(item) if kind == "server" else item
 
     def _with_addresses(self, server: Json) -> Json:
-        """A server whose renewal costs what the planned addresses add to it."""
+        """A server that shows the planned addresses, and whose renewal costs what they add to it."""
         bought, _released = self._memory.planned_addresses(str(_id(server)))
+        if bought and server.get("ips"):
+            server = {**server, "ips": [*server["ips"], *(item["ip"] for item in bought)]}
         billing = server.get("billing")
         if not bought or not isinstance(billing, Mapping) or billing.get("cycle") != "monthly":
             return server
@@ -225,9 +227,10 @@ class PlannedSnapshot:
     def __init__(self, real: AccountSnapshot, memory: RunMemory, transport: PlannedTransport) -> None:
         self._real, self._memory, self._transport = real, memory, transport
 
-    def get(self, part: str, ask: Any, now: Any, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
-        # A revoked key is refused. The addresses may be those of a server that does not exist yet.
-        if self._memory.key_is_revoked or (self._memory.effects and part.startswith("ips ")):
+    def get(self, part: str, ask: Any, now: Now, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
+        # A revoked key is refused. Addresses and their price may be those of a server that is planned.
+        of_a_server = part.startswith(("ips ", "ip quote "))
+        if self._memory.key_is_revoked or (self._memory.effects and of_a_server):
             return dict(ask())
         found = self._real.get(part, self._for_real(ask), now, max_age, self._for_real(ask_again))
         return {operation: self._planned(operation, rows) for operation, rows in found.items()}
@@ -235,11 +238,11 @@ class PlannedSnapshot:
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
         return self._one(operation, key, lambda: self._real.row(part, operation, key, now, max_age))
 
-    def find(self, part: str, operation: str, key: str, page: Any, *rest: Any) -> Any:
+    def find(self, part: str, operation: str, key: str, page: ReadPage, *rest: Any) -> Any:
         real = self._for_real(page)
         return self._one(operation, key, lambda: self._real.find(part, operation, key, real, *rest))
 
-    def listed(self, part: str, operation: str, page: Any, now: Any, max_age: float) -> list[Any]:
+    def listed(self, part: str, operation: str, page: ReadPage, now: Now, max_age: float) -> list[Any]:
         found = self._real.listed(part, operation, self._for_real(page), now, max_age)
         return self._planned(operation, found)
 

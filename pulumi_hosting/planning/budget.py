@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, Protocol, TypeVar
 
+from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.session.cost import Cost
 
@@ -53,9 +54,12 @@ class Limit:
 
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> "Limit":
-        """That of the settings of a stack; unset while its value is not known."""
-        given = settings.get("maxCharge")
-        return cls(given=given) if isinstance(given, str | int | float) else cls()
+        """That of a stack's settings or a task's options; unset while its value is not known."""
+        limit = cls() if "max_charge" not in settings else cls("max_charge", less="leave tasks out")
+        given = settings.get(limit.name)
+        if isinstance(given, str) and given.isspace():
+            given = ""  # of a template, often
+        return replace(limit, given=given) if isinstance(given, str | int | float) else limit
 
     @property
     def is_set(self) -> bool:
@@ -193,6 +197,16 @@ class Budget:
     def limited(self) -> str | None:
         """What limits this run, such as ``maxCharge is 25``; None if nothing does."""
         return str(self.limit) if self.limit.is_set else None
+
+    def checked(self) -> "Budget":
+        """This one. Raises ``InvalidInput`` if its limit is no amount of money."""
+        if (problem := self.limit.problem) is not None:
+            raise InvalidInput({self.limit.name: problem})
+        return self
+
+    def limit_as_option(self) -> dict[str, object]:
+        """Name and value of the limit, for another process that works on the same task; empty without one."""
+        return {self.limit.name: self.limit.given} if self.limit.is_set else {}
 
     def unpriced(self) -> str | None:
         """Why something of unknown price cannot be ordered within the limit, or None where nothing limits

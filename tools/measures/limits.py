@@ -30,8 +30,8 @@ WALKS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 LIMITS = {
     "functions that a refreshed server passes, from the answer to the state": Limit(42, 51, 25),
     "its returns to a folder that it has left": Limit(21, 21, 8),
-    "functions that read `max_charge`": Limit(16, 11, 6),
-    "folders of these functions": Limit(4, 3, 1),
+    "functions that read `max_charge`": Limit(16, 6, 6),
+    "folders of these functions": Limit(4, 1, 1),
     "uses of `Any`": Limit(1616, 530, 900),
     "imports inside functions": Limit(208, 108, 120),
     "class names that several modules define": Limit(50, 0, 0),
@@ -61,7 +61,7 @@ BUDGETS = {
         5133, 4820, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
     ),
     "pulumi_hosting/planning": Budget(
-        925, 1030, "check, diff, plan, apply and budget, once for every frontend"
+        925, 1040, "check, diff, plan, apply and budget, once for every frontend"
     ),
     "pulumi_hosting/provider": Budget(
         2901,
@@ -79,6 +79,6 @@ BUDGETS = {
         825, 830, "verification, and a receiver that neither loses nor repeats an event"
     ),
     "ansible_collections": Budget(
-        3357, 3380, "modules and action plugins over the planner, inventory, callback, event source"
+        3357, 3370, "modules and action plugins over the planner, inventory, callback, event source"
     ),
 }

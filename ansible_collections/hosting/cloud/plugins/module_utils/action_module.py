@@ -66,7 +66,7 @@ class CoreActionModule(HostingModule):
         inputs = check(self.action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
         task.progress = TaskProgress(f"the {self.action.title} was carried out", lambda: self.progress(task))
-        approve = partial(task.approve, f"{self.name}/{named}", task.budget())
+        approve = partial(task.approve, f"{self.name}/{named}", task.budget.checked())
         done = act(request, self.action, inputs, dry_run=dry_run, approve=approve)
         if task.check_mode and dry_run:
             predictions.of_action(task.memory, self.name, done)

@@ -78,7 +78,7 @@ class ResourceModule(HostingModule):
             task.progress = TaskProgress(_exists(resource, made), lambda: self.result(task, desired, created))
             request.save(made)
 
-        approve = partial(task.approve, request.identity, task.budget())
+        approve = partial(task.approve, request.identity, task.budget.checked())
         options = apply.ApplyOptions(
             task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
         )
@@ -119,7 +119,7 @@ class ResourceModule(HostingModule):
 
     def is_priced(self, task: ModuleTask, desired: Values) -> bool:
         """Whether the price must be known before anything is ordered."""
-        return task.check_mode or task.limit.is_set
+        return task.check_mode or task.budget.limited is not None
 
     def known_result(self, task: ModuleTask, desired: Values) -> Json | None:
         """The result, where it is known without asking the service; else None."""

@@ -205,30 +205,16 @@ class ModuleTask:
         return reads
 
     @property
-    def limit(self) -> Limit:
-        """What the run may charge once the task is done."""
-        given = self.params.get("max_charge")
-        if str(given).isspace():
-            given = ""  # of a template, often
-        return Limit("max_charge", given, "leave tasks out", self.memory.allowance)
-
     def budget(self) -> Budget:
-        """The task's share of what the run may charge. Raises ``InvalidInput``."""
-        limit = self.limit
-        if limit.problem is not None:
-            raise InvalidInput({limit.name: limit.problem})
-        return Budget(limit, self.memory)
+        """The task's share of what the run may charge."""
+        return Budget(replace(Limit.of(self.params), booked=self.memory.allowance), self.memory)
 
     def approve(self, identity: str, budget: Budget, cost: Cost | None) -> None:
         """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
-        if cost is None:
-            if budget.limit.is_set and not self.client(True).is_test_key:
-                reason = "its price is not known, and max_charge limits it; it is not ordered"
-                raise LimitExceeded(f"{reason}. Next: run again, or leave max_charge out")
-            return
-        if refusal := budget.book(identity, cost):
+        refusal = budget.unpriced() if cost is None else budget.book(identity, cost)
+        if refusal and not (cost is None and self.client(True).is_test_key):
             raise LimitExceeded(refusal)
-        self.booking = (identity, cost)
+        self.booking = None if cost is None else (identity, cost)
 
     def was_reported(self) -> None:
         """Its result says what was bought: the journal need not."""

@@ -35,7 +35,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client import debug_log
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.exceptions import HostingError
-    from pulumi_hosting.planning.budget import Budget, Limit
+    from pulumi_hosting.planning.budget import Budget
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.key_owner import account
 
@@ -76,7 +76,7 @@ class ControllerAction(ActionBase):
         # made by Ansible for this run, and removed with it
         files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))
         task = self._task_of(module, files, task_vars)
-        if task.limit.is_set and not task.check_mode:
+        if task.budget.limited and not task.check_mode:
             task.warnings += files.charges_of_killed_runs()  # this run's limit does not count them
         if not self._is_for_the_controller():
             result = self._by_module(task, module, files, task_vars)
@@ -174,32 +174,32 @@ class ControllerAction(ActionBase):
         if task.refusal is not None:
             return self._with(warnings, self._run_module({}, task_vars))
         task.memory.declare(*module.declared_servers(task))
-        limit = task.limit
         try:
-            task.budget()
+            budget = task.budget.checked()
         except HostingError as error:
             return self._printed(task, failed(error))
         if self._task.async_val:
-            return self._with(warnings, self._alone(task, module, limit, task_vars))
-        if not limit.is_set:
+            return self._with(warnings, self._alone(task, module, task_vars))
+        if not budget.limited:
             result = self._run_module({"known": task.memory.for_module(charges=False)}, task_vars)
             _remember(task, result)
             return self._with(warnings, result)
         with files.one_module_at_a_time():
             known = task.memory.for_module(charges=True)
-            result = self._run_module({limit.name: limit.given, "known": known}, task_vars)
+            result = self._run_module({"known": known}, task_vars, budget)
             _remember(task, result)
         return self._with(warnings, result)
 
-    def _alone(self, task: ModuleTask, module: HostingModule, limit: Limit, task_vars: Values | None) -> Json:
+    def _alone(self, task: ModuleTask, module: HostingModule, task_vars: Values | None) -> Json:
         """Price the task here, book it, and let it begin. With a limit it may charge what was booked and no
         more."""
-        if not (limit.is_set or module.charges):
+        budget = task.budget
+        if not (budget.limited or module.charges):
             return self._run_module({}, task_vars)
         priced = task.only_priced()
         predicted = module.answer(priced)
         failure = predicted.get("failure")
-        if not limit.is_set:
+        if not budget.limited:
             # What cannot be priced here is left to the job, unless the run orders nothing more.
             stopped = failure is not None and failure.get("code") == "max_charge"
             return self._printed(task, predicted) if stopped else self._run_module({}, task_vars)
@@ -209,15 +209,13 @@ class ControllerAction(ActionBase):
             text = "its price is not known before it begins, and async with max_charge needs it"
             return self._printed(task, invalid_arguments(f"{text}. Next: leave async or max_charge out"))
         amount = str(priced.booking[1].amount) if priced.booking else "0"
-        return self._run_module({limit.name: limit.given, "known": {"booked": {"amount": amount}}}, task_vars)
+        return self._run_module({"known": {"booked": {"amount": amount}}}, task_vars, budget)
 
-    def _run_module(self, handed: Values, task_vars: Values | None) -> Json:
-        arguments = dict(self._task.args)
+    def _run_module(self, handed: Values, task_vars: Values | None, budget: Budget | None = None) -> Json:
+        arguments = {**self._task.args, **(budget.limit_as_option() if budget else {})}
         if "known" in handed:
             log = os.environ.get("HOSTING_LOG")
             arguments[CONTROLLER] = {**handed["known"], **({"log": log} if log else {})}
-        if "max_charge" in handed:
-            arguments["max_charge"] = handed["max_charge"]
         wrap_async = self._task.async_val
         result: Json = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
         for line in (result.get(CONTROLLER) or {}).get("log") or ():

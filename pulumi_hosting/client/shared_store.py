@@ -6,6 +6,7 @@ follows a symbolic link. A process that is killed leaves the old value or the ne
 """
 
 import errno
+import fnmatch
 import json
 import os
 import random
@@ -69,7 +70,7 @@ class SharedStore(ABC):
         """Remove the value, if there is one."""
 
     @abstractmethod
-    def names(self, pattern: str) -> Iterator[str]:
+    def names(self, pattern: str) -> list[str]:
         """The names of the values that match, such as ``*.order``."""
 
     @abstractmethod
@@ -178,8 +179,8 @@ class Files(SharedStore):
         with self._failing(path):
             path.unlink(missing_ok=True)
 
-    def names(self, pattern: str) -> Iterator[str]:
-        return (path.name for path in self._directory().glob(pattern))
+    def names(self, pattern: str) -> list[str]:
+        return fnmatch.filter(os.listdir(self._directory()), pattern)
 
     @contextmanager
     def attempts(self, name: str) -> Iterator[Callable[[], bool]]:

@@ -159,13 +159,12 @@ class Owners:
     def unowned(self, found: Iterable[m.Ip]) -> list[m.Ip]:
         """The addresses that no other resource is known to have, whatever their age."""
         request = self.request
-        known = request.owned | request.ownership.of_others(request.identity)
         # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very
         # one that is meant.
         return [
             ip
             for ip in found
-            if f"{self.server_id}/{ip.id}" not in known
+            if not request.has_owner(f"{self.server_id}/{ip.id}")
             and (request.name_is_identity or not self.is_noted_as_anothers(ip))
         ]
 

@@ -60,7 +60,7 @@ def _is_order(note: dict[str, Any]) -> bool:
 def _read(request: Request) -> dict[str, Any]:
     if not request.client.is_test_key:
         with suppress(local_files.LocalFilesError):
-            if local_files.any_of(_KIND):  # else the account of the key need not be asked for
+            if local_files.may_have(request.client, _KIND):
                 return local_files.read(_scope(request), _purpose(request), survives=False, kind=_KIND)
     return {}
 

@@ -60,9 +60,10 @@ def remove(scope: str, purpose: str, *, kind: str = "json") -> None:
     _STORE.forget(_name(scope, purpose, kind))
 
 
-def any_of(kind: str) -> bool:
-    """Whether there is a note of this kind, of any account. Raises :class:`LocalFilesError`."""
-    return next(_STORE.names(f"*.{kind}"), None) is not None
+def may_have(client: Client, kind: str) -> bool:
+    """Whether the account may have a note of this kind. Not where there is none of any account: then the
+    account need not be asked for. Raises :class:`LocalFilesError`."""
+    return client.key_owner.is_known or bool(_STORE.names(f"*.{kind}"))
 
 
 def _name(scope: str, purpose: str, kind: str) -> str:

@@ -86,7 +86,7 @@ def is_interrupted(request: Request, kind: str, made: datetime | None = None) ->
 def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tuple[str, str], Entry] | None:
     """The file of the purchase, and what it says."""
     try:
-        if request.client.is_test_key or not local_files.any_of(_KIND):
+        if request.client.is_test_key or not local_files.may_have(request.client, _KIND):
             return None
         scope, name = local_files.account_scope(request.client), _purpose(request, kind, subject)
         found = local_files.read(scope, name, survives=False, kind=_KIND)

@@ -240,7 +240,7 @@ class ServerOrder:
         """The server an answer names, if it lives and is still what was ordered. Raises ResourceConflict
         for one that was renamed since.
         """
-        if str(server_id) in self.request.owned | self.request.ownership.of_others(self.request.identity):
+        if self.request.has_owner(str(server_id)):
             return None
         try:
             server = self.request.client.servers.get(server_id)

@@ -216,7 +216,13 @@ def find_tagged(
         )
     if not own:
         noted = _noted_server(request, wanted.name, attempt) if wanted.name else None
-        own = [server for server in candidates(request) if server.id == noted and server.name != wanted.name]
+        own = (
+            []
+            if noted is None
+            else [
+                server for server in candidates(request) if server.id == noted and server.name != wanted.name
+            ]
+        )
         if not own:
             return None
     (server,) = own
@@ -269,12 +275,11 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
     wait = request.poller(_SAID_WITHIN)
     while True:
         listed: list[m.Server] = request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age)
-        known = request.ownership.of(request.identity) | request.ownership.of_others(request.identity)
         found = [
             server
             for server in listed
             if is_tag_of(split_tag(server.notes)[1], request.identity)
-            and not (server.is_gone or server.is_sandbox or str(server.id) in known)
+            and not (server.is_gone or server.is_sandbox or request.ownership.owner(str(server.id)))
         ]
         if not found or wait.over:
             return max(found, key=lambda server: server.id, default=None)
@@ -283,12 +288,11 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
 
 def candidates(request: Request) -> list[m.Server]:
     """The living servers that no declaration of this run is known to have."""
-    not_ours = request.owned | request.ownership.of_others(request.identity)
     # A simulated order buys nothing beside a real server of the name; only what a test key made itself could
     # be a lost one.
-    simulated = request.client.is_test_key
+    simulated, has_owner = request.client.is_test_key, request.has_owner
     return [
         server
         for server in living_servers(request)
-        if str(server.id) not in not_ours and server.is_sandbox == simulated
+        if not has_owner(str(server.id)) and server.is_sandbox == simulated
     ]

@@ -217,10 +217,9 @@ def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscripti
 
 def remark_on_others(request: Request, listed: Iterable[m.Subscription], url: str) -> None:
     """Warn of subscriptions that deliver to the same address and are no resource's of this run."""
-    known = request.owned | request.ownership.of_others(request.identity)
     for found in of_url(listed, url):
         tag = tag_of(found)
-        if is_tag_of(tag, request.identity) or str(found.id) in known:
+        if is_tag_of(tag, request.identity) or request.has_owner(str(found.id)):
             continue
         next_step = (
             f"set adopt_id to {found.id} to take it over, or delete it"
@@ -235,5 +234,4 @@ def remark_on_others(request: Request, listed: Iterable[m.Subscription], url: st
 
 def _is_own(request: Request) -> Callable[[m.Subscription], bool]:
     """Whether a subscription carries this resource's tag, and no state in this run has it."""
-    known = request.owned | request.ownership.of_others(request.identity)
-    return lambda one: is_tag_of(tag_of(one), request.identity) and str(one.id) not in known
+    return lambda one: is_tag_of(tag_of(one), request.identity) and not request.has_owner(str(one.id))

@@ -105,7 +105,7 @@ def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: S
             f"{field} names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
             f"Next: leave {field} out; then a new one is made, and {resource.title} {state.id} is deleted"
         )
-    if state.id in request.owned | request.ownership.of_others(request.identity):
+    if request.has_owner(state.id):
         others = sorted(map(name_in, labels - {request.label}))
         advice = if_renamed(next(iter(others), None))
         raise ResourceError(

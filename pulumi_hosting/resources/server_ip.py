@@ -211,7 +211,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             )
         id = f"{inputs.server_id}/{ip.id}"
         owners = Owners(request, inputs.server_id)
-        if id in request.ownership.of_others(request.identity) or owners.is_held_by_a_running_process(ip):
+        if request.is_of_another(id) or owners.is_held_by_a_running_process(ip):
             raise ResourceError(
                 f"adopt_id: another resource has {self.title} {id} already; nothing was "
                 "changed. Next: correct adopt_id"

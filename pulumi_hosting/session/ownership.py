@@ -16,8 +16,8 @@ class Ownership:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._ids: dict[str, set[str]] = {}
-        self._owners: dict[str, str] = {}
-        """The first identity of each id."""
+        self._owners: dict[str, list[str]] = {}
+        """The identities of each id."""
         self._names: dict[str, str] = {}
         self._labels: dict[str, set[str]] = {}
         """Labels of the declarations that have an id."""
@@ -36,17 +36,18 @@ class Ownership:
         with self._guard:
             if label:
                 self._labels.setdefault(id, set()).add(label)
-            self._ids.setdefault(identity, set()).add(id)
-            self._owners.setdefault(id, identity)
+            if id not in self._ids.setdefault(identity, set()):
+                self._ids[identity].add(id)
+                self._owners.setdefault(id, []).append(identity)
 
     def of(self, identity: str) -> frozenset[str]:
         """The ids recorded with ``identity``."""
         with self._guard:
             return frozenset(self._ids.get(identity, ()))
 
-    def of_others(self, identity: str) -> frozenset[str]:
-        with self._guard:
-            return frozenset(id for owner, ids in self._ids.items() if owner != identity for id in ids)
+    def is_of_another(self, identity: str, id: str) -> bool:
+        """Whether the id is recorded with another identity."""
+        return any(owner != identity for owner in self._owners.get(id, ()))
 
     def labels(self, id: str) -> frozenset[str]:
         """The labels of the declarations that have this id, as far as they are known."""
@@ -63,9 +64,8 @@ class Ownership:
             return frozenset(others - {label or identity})
 
     def owner(self, id: str) -> str | None:
-        """An identity that has this id."""
-        with self._guard:
-            return self._owners.get(id)
+        """An identity that has this id, the first one."""
+        return next(iter(self._owners.get(id, ())), None)
 
     def named(self, identity: str) -> str | None:
         """The natural key that ``identity`` declares now, if that is known."""

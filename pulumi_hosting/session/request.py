@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
@@ -85,10 +86,18 @@ class Request:
     def client(self) -> Client:
         return self.session.client
 
-    @property
+    @cached_property
     def ownership(self) -> Ownership:
         """Which declaration has which object of the kind."""
         return self.session.ownership if self.kind is None else self.session.ownership.of_kind(self.kind)
+
+    def is_of_another(self, id: str) -> bool:
+        """Whether another declaration of the run has the object."""
+        return self.ownership.is_of_another(self.identity, id)
+
+    def has_owner(self, id: str) -> bool:
+        """Whether this declaration or another one of the run has the object."""
+        return id in self.owned or self.is_of_another(id)
 
     @property
     def reads(self) -> Reads:

@@ -128,7 +128,7 @@ class Service:
     @property
     def key_owner(self) -> Any:
         me = SimpleNamespace(account_id=self.account_id, livemode=not self.is_test_key)
-        return SimpleNamespace(get=lambda ask=None: me)
+        return SimpleNamespace(is_known=True, get=lambda ask=None: me)
 
     @property
     def known_time(self) -> datetime:

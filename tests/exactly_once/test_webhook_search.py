@@ -79,17 +79,13 @@ def asked(
     """A request of this resource. ``others``: ids that other declarations have."""
     lines = lines or Lines()
 
-    def of_others(identity: str) -> frozenset[str]:
-        assert identity == ME
-        return others
-
-    given = {"name_is_identity": False, "strict": False, "scope": None, "owned": frozenset(), **facts}
+    given = {"name_is_identity": False, "strict": False, "scope": None, **facts}
     return cast(
         Request,
         SimpleNamespace(
             client=service,
             identity=ME,
-            ownership=SimpleNamespace(of_others=of_others),
+            has_owner=(others | facts.get("owned", frozenset())).__contains__,
             service_now=lambda: NOW,
             poller=lambda seconds: None,
             session=SimpleNamespace(starts_empty=False),

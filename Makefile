@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export LC_ALL := C.UTF-8
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
+# Without bytecode files each of the thousand processes that the tests start would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal

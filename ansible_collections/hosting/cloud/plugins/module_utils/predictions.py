@@ -207,7 +207,7 @@ def _domain(request: Request, given: Values) -> Json:
         "expires_at": None if moves else _text(after_years(now, given.get("years") or 1)),
         "auto_renew": bool(given.get("auto_renew")) and not moves,
         "privacy": privacy,
-        "nameservers": given.get("nameservers") or [],
+        "nameservers": given.get("nameservers") or None,
         "price_renew": str(zone.price_renew) if zone else None,
         "currency": zone.currency if zone else None,
         "created_at": _text(now),

@@ -50,6 +50,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", found, indirect=True)
 
 
+_PROCESSES = {"engine", "ansible"}
+"""Fixtures that start an engine or ``ansible-playbook``, which takes seconds."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave such tests to ``make test-all``, but for those that are marked ``daily``: one or two of each
+    promise. What they prove is proven without a process, too, wherever it can be.
+    """
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & _PROCESSES and item.get_closest_marker("daily") is None:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks and notes of one test are not another's: accounts and ids repeat from one emulator to the

@@ -24,6 +24,7 @@ def _once() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow  # make lint checks it too
 def test_the_generated_files_are_up_to_date() -> None:
     assert list(generate.stale()) == [], "Next: make generate"
 

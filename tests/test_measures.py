@@ -46,6 +46,7 @@ def test_a_walk_over_a_limit_fails(
     small = code.Counts(lines=Counter(dict.fromkeys(BUDGETS, 1)), lengths=[1], with_docstring=1)
     monkeypatch.setattr(measures, "PAGE", page)
     monkeypatch.setattr(code, "count", lambda root: small)
+    monkeypatch.setattr(max_charge, "readers", lambda root: [])
     monkeypatch.setattr(refresh, "refresh_walk", refresh.Arrival)
     monkeypatch.setattr(frontends, "pulumi_walk", lambda: walk(*pulumi))
     monkeypatch.setattr(frontends, "ansible_walk", lambda: walk(*ansible))

@@ -39,6 +39,7 @@ def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
     assert gitlab["default"]["image"].endswith(f":{main}")
 
 
+@pytest.mark.slow
 def test_each_test_is_in_one_part_of_a_sharded_run() -> None:
     def collected(*options: str) -> list[str]:
         command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "tests/session", *options]

@@ -58,6 +58,7 @@ def run_files(
     return played, written
 
 
+@pytest.mark.daily
 def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     """Missing: 3, with the difference in the report. Created: 0, with the same change. Checked again: 0, no
     change."""

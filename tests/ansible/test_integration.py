@@ -26,11 +26,6 @@ def test_every_module_has_a_target() -> None:
     assert sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py")) == TARGETS
 
 
-def test_the_ladder_of_every_resource(ansible: Ansible, tmp_path: Path) -> None:
-    play_targets(LADDER, ansible, tmp_path)
-
-
-@pytest.mark.slow
 def test_every_target(ansible: Ansible, dialect: str, tmp_path: Path) -> None:
     play_targets(TARGETS, ansible, tmp_path)
 

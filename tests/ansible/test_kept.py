@@ -5,6 +5,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.ansible.conftest import Ansible
 from tests.ansible.test_playbooks import SERVER, refused, server
 
@@ -34,6 +36,7 @@ def fail(ansible: Ansible, method: str, path: str, times: int, after: int = 0) -
     ansible.control("POST", "/faults", fault)
 
 
+@pytest.mark.daily
 def test_a_root_password_is_written_as_soon_as_it_is_shown(ansible: Ansible) -> None:
     file = ansible.home / "root"
     fail(ansible, "PATCH", "^/servers/", 1)
@@ -123,6 +126,7 @@ def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: 
     assert "not written with a test key" in " ".join(simulated["simulated"]["warnings"])
 
 
+@pytest.mark.daily
 def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -> None:
     """Later tasks act on what earlier ones would make; check mode says what the real run then does."""
     until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"

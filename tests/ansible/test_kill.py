@@ -118,6 +118,7 @@ def test_charges_of_killed_runs_are_reported_for_every_way_of_running_a_task(ans
     assert ansible.server_charges() == []
 
 
+@pytest.mark.daily
 @pytest.mark.emulator(clock="manual", provisioning_delay=60, own=True)
 def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
     ansible.control(

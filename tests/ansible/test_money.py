@@ -29,6 +29,7 @@ def outcomes(played: Played) -> list[str]:
     return [line["outcome"] for line in played.lines]
 
 
+@pytest.mark.daily
 def test_all_tasks_of_a_run_share_the_limit(ansible: Ansible) -> None:
     """Three servers at 5.00 each and one domain at 12.00: the limit is kept over tasks, over kinds, and in
     check mode just as for real."""

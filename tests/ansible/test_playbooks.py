@@ -94,6 +94,7 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
     assert "Correct-Horse-7" not in played.output
 
 
+@pytest.mark.daily
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
 def test_an_order_that_is_slow(ansible: Ansible) -> None:
     """202: not ready in time is said, and the next run goes on waiting for the same order."""
@@ -156,6 +157,7 @@ def test_a_generated_password_is_not_returned_and_a_warning_says_so(ansible: Ans
     assert '"root_password"' not in played.output
 
 
+@pytest.mark.daily
 def test_the_tasks_and_hosts_of_a_run_share_one_snapshot(ansible: Ansible) -> None:
     """Four hosts at a time, each in a process of its own. The files go with the run."""
     order(ansible, "old")

@@ -1,7 +1,7 @@
 """ansible-test over the collection, without an ignore entry: sanity and units under the ansible-core of this
-environment, and under every other one that is supported, with the integration targets, where the marker
-``matrix`` is asked for (``make test-matrix``, the last part of ``make test-all``). They share files of the
-collection, so they run one after the other.
+environment. Under every other one that is supported: what depends on the core, the units, and the integration
+targets of the resources in ``make test-all``; all of it in ``make test-matrix``. Each works in a copy of the
+collection, so that they run beside each other.
 
 ansible-test installs tools of its own when it first runs. They are kept in ``.ansible`` of the checkout, and
 so are the matrix's cores.
@@ -11,16 +11,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from ansible.release import __version__ as OWN_CORE
 
 from tests.ansible.conftest import BIN, COLLECTION, ROOT
-from tests.ansible.test_integration import configuration
+from tests.ansible.test_integration import LADDER, configuration
 
 KEPT = ROOT / ".ansible"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -31,17 +31,31 @@ CORES = {
     "2.21": ("3.12", "3.13", "3.14"),
 }
 """The supported releases of ansible-core, and the Pythons that each runs its controller with."""
+OTHERS = [release for release in CORES if not OWN_CORE.startswith(f"{release}.")]
+OF_THE_CORE = (
+    "action-plugin-docs",
+    "ansible-doc",
+    "compile",
+    "import",
+    "runtime-metadata",
+    "validate-modules",
+)
+"""Sanity tests whose answer depends on the release. The others judge the text alone, as those of the
+environment's own core do."""
 NEEDS = ("pytest", "pytest-xdist", "pytest-mock")
 """What the units need beside the core: ansible-test's runner."""
 
 
 @dataclass(frozen=True)
 class Core:
-    """One ansible-core: where its programs are, and the Python it has."""
+    """One ansible-core: where its programs are, the Python it has, the home of ansible-test, and a copy of
+    the collection."""
 
     bin: Path
     python: str
     python_bin: Path
+    home: Path
+    collection: Path
 
     def test(self, what: str, *arguments: str) -> str:
         """Run ``ansible-test``; its output. It must end well."""
@@ -51,12 +65,12 @@ class Core:
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         done = subprocess.run(
             [str(self.bin / "ansible-test"), what, "--local", "--python", self.python, *arguments],
-            cwd=COLLECTION,
+            cwd=self.collection,
             env={
                 **kept,
-                "HOME": str(KEPT),
+                "HOME": str(self.home),
                 "LC_ALL": "C.UTF-8",
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+                "ANSIBLE_COLLECTIONS_PATH": str(self.collection.parents[2]),
                 "PATH": path,
             },
             stdin=subprocess.DEVNULL,
@@ -68,46 +82,44 @@ class Core:
         assert done.returncode == 0, done.stdout
         return done.stdout
 
-    def sanity_and_units(self) -> None:
-        assert list((COLLECTION / "tests").glob("sanity/*")) == [], "an ignore entry"
-        assert 'Running sanity test "validate-modules"' in self.test("sanity")
+    def sanity_and_units(self, *tests: str) -> None:
+        """All sanity tests, or these."""
+        assert list((self.collection / "tests").glob("sanity/*")) == [], "an ignore entry"
+        chosen = [word for test in tests for word in ("--test", test)]
+        assert 'Running sanity test "validate-modules"' in self.test("sanity", *chosen)
         assert " passed in " in self.test("units")
 
 
-@pytest.fixture(autouse=True)
-def prepared() -> Iterator[None]:
-    """A HOME that persists, with what stands in for the installer that ansible-test would download."""
-    cache = KEPT / ".ansible" / "test" / "cache"
+def prepared(bin: Path, python: str, python_bin: Path, folder: Path) -> Core:
+    """With a home that persists, and what stands in for the installer that ansible-test would download."""
+    home, copy = KEPT / "homes" / bin.parent.name, folder / "ansible_collections" / "hosting" / "cloud"
+    cache = home / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     for release in ("24_2", "25_2"):
         shutil.copy(Path(__file__).with_name("get_pip.py"), cache / f"get_pip_{release}.py")
-    yield
-    shutil.rmtree(COLLECTION / "tests" / "output", ignore_errors=True)
+    shutil.copytree(COLLECTION, copy, ignore=shutil.ignore_patterns("__pycache__", "output"))
+    return Core(bin, python, python_bin, home, copy)
 
 
 @pytest.mark.slow
-def test_sanity_and_units() -> None:
-    Core(BIN, VERSION, Path(sys.base_prefix) / "bin").sanity_and_units()
+def test_sanity_and_units(tmp_path: Path) -> None:
+    prepared(BIN, VERSION, Path(sys.base_prefix) / "bin", tmp_path).sanity_and_units()
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("release", CORES)
-def test_every_supported_core(release: str, emulator: Any) -> None:
-    core = installed(release)
+@pytest.mark.parametrize("release", OTHERS)
+@pytest.mark.parametrize("everything", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_supported_core(release: str, everything: bool, emulator: Any, tmp_path: Path) -> None:
+    core = installed(release, tmp_path)
     print(f"ansible-core {core_version(core)} on Python {core.python}")
-    core.sanity_and_units()
-    config = COLLECTION / "tests" / "integration" / "integration_config.yml"
-    assert not config.exists(), "an own configuration stands here: not touched"
+    core.sanity_and_units(*([] if everything else OF_THE_CORE))
+    config = core.collection / "tests" / "integration" / "integration_config.yml"
     config.touch(mode=0o600)
-    try:
-        config.write_text(yaml.safe_dump(configuration(emulator)))
-        assert "failed=0" in core.test("integration")
-    finally:
-        config.unlink()
-        config.with_name("inventory").unlink(missing_ok=True)  # ansible-test leaves the one it made
+    config.write_text(yaml.safe_dump(configuration(emulator)))
+    assert "failed=0" in core.test("integration", *([] if everything else LADDER))
 
 
-def installed(release: str) -> Core:
+def installed(release: str, folder: Path) -> Core:
     """The newest ansible-core of this release in an environment of its own, with the first of its Pythons
     that is on this machine.
     """
@@ -138,7 +150,7 @@ def installed(release: str) -> Core:
             check=True,
         )
         ready.write_text("\n".join(wanted))
-    return Core(home / "bin", version, program.parent)
+    return prepared(home / "bin", version, program.parent, folder)
 
 
 def python(version: str) -> Path | None:

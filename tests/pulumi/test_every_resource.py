@@ -119,6 +119,7 @@ def look(program: Program) -> Any:
     return program.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
 
 
+@pytest.mark.daily
 @pytest.mark.both_providers
 def test_every_resource_is_made_changed_and_removed(program: Program, dialect: str) -> None:
     program.declare(ALL)

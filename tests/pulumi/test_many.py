@@ -31,7 +31,7 @@ for site in range({sites}):
 OF_A_SITE = {"SshKey": 3, "Server": 3, "Ptr": 3, "ServerIp": 1, "Domain": 1, "WebhookSubscription": 1}
 
 
-@pytest.mark.parametrize("sites", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sites", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_many_resources_of_every_kind(
     sites: int, form: str, engine: Engine, emulator: Any, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def test_server_and_key_are_created_updated_and_deleted(native: Program, dialect
     assert native.objects("ssh_keys") == []
 
 
+@pytest.mark.daily
 def test_drift_is_found_by_name_and_repaired_and_secrets_stay_secret(native: Program, tmp_path: Path) -> None:
     web = (
         f'web = Server("web", tariff_id=1, os="debian-12", password="{PASSWORD}", '

@@ -173,6 +173,7 @@ def test_commands_are_printed_if_asked_for(command: Command, owner: Owner, tmp_p
     assert "To see what removes them" not in command(*asked).stdout
 
 
+@pytest.mark.daily
 def test_the_commands_of_pulumi_remove_what_they_name(
     command: Command, owner: Owner, emulator: Running, engine: Engine, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def refund_of(owner: Owner, id: str) -> Decimal:
     return quote.amount
 
 
+@pytest.mark.daily
 def test_the_cost_of_a_preview_is_what_the_account_charges_and_refunds(
     program: Program, command: Command, owner: Owner, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from tests.checked import checked
 from tests.reports.conftest import Command, Owner
 from tests.support.programs import install_plugin
 
-SITES = [1, pytest.param(30, marks=pytest.mark.slow)]
+SITES = [1, pytest.param(12, marks=pytest.mark.slow)]
 """Sites of the account, ten objects each. That of one site has oddities too."""
 HOOK = "https://hooks.example.com/secret?token=cAnary"
 """The URL of a subscription with a secret in it."""

@@ -102,6 +102,7 @@ def test_nothing_is_unfinished_after_a_run_that_ended(
     assert len(program.living) == 1
 
 
+@pytest.mark.daily
 def test_what_a_killed_up_created_is_found_and_taken_into_the_state(
     program: Program, command: Command, tmp_path: Path
 ) -> None:

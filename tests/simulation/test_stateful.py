@@ -189,7 +189,7 @@ class BothFrontends(RuleBasedStateMachine):
                 os.environ["HOSTING_RUNTIME_DIR"] = self.before
 
 
-EXAMPLES = 40 if settings().max_examples <= 40 else 200
+EXAMPLES = 40 if settings().max_examples <= 40 else 75
 """In the loop, and in the profile ``thorough``."""
 TestBothFrontends = BothFrontends.TestCase
 TestBothFrontends.settings = settings(max_examples=EXAMPLES, derandomize=True, stateful_step_count=15)

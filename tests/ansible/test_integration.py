@@ -8,7 +8,6 @@ and the failure names it.
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.ansible.conftest import COLLECTION, Ansible, Played

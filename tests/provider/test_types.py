@@ -72,6 +72,7 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_mypy_says_in_one_line_what_is_wrong(programs: Path) -> None:
     command = [
         sys.executable,
@@ -94,6 +95,7 @@ def test_mypy_says_in_one_line_what_is_wrong(programs: Path) -> None:
     assert "overload" not in run.stdout
 
 
+@pytest.mark.slow
 def test_pyright_finds_missing_arguments_too(programs: Path) -> None:
     if not shutil.which("node"):
         pytest.skip("no node on PATH")

@@ -49,7 +49,7 @@ BUDGETS = {
     ),
     "pulumi_hosting/cli": Budget(1349, 1350, "a file per command: options and exit codes"),
     "pulumi_hosting/client": Budget(
-        2891, 3170, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
+        2891, 3180, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
     ),
     "pulumi_hosting/emulator": Budget(
         5837, 5160, "the whole service: store, clock, handlers, control interface, both dialects"
@@ -74,7 +74,7 @@ BUDGETS = {
         3466, 3800, "a file per resource: inputs, state, mapping, and its powers"
     ),
     "pulumi_hosting/schema": Budget(265, 270, "one reflection of models and operations for every generator"),
-    "pulumi_hosting/session": Budget(792, 760, "what a run shares: reads, ownership, clock"),
+    "pulumi_hosting/session": Budget(792, 770, "what a run shares: reads, ownership, clock"),
     "pulumi_hosting/webhooks": Budget(
         825, 830, "verification, and a receiver that neither loses nor repeats an event"
     ),

@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export LC_ALL := C.UTF-8
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
-# Without bytecode files each of the thousand processes that the tests start would compile every module anew.
+# Without bytecode files each of the thousand processes that the tests start would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m tests.support.cost

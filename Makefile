@@ -36,7 +36,7 @@ SHARDED := $(if $(SHARD),--shard $(SHARD))
 test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples, cores), with the coverage floor (SHARD=2/4: a part)
 	@$(PYTEST) -m "not (matrix and slow)" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(SHARDED) $(if $(SHARD),--cov-fail-under=0) $(ARGS)
 
-test-matrix: $(READY)  ## run everything of the collection under every supported ansible-core that has a Python on this machine
+test-matrix: $(READY)  ## run everything of the collection under every other supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m "matrix and slow" --verbose -rsP $(ARGS)
 
 coverage: $(READY)  ## combine what the parts of a run have covered (.coverage.*), and hold the floor

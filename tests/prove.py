@@ -54,6 +54,12 @@ PROOFS = {
         "random crashes, faults and waits on one account",
         "tests/simulation/test_simulation.py",
     ),
+    "histories": Proof(
+        "tests.simulation.histories",
+        30,
+        "edits, commands, faults and waits in any order, shortened by hypothesis",
+        "tests/simulation/test_stateful.py",
+    ),
 }
 
 

@@ -1,6 +1,6 @@
 """Paying a domain further ahead (API document, "Domains": ``POST /domains/{domain_id}/renew``).
 
-The desired is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only
+A date is declared, so a second run finds it reached. The registrar may accept and show the new date only
 with a later sync: until then the paid invoice tells that it is under way, and the key, which is made of the
 date that was seen, keeps it from being paid again.
 """

@@ -1,6 +1,6 @@
 """Paying a server further ahead (API document, "Servers": ``POST /servers/{server_id}/renew``).
 
-The desired is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two
+A date is declared, so a second run finds it reached. The key is made of the date that was seen, so two
 runs that see the same one can pay once between them, whatever period they ask for.
 """
 

@@ -180,7 +180,10 @@ class Files(SharedStore):
             path.unlink(missing_ok=True)
 
     def names(self, pattern: str) -> list[str]:
-        return fnmatch.filter(os.listdir(self._directory()), pattern)
+        directory = self._directory()
+        with self._failing(directory), suppress(FileNotFoundError):
+            return fnmatch.filter(os.listdir(directory), pattern)
+        return []
 
     @contextmanager
     def attempts(self, name: str) -> Iterator[Callable[[], bool]]:

@@ -46,7 +46,8 @@ class Ownership:
             return frozenset(self._ids.get(identity, ()))
 
     def is_of_another(self, identity: str, id: str) -> bool:
-        """Whether the id is recorded with another identity."""
+        """Whether the id is recorded with another identity. Without the lock: a list only grows, and an order
+        asks this of every server of the account."""
         return any(owner != identity for owner in self._owners.get(id, ()))
 
     def labels(self, id: str) -> frozenset[str]:

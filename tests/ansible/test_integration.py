@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from pulumi_hosting.rehearsal.control_client import Control
 from tests.ansible.conftest import COLLECTION, Ansible, Played
 
 SHARED = {"setup_ladder"}
@@ -46,15 +47,18 @@ def play_targets(targets: list[str], ansible: Ansible, tmp_path: Path) -> None:
         target for target, actions in by_target(played).items() if f"hosting.cloud.{target}" not in actions
     ] == []
     assert "Traceback" not in played.output
-    left = ansible.control("GET", "/objects")
+    assert_nothing_left(ansible.emulator)
+
+
+def assert_nothing_left(emulator: Any) -> None:
+    """Of what can be deleted, on the account."""
+    left = Control(emulator.control_url)("GET", "/objects")
     assert [row for row in left["servers"] if row["status"] not in ("cancelled", "terminated")] == []
     assert left["ssh_keys"] == left["subscriptions"] == []
 
 
 def configuration(emulator: Any) -> dict[str, str]:
     """What a target needs to know, with a key that the number of targets does not slow down."""
-    from pulumi_hosting.rehearsal.control_client import Control
-
     patient = {
         "mode": "live",
         "name": "integration",

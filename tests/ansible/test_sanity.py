@@ -20,7 +20,7 @@ import yaml
 from ansible.release import __version__ as OWN_CORE
 
 from tests.ansible.conftest import BIN, COLLECTION, ROOT
-from tests.ansible.test_integration import LADDER, configuration
+from tests.ansible.test_integration import LADDER, assert_nothing_left, configuration
 
 KEPT = ROOT / ".ansible"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -117,6 +117,7 @@ def test_every_supported_core(release: str, everything: bool, emulator: Any, tmp
     config.touch(mode=0o600)
     config.write_text(yaml.safe_dump(configuration(emulator)))
     assert "failed=0" in core.test("integration", *([] if everything else LADDER))
+    assert_nothing_left(emulator)
 
 
 def installed(release: str, folder: Path) -> Core:

@@ -37,6 +37,14 @@ def test_names_match_a_pattern(files: Files) -> None:
     assert [*files.names("*.rate")] == []
 
 
+def test_a_folder_that_is_gone_has_no_names_and_one_that_is_no_folder_says_so(tmp_path: Path) -> None:
+    assert Files(tmp_path / "gone").names("*") == []
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(NotADirectoryError):
+        Files(file).names("*")
+
+
 def test_what_is_changed_is_kept_and_what_is_not_is_not_written(files: Files) -> None:
     with files.changing("a.json") as values:
         assert values == {}

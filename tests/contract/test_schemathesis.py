@@ -92,7 +92,7 @@ def create_objects(api_over_http: ApiHarness) -> None:
     [
         ("spec", "live", False, 2),
         pytest.param("spec", "live", True, 5, marks=pytest.mark.slow),
-        pytest.param("live", "live", False, 8, marks=pytest.mark.slow),
+        pytest.param("live", "live", False, 15, marks=pytest.mark.slow),
         pytest.param("spec", "test", False, 5, marks=pytest.mark.slow),
         pytest.param("live", "test", False, 5, marks=pytest.mark.slow),
     ],

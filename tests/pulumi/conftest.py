@@ -23,8 +23,8 @@ def native(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
 
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> str:
-    """``dynamic`` and ``native``, where the test is marked ``both_providers``; else ``native``, and
-    ``dynamic`` in ``make test-all``.
+    """``dynamic`` and ``native`` in ``make test-all``. ``make test`` runs what is ``daily``, in both if the
+    test is marked ``both_providers``, else ``native``.
     """
     name: str = request.param
     return name

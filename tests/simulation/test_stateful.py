@@ -190,6 +190,7 @@ class BothFrontends(RuleBasedStateMachine):
 
 
 EXAMPLES = 40 if settings().max_examples <= 40 else 75
-"""In the loop, and in the profile ``thorough``."""
+"""In the loop, and in the profile ``thorough``; ``make prove ARGS=histories`` plays more."""
 TestBothFrontends = BothFrontends.TestCase
-TestBothFrontends.settings = settings(max_examples=EXAMPLES, derandomize=True, stateful_step_count=15)
+HISTORIES = settings(derandomize=True, stateful_step_count=15)
+TestBothFrontends.settings = settings(HISTORIES, max_examples=EXAMPLES)

@@ -201,10 +201,12 @@ class PlannedTransport:
     def _with_addresses(self, server: Json) -> Json:
         """A server that shows the planned addresses, and whose renewal costs what they add to it."""
         bought, _released = self._memory.planned_addresses(str(_id(server)))
-        if bought and server.get("ips"):
+        if not bought:
+            return server
+        if server.get("ips"):
             server = {**server, "ips": [*server["ips"], *(item["ip"] for item in bought)]}
         billing = server.get("billing")
-        if not bought or not isinstance(billing, Mapping) or billing.get("cycle") != "monthly":
+        if not isinstance(billing, Mapping) or billing.get("cycle") != "monthly":
             return server
         monthly = sum((Decimal(str(item.get("price_monthly") or 0)) for item in bought), Decimal(0))
         amount = Decimal(str(billing["recurring_amount"])) + monthly * (billing.get("months") or 1)

@@ -36,7 +36,8 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
             checked = declared(resource, raw)
             assert checked.failures == {}
             session = Session(reading if dry_run else live)
-            context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
+            identity = f"ansible:/{kind}/{id or raw.get('name')}"
+            context = Request(session, identity, name_is_identity=True, warn=lambda text: None)
             ensure = apply.ensure_absent if absent else apply.ensure
             return ensure(context, resource, checked.inputs, id=id, options=ApplyOptions(dry_run=dry_run))
 

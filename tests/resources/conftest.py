@@ -4,9 +4,9 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,16 @@ class ResourceHarness(AccountView):
     def another_machine(self) -> None:
         """From now on everything runs where no local file of the runs before is seen."""
         os.environ["HOSTING_RUNTIME_DIR"] = str(self.home / f"run-{next(_MACHINES)}")
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """What runs inside runs on another machine, and waits for no request of this one."""
+        here = os.environ["HOSTING_RUNTIME_DIR"]
+        self.another_machine()
+        try:
+            yield
+        finally:
+            os.environ["HOSTING_RUNTIME_DIR"] = here
 
     def context(
         self,

@@ -203,7 +203,12 @@ def test_after_a_deletion_two_machines_that_order_at_the_same_moment_buy_one(
         SERVER.delete(harness.context(name_is_identity=named), harness.order(name_is_identity=named))
         harness.another_machine()
     other = list[Any]()
-    transport = MeanwhileTransport(meanwhile=lambda: other.append(harness.order(name_is_identity=named)))
+
+    def on_the_other_machine() -> None:
+        with harness.elsewhere():
+            other.append(harness.order(name_is_identity=named))
+
+    transport = MeanwhileTransport(meanwhile=on_the_other_machine)
     try:
         mine = harness.order(name_is_identity=named, transport=transport).id
     except ResourceConflict as stopped:  # or a stop that names it

@@ -53,53 +53,36 @@ def _years(value: int) -> int:
 
 class DomainInputs(base.Inputs):
     change = m.DomainUpdate
-    name: Annotated[
-        m.DomainName,
-        AfterValidator(domain_name),
-        Field(description="Full domain name, in Unicode or punycode. A change registers another domain."),
-        REPLACES,
-    ]
-    years: Annotated[
-        Annotated[WholeNumber, AfterValidator(_years)],
-        Field(
-            description="Years paid when registering: 1 to 10, within the zone's "
-            "bounds. Used at creation only."
-        ),
-        PRICES,
-    ] = 1
+    name: Annotated[m.DomainName, AfterValidator(domain_name), REPLACES] = Field(
+        description="Full domain name, in Unicode or punycode. A change registers another domain."
+    )
+    years: Annotated[Annotated[WholeNumber, AfterValidator(_years)], PRICES] = Field(
+        default=1,
+        description="Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only.",
+    )
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(host_names)] | None,
-        Field(
-            description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot "
-            "at the end do not matter."
-        ),
         Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
-    ] = None
-    privacy: Annotated[
-        bool | None,
-        Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."),
-    ] = None
+    ] = m.optional(
+        "2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not "
+        "matter."
+    )
+    privacy: bool | None = m.optional(
+        "Whether the owner's data is hidden in WHOIS; where the zone allows it."
+    )
     auto_renew: bool | None = None
-    promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
-    ] = None
+    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
-        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
-        Field(
-            description="EPP code of the present registrar: the domain is transferred in, not registered. "
-            "Used at creation only."
-        ),
-        TRANSFERS,
-    ] = None
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this existing domain of the account, which must have the declared name, "
-            "instead of ordering it."
-        ),
-        ADOPTS,
-    ] = None
+        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None, TRANSFERS
+    ] = m.optional(
+        "EPP code of the present registrar: the domain is transferred in, not registered. Used at "
+        "creation only."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this existing domain of the account, which must have the declared name, instead of "
+        "ordering it."
+    )
 
     def order_body(self, privacy: bool) -> dict[str, Any]:
         """The body of ``POST /domains``. Privacy is always given: its default differs between deployments."""
@@ -122,23 +105,21 @@ class DomainState(base.State):
     status: Annotated[str, At()] = Field(
         default="pending", description="One of pending, active, expired, transfer_pending and cancelled."
     )
-    nameservers: Annotated[list[str] | None, At()] = Field(
-        default=None, description="Host names of its name servers, in lower case and alphabetical order."
+    nameservers: Annotated[list[str] | None, At()] = m.optional(
+        "Host names of its name servers, in lower case and alphabetical order."
     )
     privacy: Annotated[bool | None, At()] = None
     auto_renew: Annotated[bool | None, At()] = None
     registered_at: Annotated[str | None, At()] = None
-    expires_at: Annotated[str | None, At()] = Field(
-        default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
+    expires_at: Annotated[str | None, At()] = m.optional(
+        "Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
     )
     locked: Annotated[bool | None, At()] = None
     blocked: Annotated[bool | None, At()] = None
     price_renew: Annotated[str | None, At()] = None
     currency: Annotated[str | None, At()] = None
-    charged: str | None = Field(
-        default=None,
-        description="What the registration or transfer cost (decimal, in currency); "
-        "empty for adopted domains.",
+    charged: str | None = m.optional(
+        "What the registration or transfer cost (decimal, in currency); empty for adopted domains."
     )
     created_at: Annotated[str | None, At()] = None
 

@@ -34,35 +34,25 @@ def _plain_host(name: str) -> str:
 
 
 class PtrInputs(base.Inputs):
-    server_id: Annotated[
-        IdText,
-        Field(description="Id of the server the address belongs to. A change makes another record."),
-        REPLACES,
-    ]
-    address: Annotated[
-        Annotated[str, AfterValidator(address_list.plain_address)] | None,
-        Field(
-            description="An IPv4 or IPv6 address of the server; its primary one when absent. A "
-            "change makes another record."
-        ),
-        REPLACES,
-    ] = None
+    server_id: Annotated[IdText, REPLACES] = Field(
+        description="Id of the server the address belongs to. A change makes another record."
+    )
+    address: Annotated[Annotated[str, AfterValidator(address_list.plain_address)] | None, REPLACES] = (
+        m.optional(
+            "An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another "
+            "record."
+        )
+    )
     domain: Annotated[
-        Annotated[str, AfterValidator(_plain_host)],
-        Field(description="Host name the address resolves to; case and a dot at the end do not matter."),
-        Drift(lambda value: "elsewhere.example.net", "ptr"),
-    ]
+        Annotated[str, AfterValidator(_plain_host)], Drift(lambda value: "elsewhere.example.net", "ptr")
+    ] = Field(description="Host name the address resolves to; case and a dot at the end do not matter.")
 
 
 class PtrState(base.State):
     id: str = Field(description="<server id>/<address id>.")
     server_id: str = Field(description="Id of the server whose address has the record.")
-    address: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="The IPv4 or IPv6 address that is looked up."
-    )
-    domain: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="Host name that the address resolves to."
-    )
+    address: Annotated[str | None, base.ALWAYS] = m.optional("The IPv4 or IPv6 address that is looked up.")
+    domain: Annotated[str | None, base.ALWAYS] = m.optional("Host name that the address resolves to.")
 
 
 def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:

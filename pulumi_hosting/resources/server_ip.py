@@ -36,30 +36,16 @@ PENDING = "pending:"
 
 
 class ServerIpInputs(base.Inputs):
-    server_id: Annotated[
-        IdText,
-        Field(
-            description="Id of the server that gets one more IPv4 address. A change buys "
-            "another, for that server."
-        ),
-        REPLACES_AND_PRICES,
-    ]
-    adopt_id: Annotated[
-        Annotated[str, Field(min_length=1, max_length=64)] | None,
-        Field(
-            description="Take over this bought address of the server (its id, or the address "
-            "itself) instead of buying one."
-        ),
-        ADOPTS,
-    ] = None
-    order_attempt: Annotated[
-        base.WholeNumber | None,
-        Field(
-            description="Buy although the server has up to this many addresses of unknown "
-            "origin: they are another's."
-        ),
-        WHEN_CREATING,
-    ] = None
+    server_id: Annotated[IdText, REPLACES_AND_PRICES] = Field(
+        description="Id of the server that gets one more IPv4 address. A change buys another, for that "
+        "server."
+    )
+    adopt_id: Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, ADOPTS] = m.optional(
+        "Take over this bought address of the server (its id, or the address itself) instead of buying one."
+    )
+    order_attempt: Annotated[base.WholeNumber | None, WHEN_CREATING] = m.optional(
+        "Buy although the server has up to this many addresses of unknown origin: they are another's."
+    )
 
 
 class ServerIpState(base.State):
@@ -68,31 +54,21 @@ class ServerIpState(base.State):
         description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
     )
     server_id: str = Field(description="Id of the server that has the address.")
-    address: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="The address; empty until it is assigned."
-    )
+    address: Annotated[str | None, base.ALWAYS] = m.optional("The address; empty until it is assigned.")
     gateway: Annotated[str | None, At()] = None
     netmask: Annotated[str | None, At()] = None
-    price_monthly: Annotated[str | None, At()] = Field(
-        default=None, description="What the address adds to each month (decimal, in currency)."
+    price_monthly: Annotated[str | None, At()] = m.optional(
+        "What the address adds to each month (decimal, in currency)."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    currency: str | None = m.optional("ISO 4217 code of the currency of the amounts, such as EUR.")
+    charged: str | None = m.optional("What the purchase cost (decimal, in currency).")
+    added_at: Annotated[str | None, At()] = m.optional(
+        "When the address was assigned to the server (RFC 3339, UTC); empty until then."
     )
-    charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
-    added_at: Annotated[str | None, At()] = Field(
-        default=None,
-        description="When the address was assigned to the server (RFC 3339, UTC); empty until then.",
-    )
-    purchase_key: str | None = Field(
-        default=None, description="Idempotency key of the purchase; it holds no secret."
-    )
-    invoice_id: str | None = Field(
-        default=None, description="Id of the purchase's invoice, where it is known."
-    )
-    present_before: list[str] | None = Field(
-        default=None,
-        description="The server's addresses just before the purchase, while it is pending.",
+    purchase_key: str | None = m.optional("Idempotency key of the purchase; it holds no secret.")
+    invoice_id: str | None = m.optional("Id of the purchase's invoice, where it is known.")
+    present_before: list[str] | None = m.optional(
+        "The server's addresses just before the purchase, while it is pending."
     )
 
 

@@ -41,33 +41,22 @@ def material(public_key: str) -> str:
 
 class SshKeyInputs(base.Inputs):
     name: Annotated[
-        str,
-        Field(
-            min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."
-        ),
-        AfterValidator(check_line),
-        REPLACES,
-        Drift(renamed),
-    ]
+        str, Field(min_length=1, max_length=255), AfterValidator(check_line), REPLACES, Drift(renamed)
+    ] = Field(description="Name shown in the account. A change makes a new key.")
     public_key: Annotated[
         str,
         AfterValidator(check_public_key),
         AfterValidator(_normal_form),
-        Field(
-            max_length=16384,
-            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
-            "A change makes a new key.",
-        ),
+        Field(max_length=16384),
         Trait(replaces=True, normal=material),
-    ]
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this key of the account, which must have the declared name and be the "
-            "declared key. Needed only where the account has several such keys."
-        ),
-        ADOPTS,
-    ] = None
+    ] = Field(
+        description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
+        "A change makes a new key."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this key of the account, which must have the declared name and be the declared key. "
+        "Needed only where the account has several such keys."
+    )
 
 
 class SshKeyState(base.State):
@@ -80,10 +69,8 @@ class SshKeyState(base.State):
     fingerprint: Annotated[str, At()]
     type: Annotated[str, At()]
     created_at: Annotated[str | None, At()] = None
-    taken_over: bool | None = Field(
-        default=None,
-        description="With Pulumi: whether it was on the account already, so that destroy keeps "
-        "it. Absent with Ansible.",
+    taken_over: bool | None = m.optional(
+        "With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."
     )
 
 

@@ -84,45 +84,26 @@ class WebhookSubscriptionInputs(base.Inputs):
     url: Annotated[
         m.WebhookUrl,
         AfterValidator(_checked_url),
-        Field(description="https:// URL of a public host that deliveries go to."),
         Trait(normal=plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
-    ]
+    ] = Field(description="https:// URL of a public host that deliveries go to.")
     events: Annotated[
-        m.Events,
-        AfterValidator(_set),
-        Field(description="Event types such as server.created, or *; order does not matter."),
-        Trait(unordered=True),
-        Drift(lambda value: ["ping"]),
-    ]
-    description: Annotated[
-        Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the control panel, up to 974 characters."),
-    ] = None
-    active: Annotated[
-        bool,
-        Field(
-            description="Whether it delivers; true (default) also enables it again when the "
-            "service has disabled it."
-        ),
-    ] = True
-    rotation: Annotated[
-        str | None,
-        Field(
-            max_length=255,
-            description="Any text; when it is another than before, a new secret is made and "
-            "the old one stops at once.",
-        ),
-        Trait(trigger=True),
-    ] = None
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this existing subscription instead of making one. Its secret stays "
-            "unknown until rotation."
-        ),
-        ADOPTS,
-    ] = None
+        m.Events, AfterValidator(_set), Trait(unordered=True), Drift(lambda value: ["ping"])
+    ] = Field(description="Event types such as server.created, or *; order does not matter.")
+    description: Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None = (
+        m.optional("Free text shown in the control panel, up to 974 characters.")
+    )
+    active: bool = Field(
+        default=True,
+        description="Whether it delivers; true (default) also enables it again when the service has "
+        "disabled it.",
+    )
+    rotation: Annotated[str | None, Field(max_length=255), Trait(trigger=True)] = m.optional(
+        "Any text; when it is another than before, a new secret is made and the old one stops at once."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this existing subscription instead of making one. Its secret stays unknown until rotation."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -138,21 +119,19 @@ class WebhookSubscriptionState(base.State):
     events: Annotated[list[str], At()] = Field(
         default=[], description="Event types that are delivered, in alphabetical order, or * for all."
     )
-    description: Annotated[str | None, At()] = Field(
-        default=None, description="Free text shown in the control panel, without the provider's tag."
+    description: Annotated[str | None, At()] = m.optional(
+        "Free text shown in the control panel, without the provider's tag."
     )
     active: Annotated[bool | None, At()] = None
-    secret: Secret | None = Field(
-        default=None, description="Signs the deliveries. Empty where it was never shown to the provider."
+    secret: Secret | None = m.optional(
+        "Signs the deliveries. Empty where it was never shown to the provider."
     )
-    disabled_reason: Annotated[str | None, At()] = Field(
-        default=None, description="Why the service stopped delivering. Absent while it delivers."
+    disabled_reason: Annotated[str | None, At()] = m.optional(
+        "Why the service stopped delivering. Absent while it delivers."
     )
     created_at: Annotated[str | None, At()] = None
-    ownership_tag: str | None = Field(
-        default=None,
-        description="Tag behind the description on the account, as last written: tells whether "
-        "a later run took it over.",
+    ownership_tag: str | None = m.optional(
+        "Tag behind the description on the account, as last written: tells whether a later run took it over."
     )
 
 

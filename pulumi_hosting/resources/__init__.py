@@ -10,7 +10,7 @@ _HOMES = {
     "server": ("server_powers", "SERVER"),
     "domain": ("domain_powers", "DOMAIN"),
     "ssh_key": ("ssh_key", "SSH_KEY"),
-    "server_ip": ("server_ip_powers", "SERVER_IP"),
+    "server_ip": ("server_ip", "SERVER_IP"),
     "ptr": ("ptr", "PTR"),
     "webhook_subscription": ("webhook_subscription_powers", "WEBHOOK_SUBSCRIPTION"),
 }

@@ -104,6 +104,13 @@ def pick(found: list[m.Ip] | None, wanted: str) -> m.Ip | None:
     return None
 
 
+def find(
+    request: Request, server_id: str, wanted: str, *, fresh: bool = False, max_age: float = FRESH
+) -> m.Ip | None:
+    """The address of the server with this number or text."""
+    return pick(of_server(request, server_id, fresh=fresh, max_age=max_age), wanted)
+
+
 def must_be_recorded(
     request: Request, title: str, id: str, ip: m.Ip, recorded: str | None, outcome: str
 ) -> None:

@@ -5,8 +5,6 @@ is assigned, ``pending:…``.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -100,6 +98,10 @@ def _from_purchase(server_id: str, purchased: Purchased, last: ServerIpState | N
     )
 
 
+def _number(state: ServerIpState) -> int | None:
+    return id_number(state.id.rpartition("/")[2])
+
+
 def _ordered(state: ServerIpState) -> str:
     return f"the purchase of an address for server {state.server_id}"
 
@@ -148,11 +150,11 @@ class ServerIpResource(
                 raise ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
-            if self._server_is_gone(request, last.server_id):
+            if address_list.living(request, last.server_id) is None:
                 return None
             if (arrived := self._arrived(request, last)) is not None:
                 return arrived
-            verdict = self._became_of(request, last)
+            verdict = became_of(request, last.server_id, _number(last))
             if not verdict.is_over:
                 return last
             again = "another is bought if it is still declared"
@@ -160,7 +162,7 @@ class ServerIpResource(
             request.warn(f"{verdict.sentence(_ordered(last))}; {then}")
             return None
         server_id, wanted = address_list.split_id(id)
-        ip = address_list.pick(address_list.of_server(request, server_id), wanted)
+        ip = address_list.find(request, server_id, wanted)
         if ip is not None and last is not None:
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
@@ -168,7 +170,7 @@ class ServerIpResource(
 
     def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
-            return self._adopt(request, inputs, inputs.adopt_id)
+            return _from_api(inputs.server_id, self._adoptable(request, inputs.server_id, inputs.adopt_id))
         if request.client.is_test_key:
             return self._simulate(request, inputs)
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
@@ -187,22 +189,22 @@ class ServerIpResource(
                         raise  # otherwise there is nothing to wait for
             return state
 
-    def _adopt(self, request: Request, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
-        ip = address_list.pick(address_list.of_server(request, inputs.server_id, fresh=True), wanted)
+    def _adoptable(self, request: Request, server_id: str, wanted: str) -> m.Ip:
+        ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
-                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, "
+                f"adopt_id: {wanted} of server {server_id} {reason}. Next: correct adopt_id, "
                 "or leave it out to buy one"
             )
-        id = f"{inputs.server_id}/{ip.id}"
-        owners = Owners(request, inputs.server_id)
+        id = f"{server_id}/{ip.id}"
+        owners = Owners(request, server_id)
         if request.is_of_another(id) or owners.is_held_by_a_running_process(ip):
             raise ResourceError(
                 f"adopt_id: another resource has {self.title} {id} already; nothing was "
                 "changed. Next: correct adopt_id"
             )
-        return _from_api(inputs.server_id, ip)
+        return ip
 
     def _simulate(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         added = request.client.servers.ips.add(int(inputs.server_id))
@@ -224,7 +226,7 @@ class ServerIpResource(
 
     def delete(self, request: Request, state: ServerIpState) -> None:
         if self.is_provisional(state):
-            if self._server_is_gone(request, state.server_id):
+            if address_list.living(request, state.server_id) is None:
                 return
             try:
                 state = self.wait(request, state)
@@ -232,7 +234,7 @@ class ServerIpResource(
                 self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
-        ip = address_list.pick(address_list.of_server(request, server_id, fresh=True), wanted)
+        ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None:
             return
         if ip.primary:
@@ -249,7 +251,7 @@ class ServerIpResource(
 
     def _forget_purchase(self, request: Request, state: ServerIpState) -> None:
         """Forget a purchase of which no address came, or raise if one may still come."""
-        verdict = self._became_of(request, state)
+        verdict = became_of(request, state.server_id, _number(state))
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
         elif request.stays("server", state.server_id):
@@ -273,8 +275,8 @@ class ServerIpResource(
                     raise
             except HostingError as error:
                 with failing_with(error):
-                    after = address_list.of_server(request, server_id, fresh=True)
-                if address_list.pick(after, str(ip.id)) is not None:
+                    left = address_list.find(request, server_id, str(ip.id), fresh=True)
+                if left is not None:
                     raise
                 return
             finally:
@@ -287,7 +289,7 @@ class ServerIpResource(
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
         if inputs.adopt_id is None:
             return None
-        ip = address_list.pick(address_list.of_server(request, inputs.server_id, fresh=True), inputs.adopt_id)
+        ip = address_list.find(request, inputs.server_id, inputs.adopt_id, fresh=True)
         return _from_api(inputs.server_id, ip) if ip is not None else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
@@ -300,7 +302,8 @@ class ServerIpResource(
         ``create`` does not pay then.
         """
         if inputs.adopt_id is not None:
-            return self._taken_over(self._adopt(request, inputs, inputs.adopt_id), "adopt_id names it")
+            adopted = self._adoptable(request, inputs.server_id, inputs.adopt_id)
+            return self._taken_over(inputs.server_id, adopted, "adopt_id names it")
         if request.client.is_test_key:
             return None
         quote = quote_of(request, inputs.server_id)
@@ -319,7 +322,7 @@ class ServerIpResource(
             mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
         if mine is not None:
             owners.must_be_adoptable(mine)
-            return self._taken_over(_from_api(inputs.server_id, mine), "an earlier run bought it")
+            return self._taken_over(inputs.server_id, mine, "an earlier run bought it")
         if len(unowned) + missing <= (inputs.order_attempt or 0):
             return None
         if unowned:
@@ -333,16 +336,14 @@ class ServerIpResource(
                 "bought it; nothing is paid before that is known, and unless another "
                 f"resource here has it, {follows}"
             )
-            return self._taken_over(_from_api(inputs.server_id, unowned[-1]), unclear)
+            return self._taken_over(inputs.server_id, unowned[-1], unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
-        return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
+        reason = "an address was bought for the server before and is not assigned yet"
+        return Takeover(state, reason, title=self.title)
 
-    def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
-        added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)
-        price = None if state.price_monthly is None else Decimal(state.price_monthly)
-        return Takeover(
-            state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title
-        )
+    def _taken_over(self, server_id: str, ip: m.Ip, reason: str) -> Takeover:
+        state = _from_api(server_id, ip)
+        return Takeover(state, reason, ip.added_at, price_monthly=ip.price_monthly, title=self.title)
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """Until the server's next due date; it adds to the renewals after that."""
@@ -386,7 +387,7 @@ class ServerIpResource(
                 return arrived
             looks += 1
             if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
-                verdict = self._became_of(request, state)
+                verdict = became_of(request, state.server_id, _number(state))
                 if verdict.is_over:
                     raise OrderFailed(
                         f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
@@ -410,19 +411,10 @@ class ServerIpResource(
             raise ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
             )
-        number = id_number(state.id.rpartition("/")[2])
         purchase = AddressPurchase(request, state.server_id)
-        arrived = purchase.assigned(server, state.purchase_key, state.present_before or (), number)
+        present = state.present_before or ()
+        arrived = purchase.assigned(server, state.purchase_key, present, _number(state))
         return None if arrived is None else _from_purchase(state.server_id, arrived, state)
-
-    @staticmethod
-    def _became_of(request: Request, state: ServerIpState) -> Verdict:
-        number = state.id.rpartition("/")[2]
-        return became_of(request, state.server_id, id_number(number))
-
-    @staticmethod
-    def _server_is_gone(request: Request, server_id: str) -> bool:
-        return address_list.living(request, server_id) is None
 
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)

@@ -22,7 +22,6 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
     OperationInProgress,
     ServerError,
-    ServiceState,
     TransportError,
     Unavailable,
 )
@@ -303,37 +302,31 @@ def delete_server(request: Request, server: m.Server) -> None:
     """
     id = str(server.id)
     along = addresses_along(request, server)
-    wait = request.poller()
-    while True:
-        try:
-            # A new key each time: a stored failure would otherwise block the deletion for seven days.
-            result = request.client.servers.delete(
-                server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}"
-            )
-        except NotFound:
-            request.gone.add(id)
-            return
-        except OperationInProgress:
-            if wait.over:
-                raise
-            request.info(f"server {id}: another operation is running")
-            wait.pause()
-            continue
-        except (ServiceState, TransportError, Unavailable, ServerError, Conflict) as error:
-            with failing_with(error):
-                left = living_server(request, id)
-            if left is None:
-                return
-            raise
-        if result.refunded is not None or along:
-            credit = ""
-            if result.refunded is not None:
-                request.credited(result.refunded, result.currency)
-                credit = (
-                    f"{';' if along else ','} {result.refunded} {result.currency or ''}"
-                ).rstrip() + " credited"
-            request.info(f"server {id} deleted{along}{credit}")
+
+    def send() -> m.DeleteResult:
+        # A new key each time: a stored failure would otherwise block the deletion for seven days.
+        key = f"{SCHEME}-delete-{uuid.uuid4().hex}"
+        return request.client.servers.delete(server.id, idempotency_key=key)
+
+    try:
+        result = request.when_free(f"server {id}", send)
+    except NotFound:
+        request.gone.add(id)
         return
+    except OperationInProgress:
+        raise
+    except (TransportError, Unavailable, ServerError, Conflict) as error:
+        with failing_with(error):
+            left = living_server(request, id)
+        if left is not None:
+            raise
+        return
+    credit = ""
+    if result.refunded is not None:
+        request.credited(result.refunded, result.currency)
+        credit = f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
+    if along or credit:
+        request.info(f"server {id} deleted{along}{credit}")
 
 
 _TITLE = "server"

@@ -5,6 +5,7 @@ is assigned, ``pending:…``.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -265,25 +266,19 @@ class ServerIpResource(
     @staticmethod
     def _release(request: Request, server_id: str, ip: m.Ip) -> None:
         """Release it, or raise: after any answer but a success the list decides."""
-        wait = request.poller()
-        while True:
-            try:
-                request.client.servers.ips.delete(int(server_id), ip.id)
-                return
-            except OperationInProgress:
-                if wait.over:
-                    raise
-            except HostingError as error:
-                with failing_with(error):
-                    left = address_list.find(request, server_id, str(ip.id), fresh=True)
-                if left is not None:
-                    raise
-                return
-            finally:
-                request.reads.forget("ips", server_id)
-                forget_quote(request, server_id)
-            request.info(f"server {server_id}: another operation is running")
-            wait.pause()
+        release = partial(request.client.servers.ips.delete, int(server_id), ip.id)
+        try:
+            request.when_free(f"server {server_id}", release)
+        except OperationInProgress:
+            raise
+        except HostingError as error:
+            with failing_with(error):
+                left = address_list.find(request, server_id, str(ip.id), fresh=True)
+            if left is not None:
+                raise
+        finally:
+            request.reads.forget("ips", server_id)
+            forget_quote(request, server_id)
 
     def find(self, request: Request, inputs: ServerIpInputs) -> ServerIpState | None:
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""

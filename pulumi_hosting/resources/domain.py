@@ -356,11 +356,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
         id = found.id
         after = found
-        patch = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in fields & inputs.settings() and value is not None
-        }
+        given = inputs.given(fields & inputs.settings())
+        patch = {name: value for name, value in given.items() if value is not None}
         try:
             if patch:
                 after = request.client.domains.update(id, **patch)

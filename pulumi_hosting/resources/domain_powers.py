@@ -146,12 +146,9 @@ class DomainResource(
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the
         rest.
         """
+        given = inputs.given({"nameservers", *inputs.settings()})
         late = frozenset(
-            name
-            for name, value in inputs.given().items()
-            if name in {"nameservers", *inputs.settings()}
-            and value is not None
-            and getattr(state, name) != value
+            name for name, value in given.items() if value is not None and getattr(state, name) != value
         )
         if not late:
             return state

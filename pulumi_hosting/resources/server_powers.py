@@ -319,12 +319,8 @@ class ServerResource(
         self, request: Request, state: ServerState, inputs: ServerInputs, is_new: bool
     ) -> ServerState:
         """``is_new``: it was ordered or taken over by this declaration, whose tag is to be written."""
-        late = inputs.model_fields_set & inputs.settings()
-        desired = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in late and getattr(state, name) != value
-        }
+        given = inputs.given(inputs.settings())
+        desired = {name: value for name, value in given.items() if getattr(state, name) != value}
         if not is_new:
             return self.patch(request, state, desired) if desired else state
         # What reads back without the tag is what was written with it, so the tag is written even where

@@ -375,7 +375,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         tag: str | None = None,
     ) -> WebhookSubscriptionState:
         """``tag``: what to write behind the description instead of what is there or was recorded."""
-        body = {name: value for name, value in inputs.given().items() if name in fields}
+        body = inputs.given(fields)
         if "description" in fields:
             text = (
                 inputs.description

@@ -116,12 +116,8 @@ class WebhookSubscriptionResource(
         """Set what differs from the inputs where it was found, or what creation could not set."""
         if self.is_simulated(state.id):
             return state
-        late = {
-            name
-            for name, value in inputs.given().items()
-            if name in ("url", "events", "description", "active")
-            and (getattr(state, name) or None) != (value or None)
-        }
+        given = inputs.given(inputs.settings())
+        late = {name for name, value in given.items() if (getattr(state, name) or None) != (value or None)}
         if inputs.adopt_id is None or request.name_is_identity:
             return self._patch(request, state, inputs, frozenset(late))
         state = self._patch(request, state, inputs, frozenset(late | {"description"}), state.ownership_tag)

@@ -7,6 +7,7 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -16,9 +17,11 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.domain_facts import became_of
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
+from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
@@ -32,10 +35,16 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
 from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import (
+    NotOurs,
+    OrderFailed,
+    ResourceConflict,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -133,6 +142,39 @@ def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
     if last is not None:
         values |= {"currency": domain.currency or last.currency, "charged": last.charged}
     return DomainState(**values)
+
+
+def is_under_way(state: DomainState) -> bool:
+    """Whether the state is that of an order that the registrar had not confirmed. An import knows no name."""
+    return bool(state.name) and state.status in ("pending", "transfer_pending") and state.mode != "test"
+
+
+def ordered(state: DomainState) -> str:
+    """The order, in words."""
+    if state.status == "transfer_pending":
+        return f"the transfer of {state.name}"
+    return f"the registration of {state.name}"
+
+
+def fate(request: Request, state: DomainState) -> Verdict:
+    """What became of the order."""
+    ordered_at = None if state.created_at is None else datetime.fromisoformat(state.created_at)
+    return became_of(request, state.name, ordered_at)
+
+
+def forget_order(request: Request, state: DomainState) -> None:
+    """Forget an order whose domain is not there. Raises ``StillOrdered`` if it may still come, or its charge
+    is kept."""
+    wait = request.poller()
+    while not (verdict := fate(request, state)).is_over:
+        if wait.over:
+            why = f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet"
+            raise StillOrdered("domain", state.id, why)
+        request.info(f"waiting for {ordered(state)}")
+        wait.pause()
+    if not verdict.may_be_forgotten:
+        raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
+    request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
 def _is_gone(domain: m.Domain) -> bool:

@@ -14,8 +14,10 @@ from pulumi_hosting.resources.domain import (
     DomainState,
     _from_api,
     _takeover,
+    fate,
+    is_under_way,
+    ordered,
 )
-from pulumi_hosting.resources.domain_under_way import fate, is_under_way, ordered
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Findable,

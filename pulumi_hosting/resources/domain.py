@@ -96,11 +96,8 @@ class DomainInputs(base.Inputs):
     def order_body(self, privacy: bool) -> dict[str, Any]:
         """The body of ``POST /domains``. Privacy is always given: its default differs between deployments."""
         body: dict[str, Any] = {"name": self.name, "years": self.years, "privacy": privacy}
-        if self.nameservers is not None:
-            body["nameservers"] = self.nameservers
-        if self.promo_code is not None:
-            body["promo_code"] = self.promo_code
-        return body
+        options = {"nameservers": self.nameservers, "promo_code": self.promo_code}
+        return body | {name: value for name, value in options.items() if value is not None}
 
 
 class DomainState(base.State):

@@ -149,23 +149,13 @@ class ServerInputs(base.Inputs):
         """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly
         orders say so in both fields.
         """
-        options: dict[str, Any] = {}
+        options = {name: getattr(self, name, None) for name in m.ServerCreate.model_fields}
         if self.hours is not None or self.billing_cycle == "hourly":
-            options |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
-        else:
-            options["months"] = self.months
-            if self.billing_cycle is not None:
-                options["billing_cycle"] = self.billing_cycle
-        if self.ssh_key_ids:
-            options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
-        if self.password is not None:
-            options["password"] = self.password
-        if self.promo_code is not None:
-            options["promo_code"] = self.promo_code
-        if self.custom_fields:
-            options["custom_fields"] = dict(sorted(self.custom_fields.items()))
-        options |= {name: getattr(self, name) for name in self.settings() - self.late() if name != "name"}
-        return m.ServerCreate(tariff_id=self.tariff_id, os=self.os, name=self.name, **options)
+            options |= {"months": None, "hours": self.hours or 1, "billing_cycle": "hourly"}
+        options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids or ()]
+        options["custom_fields"] = dict(sorted((self.custom_fields or {}).items()))
+        given = {name: value for name, value in options.items() if value not in (None, [], {})}
+        return m.ServerCreate.model_validate(given)
 
     @classmethod
     @cache
@@ -184,9 +174,7 @@ class ServerState(base.State):
 
     api = m.Server
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: Annotated[str | None, ALWAYS, At()] = m.optional(
-        "Host name that the server was ordered with, or renamed to."
-    )
+    name: Annotated[str | None, ALWAYS, At()] = None
     status: Annotated[str, At()] = Field(
         description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning "
         "while being created."
@@ -213,9 +201,7 @@ class ServerState(base.State):
     )
     currency: Annotated[str | None, At("billing.currency")] = None
     next_due_at: Annotated[str | None, At("billing.next_due_at")] = None
-    created_at: Annotated[str | None, At()] = m.optional(
-        "When the order was carried out (RFC 3339, UTC); empty for imported servers."
-    )
+    created_at: Annotated[str | None, At()] = None
     invoice_id: str | None = m.optional("Invoice of the order; empty in the sandbox and for adopted servers.")
     charged: str | None = m.optional("What the order cost (decimal, in currency); empty for adopted servers.")
     root_password: Secret | None = m.optional("Root password, where it was shown or declared.")

@@ -126,9 +126,7 @@ class WebhookSubscriptionState(base.State):
     secret: Secret | None = m.optional(
         "Signs the deliveries. Empty where it was never shown to the provider."
     )
-    disabled_reason: Annotated[str | None, At()] = m.optional(
-        "Why the service stopped delivering. Absent while it delivers."
-    )
+    disabled_reason: Annotated[str | None, At()] = None
     created_at: Annotated[str | None, At()] = None
     ownership_tag: str | None = m.optional(
         "Tag behind the description on the account, as last written: tells whether a later run took it over."

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.session.request import Request
@@ -130,12 +130,7 @@ def is_id(id: str) -> bool:
     server_id, _, address = id.partition("/")
     if id_number(server_id) is None:
         return False
-    if id_number(address) is not None or address == SIMULATED:
-        return True
-    try:
-        return bool(plain_address(address))
-    except ValueError:
-        return False
+    return id_number(address) is not None or address == SIMULATED or passes(plain_address, address)
 
 
 def split_id(id: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ _HOMES = {
     "ssh_key": ("ssh_key", "SSH_KEY"),
     "server_ip": ("server_ip", "SERVER_IP"),
     "ptr": ("ptr", "PTR"),
-    "webhook_subscription": ("webhook_subscription_powers", "WEBHOOK_SUBSCRIPTION"),
+    "webhook_subscription": ("webhook_subscription", "WEBHOOK_SUBSCRIPTION"),
 }
 """Where the resource of each kind is."""
 

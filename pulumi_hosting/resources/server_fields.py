@@ -12,7 +12,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
+from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, untagged, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import (
@@ -39,12 +39,6 @@ REBUILDS = Trait(rebuilds=True)
 
 def sorted_ids(ids: list[str]) -> list[str]:
     return sorted(set(ids), key=int)
-
-
-def _trimmed(notes: str) -> str:
-    if split_tag(notes)[1]:
-        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
-    return notes.rstrip()
 
 
 class ServerInputs(base.Inputs):
@@ -90,7 +84,7 @@ class ServerInputs(base.Inputs):
         m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
     )
     auto_renew: bool | None = None
-    notes: Annotated[m.Notes, AfterValidator(_trimmed)] | None = m.optional(
+    notes: Annotated[m.Notes, AfterValidator(untagged)] | None = m.optional(
         "Free text shown in the control panel."
     )
     power: Annotated[

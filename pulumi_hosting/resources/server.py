@@ -45,7 +45,6 @@ from pulumi_hosting.resources.server_calls import (
     must_be_this_server,
     must_have_scope_for,
     must_stand_nowhere_else,
-    send_power,
     send_reinstall,
     server_lately,
     shared_server,
@@ -140,9 +139,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             state = self._taken(request, server, from_api(server), inputs)
         else:
-            must_have_scope_for(
-                request, [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
-            )
+            must_have_scope_for(request, inputs)
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
             state = self._from_order(request, order.purchase.carry_out(), inputs)
@@ -220,13 +217,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if desired:
             state = self.patch(request, state, desired)
             request.save(state)
-        if fields & {"os", "ssh_key_ids", "password"}:
+        rebuilt = bool(fields & {"os", "ssh_key_ids", "password"})
+        if rebuilt:
             state = self.reinstall(request, state, inputs)
-        return (
-            self.set_power(request, state, inputs)
-            if "power" in fields or fields & {"os", "ssh_key_ids", "password"}
-            else state
-        )
+        return self.set_power(request, state, inputs) if rebuilt or "power" in fields else state
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
@@ -307,10 +301,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """Start or stop it. A repeated run does no harm."""
         if inputs.power is None or state.power == inputs.power:
             return state
-        send_power(request, state.id, inputs.power, state.status, state.power)
-        after = self.until(
-            request, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0
-        )
+        starts = inputs.power == "running"
+        if state.power is None:
+            done = "started" if starts else "stopped"
+            raise ResourceError(
+                f"server {state.id} is {state.status} and cannot be {done}. Next: see why in the control "
+                "panel (an unpaid renewal, perhaps), or leave power out"
+            )
+        request.client.servers.power(int(state.id), action="start" if starts else "stop")
+        after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, 60.0)
         return after.model_copy(update={"power": inputs.power})
 
     @staticmethod

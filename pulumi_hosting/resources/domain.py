@@ -386,15 +386,14 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 what = verdict.sentence(ordered(state))
                 again = f"{request.client.words.read_and_apply}, which orders it again"
                 raise OrderFailed(f"{what}. Next: {again}")
+        now = state if found is None else _from_api(found, state)
         if found is None or not _is_settled(found):
-            status = found.status if found else state.status
             request.warn(
-                f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is "
+                f"domain {state.name} is {now.status}: {', '.join(sorted(fields))} can be set once it is "
                 "active. Next: run again then"
             )
-            return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
-        id = found.id
-        after = found
+            return now.model_copy(update={"id": state.id})
+        id, after = found.id, found
         given = inputs.given(fields & inputs.settings())
         patch = {name: value for name, value in given.items() if value is not None}
         try:

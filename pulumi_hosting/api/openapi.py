@@ -242,7 +242,7 @@ class _Printer(GenerateJsonSchema):
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(_plain_name(name))
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:

@@ -128,9 +128,8 @@ ID_FORM = "<server id>/<address id>, or <server id>/<address>"
 def is_id(id: str) -> bool:
     """Whether an address may have this id, one that was only simulated too."""
     server_id, _, address = id.partition("/")
-    if id_number(server_id) is None:
-        return False
-    return id_number(address) is not None or address == SIMULATED or passes(plain_address, address)
+    is_address = id_number(address) is not None or address == SIMULATED or passes(plain_address, address)
+    return id_number(server_id) is not None and is_address
 
 
 def split_id(id: str) -> tuple[str, str]:

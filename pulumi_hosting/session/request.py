@@ -138,10 +138,9 @@ class Request:
         """How long ago ``clock.monotonic()`` was ``began``: the age of what was asked for since."""
         return self.clock.monotonic() - began
 
-    def poller(self, at_most: float | None = None) -> Poller:
+    def poller(self, at_most: float = float("inf")) -> Poller:
         """A wait of ``wait_timeout`` seconds, or less."""
-        seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
-        return Poller(self.clock, seconds, self.poll_interval)
+        return Poller(self.clock, min(at_most, self.wait_timeout), self.poll_interval)
 
     def when_free(self, what: str, send: Callable[[], T]) -> T:
         """What ``send`` answers, once no other operation on the server ``what`` is running."""

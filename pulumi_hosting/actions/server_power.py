@@ -5,6 +5,7 @@ Both are explicit: whoever asks for them wants them to happen, each time. Neithe
 neither is sent twice by one run, and a lost answer is reported for a person to look at.
 """
 
+from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -15,7 +16,6 @@ from pulumi_hosting.client.exceptions import (
     ApiError,
     InvalidInput,
     InvalidResponse,
-    OperationInProgress,
 )
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.check import declared
@@ -47,23 +47,16 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
 
     def perform(self, request: Request, inputs: ServerRestartInputs, plan: ActionPlan) -> ServerState:
         state: ServerState = plan.data
-        wait = request.poller()
+        restart = partial(request.client.servers.power, int(state.id), action="restart")
         lost = (
             f"whether server {state.id} was restarted is not known; nothing was repeated. Next: look at its "
             "uptime before running again"
         )
-        while True:
-            try:
-                with answer_may_be_lost(lost):
-                    request.client.servers.power(int(state.id), action="restart")
-                break
-            except OperationInProgress:
-                if wait.over:
-                    raise
-                request.info(f"server {state.id}: another operation is running")
-                wait.pause()
-            finally:
-                request.reads.forget("servers")
+        try:
+            with answer_may_be_lost(lost):
+                request.when_free(f"server {state.id}", restart)
+        finally:
+            request.reads.forget("servers")
         after = SERVER.until(
             request,
             state,

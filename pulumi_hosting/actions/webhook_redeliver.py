@@ -25,7 +25,7 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.resources.base import IdText
-from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import Failed, NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text

@@ -16,7 +16,7 @@ from pulumi_hosting.actions.action import (
     answer_may_be_lost,
     resolve,
 )
-from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 

@@ -11,7 +11,8 @@ from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, models_json_schema
+from pydantic_core import core_schema
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, SCOPES, Operation
@@ -20,7 +21,7 @@ from pulumi_hosting.api.values import INT64
 RETRY_AFTER_STATUSES = (409, 429, 503)
 
 _REF = "#/components/schemas/{model}"
-_GENERIC = re.compile(r"^(Page|Listing)_(\w+)_$")
+_GENERIC = re.compile(r"^(Page|Listing)\[(\w+)\]$")
 
 
 def document(*, server_url: str | None = None, title: str = "Hosting Client API") -> dict[str, Any]:
@@ -103,7 +104,7 @@ def _path_parameters(operation: Operation) -> Iterator[dict[str, object]]:
 def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
     if operation.query is None:
         return
-    schema = operation.query.model_json_schema(mode="validation")
+    schema = operation.query.model_json_schema(mode="validation", schema_generator=_Printer)
     for name, field in schema["properties"].items():
         yield {
             "name": name,
@@ -115,7 +116,7 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
 
 def _not_null(field: Mapping[str, Any]) -> dict[str, object]:
     """The schema of a query parameter: a query has no null, an optional parameter is left out instead."""
-    kept = {name: value for name, value in field.items() if name not in ("title", "default", "anyOf")}
+    kept = {name: value for name, value in field.items() if name != "anyOf"}
     branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
     return {**kept, **branches[0]} if len(branches) == 1 else kept
 
@@ -226,12 +227,32 @@ def schema_name(model: type[BaseModel]) -> str:
     """The name of a model in ``components.schemas``: ``Page[Server]`` is ``ServerPage``, ``Listing[Zone]`` is
     ``ZoneListing``.
     """
-    return _plain_name(re.sub(r"[\[\]]", "_", model.__name__))
+    return _plain_name(model.__name__)
 
 
 def _plain_name(name: str) -> str:
-    match = _GENERIC.match(name)
-    return f"{match[2]}{match[1]}" if match else name
+    return _GENERIC.sub(r"\2\1", name)
+
+
+class _Printer(GenerateJsonSchema):
+    """Prints models under their plain names, without titles made from names and without ``default: null``
+    (absent is not null).
+    """
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(_plain_name(name))
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        printed = super().model_schema(schema)
+        del printed["title"]
+        return printed
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        is_null = schema.get("default", ...) is None
+        return self.generate_inner(schema["schema"]) if is_null else super().default_schema(schema)
 
 
 def _schemas() -> dict[str, object]:
@@ -242,29 +263,8 @@ def _schemas() -> dict[str, object]:
         for model in operation.responses.values():
             if model not in (None, bytes, dict):
                 models[model] = "serialization"
-    _, definitions = models_json_schema(list(models.items()), ref_template=_REF)
-    schemas = {_plain_name(name): _tidy(schema) for name, schema in definitions["$defs"].items()}
-    return {"Error": deepcopy(_ERROR), **dict(sorted(schemas.items()))}
-
-
-def _tidy(node: object) -> object:
-    """Without titles pydantic made from names and without ``default: null`` (absent is not null); references
-    to the plain names.
-    """
-    if isinstance(node, list):
-        return [_tidy(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    tidy: dict[str, object] = {}
-    for name, value in node.items():
-        if name == "properties":
-            tidy[name] = {field: _tidy(schema) for field, schema in value.items()}
-        elif name == "$ref":
-            prefix, _, target = value.rpartition("/")
-            tidy[name] = f"{prefix}/{_plain_name(target)}"
-        elif name != "title" and not (name == "default" and value is None):
-            tidy[name] = _tidy(value)
-    return tidy
+    _, printed = models_json_schema(list(models.items()), ref_template=_REF, schema_generator=_Printer)
+    return {"Error": deepcopy(_ERROR), **printed["$defs"]}
 
 
 _ERROR: dict[str, object] = {

@@ -12,6 +12,7 @@ import ipaddress
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -60,26 +61,37 @@ def id_number(value: object) -> int | None:
     return None
 
 
+def passes(check: Callable[[str], object], value: str) -> bool:
+    """Whether a check lets the value through."""
+    try:
+        check(value)
+    except ValueError:
+        return False
+    return True
+
+
 # --- text
 
 
 def check_line(value: str) -> str:
     """One line of text: no control characters, no half of a surrogate pair."""
+    _check_characters(value, _CONTROLS, "must not hold control characters or line breaks")
+    return value
+
+
+def _check_characters(value: str, refused: re.Pattern[str], reason: str) -> None:
     if _SURROGATES.search(value):
         raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
-    if _CONTROLS.search(value):
-        raise ValueError("must not hold control characters or line breaks")
-    return value
+    if refused.search(value):
+        raise ValueError(reason)
 
 
 def check_notes(value: str) -> str:
     """Text of several lines: no control characters but line feed and tab, at most :data:`NOTES_BYTES` as
     JSON.
     """
-    if _SURROGATES.search(value):
-        raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
-    if _CONTROLS_OF_LINES.search(value):
-        raise ValueError("must not hold control characters other than line feed and tab")
+    reason = "must not hold control characters other than line feed and tab"
+    _check_characters(value, _CONTROLS_OF_LINES, reason)
     size = len(json.dumps(value, ensure_ascii=False).encode())
     if size > NOTES_BYTES:
         raise ValueError(f"must be at most {NOTES_BYTES} bytes as JSON, and is {size}")
@@ -280,25 +292,12 @@ def check_webhook_url(value: str) -> str:
         or any(c.isspace() for c in value)
     ):
         raise ValueError("must be an https:// URL of a public host, without credentials in it")
-    if port == 0 or not (
-        _is_address(host) if "[" in parts.netloc or ":" in host else _is_address(host) or _is_named(host)
-    ):
+    if port == 0 or not _is_possible(host, is_address="[" in parts.netloc or ":" in host):
         raise ValueError("must be an https:// URL with a possible host and port")
     return value
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_named(host: str) -> bool:
-    """Whether ``host`` can be a name: of one label too, and in Unicode too."""
-    try:
-        check_domain_name(host if "." in host else f"{host}.example")
-    except ValueError:
-        return False
-    return True
+def _is_possible(host: str, *, is_address: bool) -> bool:
+    """Whether ``host`` can be an address, or else a name too: of one label too, and in Unicode too."""
+    name = host if "." in host else f"{host}.example"
+    return passes(ipaddress.ip_address, host) or (not is_address and passes(check_domain_name, name))

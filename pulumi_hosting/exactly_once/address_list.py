@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.session.request import Request
@@ -104,6 +104,13 @@ def pick(found: list[m.Ip] | None, wanted: str) -> m.Ip | None:
     return None
 
 
+def find(
+    request: Request, server_id: str, wanted: str, *, fresh: bool = False, max_age: float = FRESH
+) -> m.Ip | None:
+    """The address of the server with this number or text."""
+    return pick(of_server(request, server_id, fresh=fresh, max_age=max_age), wanted)
+
+
 def must_be_recorded(
     request: Request, title: str, id: str, ip: m.Ip, recorded: str | None, outcome: str
 ) -> None:
@@ -121,14 +128,8 @@ ID_FORM = "<server id>/<address id>, or <server id>/<address>"
 def is_id(id: str) -> bool:
     """Whether an address may have this id, one that was only simulated too."""
     server_id, _, address = id.partition("/")
-    if id_number(server_id) is None:
-        return False
-    if id_number(address) is not None or address == SIMULATED:
-        return True
-    try:
-        return bool(plain_address(address))
-    except ValueError:
-        return False
+    is_address = id_number(address) is not None or address == SIMULATED or passes(plain_address, address)
+    return id_number(server_id) is not None and is_address
 
 
 def split_id(id: str) -> tuple[str, str]:

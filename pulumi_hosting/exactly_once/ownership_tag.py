@@ -27,6 +27,13 @@ def split_tag(text: str | None) -> tuple[str, str | None]:
     return (text[: found.start()], found[1]) if found else (text, None)
 
 
+def untagged(text: str) -> str:
+    """A text that a person gives, without spaces at its end. Raises ``ValueError`` if a tag ends it."""
+    if split_tag(text)[1]:
+        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
+    return text.rstrip()
+
+
 def with_tag(text: str | None, tag: str | None) -> str:
     """The text with a tag behind it, in place of any that was there; without ``tag`` only the text."""
     text = split_tag(text)[0]

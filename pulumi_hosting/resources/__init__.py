@@ -10,9 +10,9 @@ _HOMES = {
     "server": ("server_powers", "SERVER"),
     "domain": ("domain_powers", "DOMAIN"),
     "ssh_key": ("ssh_key", "SSH_KEY"),
-    "server_ip": ("server_ip_powers", "SERVER_IP"),
+    "server_ip": ("server_ip", "SERVER_IP"),
     "ptr": ("ptr", "PTR"),
-    "webhook_subscription": ("webhook_subscription_powers", "WEBHOOK_SUBSCRIPTION"),
+    "webhook_subscription": ("webhook_subscription", "WEBHOOK_SUBSCRIPTION"),
 }
 """Where the resource of each kind is."""
 

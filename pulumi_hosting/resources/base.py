@@ -141,7 +141,15 @@ Count = Annotated[int, _WholeNumber(0)]
 WholeNumber = Annotated[int, _WholeNumber(1)]
 
 
-class Inputs(BaseModel):
+class _Fields(BaseModel):
+    @classmethod
+    @cache
+    def secret_fields(cls) -> frozenset[str]:
+        """Fields whose values are never shown."""
+        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+
+
+class Inputs(_Fields):
     """What a user declares. Closed: an unknown field is refused with its name. Only fields that were
     given are managed.
     """
@@ -206,32 +214,18 @@ class Inputs(BaseModel):
             part for field, name in cls.named_by().items() if name in given for part in (field, name)
         )
 
-    @classmethod
-    @cache
-    def secret_fields(cls) -> frozenset[str]:
-        """Fields whose values are never shown."""
-        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
-
-    def given(self) -> dict[str, Any]:
-        """The fields that were given, in plain values (secrets revealed), in one normal form."""
-        known = {
-            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
-        }
-        return {
-            name: plain(value) if isinstance(value, BaseModel | Secret) else value
-            for name, value in known.items()
-        }
+    def given(self, among: Collection[str] | None = None) -> dict[str, Any]:
+        """The fields that were given (``among`` these), in plain values (secrets revealed), in one normal
+        form.
+        """
+        names = self.model_fields_set if among is None else self.model_fields_set.intersection(among)
+        return {name: plain(getattr(self, name)) for name in type(self).model_fields if name in names}
 
 
-class Record(BaseModel):
+class Record(_Fields):
     """Facts for a frontend. Plain values: money and time as text, ids as text; secrets as such."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
-
-    @classmethod
-    @cache
-    def secret_fields(cls) -> frozenset[str]:
-        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
 
     def values(self) -> dict[str, Any]:
         """Every field in plain values, secrets revealed: for a state that encrypts them."""

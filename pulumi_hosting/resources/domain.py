@@ -7,6 +7,7 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -16,9 +17,11 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once.domain_facts import became_of
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
+from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
@@ -32,10 +35,16 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.domain_under_way import fate, forget_order, is_under_way, ordered
 from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.errors import (
+    NotOurs,
+    OrderFailed,
+    ResourceConflict,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -53,62 +62,42 @@ def _years(value: int) -> int:
 
 class DomainInputs(base.Inputs):
     change = m.DomainUpdate
-    name: Annotated[
-        m.DomainName,
-        AfterValidator(domain_name),
-        Field(description="Full domain name, in Unicode or punycode. A change registers another domain."),
-        REPLACES,
-    ]
-    years: Annotated[
-        Annotated[WholeNumber, AfterValidator(_years)],
-        Field(
-            description="Years paid when registering: 1 to 10, within the zone's "
-            "bounds. Used at creation only."
-        ),
-        PRICES,
-    ] = 1
+    name: Annotated[m.DomainName, AfterValidator(domain_name), REPLACES] = Field(
+        description="Full domain name, in Unicode or punycode. A change registers another domain."
+    )
+    years: Annotated[Annotated[WholeNumber, AfterValidator(_years)], PRICES] = Field(
+        default=1,
+        description="Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only.",
+    )
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(host_names)] | None,
-        Field(
-            description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot "
-            "at the end do not matter."
-        ),
         Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
-    ] = None
-    privacy: Annotated[
-        bool | None,
-        Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."),
-    ] = None
+    ] = m.optional(
+        "2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not "
+        "matter."
+    )
+    privacy: bool | None = m.optional(
+        "Whether the owner's data is hidden in WHOIS; where the zone allows it."
+    )
     auto_renew: bool | None = None
-    promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
-    ] = None
+    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
-        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
-        Field(
-            description="EPP code of the present registrar: the domain is transferred in, not registered. "
-            "Used at creation only."
-        ),
-        TRANSFERS,
-    ] = None
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this existing domain of the account, which must have the declared name, "
-            "instead of ordering it."
-        ),
-        ADOPTS,
-    ] = None
+        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None, TRANSFERS
+    ] = m.optional(
+        "EPP code of the present registrar: the domain is transferred in, not registered. Used at "
+        "creation only."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this existing domain of the account, which must have the declared name, instead of "
+        "ordering it."
+    )
 
     def order_body(self, privacy: bool) -> dict[str, Any]:
         """The body of ``POST /domains``. Privacy is always given: its default differs between deployments."""
         body: dict[str, Any] = {"name": self.name, "years": self.years, "privacy": privacy}
-        if self.nameservers is not None:
-            body["nameservers"] = self.nameservers
-        if self.promo_code is not None:
-            body["promo_code"] = self.promo_code
-        return body
+        options = {"nameservers": self.nameservers, "promo_code": self.promo_code}
+        return body | {name: value for name, value in options.items() if value is not None}
 
 
 class DomainState(base.State):
@@ -122,23 +111,21 @@ class DomainState(base.State):
     status: Annotated[str, At()] = Field(
         default="pending", description="One of pending, active, expired, transfer_pending and cancelled."
     )
-    nameservers: Annotated[list[str] | None, At()] = Field(
-        default=None, description="Host names of its name servers, in lower case and alphabetical order."
+    nameservers: Annotated[list[str] | None, At()] = m.optional(
+        "Host names of its name servers, in lower case and alphabetical order."
     )
     privacy: Annotated[bool | None, At()] = None
     auto_renew: Annotated[bool | None, At()] = None
     registered_at: Annotated[str | None, At()] = None
-    expires_at: Annotated[str | None, At()] = Field(
-        default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
+    expires_at: Annotated[str | None, At()] = m.optional(
+        "Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
     )
     locked: Annotated[bool | None, At()] = None
     blocked: Annotated[bool | None, At()] = None
     price_renew: Annotated[str | None, At()] = None
     currency: Annotated[str | None, At()] = None
-    charged: str | None = Field(
-        default=None,
-        description="What the registration or transfer cost (decimal, in currency); "
-        "empty for adopted domains.",
+    charged: str | None = m.optional(
+        "What the registration or transfer cost (decimal, in currency); empty for adopted domains."
     )
     created_at: Annotated[str | None, At()] = None
 
@@ -152,6 +139,39 @@ def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
     if last is not None:
         values |= {"currency": domain.currency or last.currency, "charged": last.charged}
     return DomainState(**values)
+
+
+def is_under_way(state: DomainState) -> bool:
+    """Whether the state is that of an order that the registrar had not confirmed. An import knows no name."""
+    return bool(state.name) and state.status in ("pending", "transfer_pending") and state.mode != "test"
+
+
+def ordered(state: DomainState) -> str:
+    """The order, in words."""
+    if state.status == "transfer_pending":
+        return f"the transfer of {state.name}"
+    return f"the registration of {state.name}"
+
+
+def fate(request: Request, state: DomainState) -> Verdict:
+    """What became of the order."""
+    ordered_at = None if state.created_at is None else datetime.fromisoformat(state.created_at)
+    return became_of(request, state.name, ordered_at)
+
+
+def forget_order(request: Request, state: DomainState) -> None:
+    """Forget an order whose domain is not there. Raises ``StillOrdered`` if it may still come, or its charge
+    is kept."""
+    wait = request.poller()
+    while not (verdict := fate(request, state)).is_over:
+        if wait.over:
+            why = f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet"
+            raise StillOrdered("domain", state.id, why)
+        request.info(f"waiting for {ordered(state)}")
+        wait.pause()
+    if not verdict.may_be_forgotten:
+        raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
+    request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
 def _is_gone(domain: m.Domain) -> bool:
@@ -366,20 +386,16 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 what = verdict.sentence(ordered(state))
                 again = f"{request.client.words.read_and_apply}, which orders it again"
                 raise OrderFailed(f"{what}. Next: {again}")
+        now = state if found is None else _from_api(found, state)
         if found is None or not _is_settled(found):
-            status = found.status if found else state.status
             request.warn(
-                f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is "
+                f"domain {state.name} is {now.status}: {', '.join(sorted(fields))} can be set once it is "
                 "active. Next: run again then"
             )
-            return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
-        id = found.id
-        after = found
-        patch = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in fields & inputs.settings() and value is not None
-        }
+            return now.model_copy(update={"id": state.id})
+        id, after = found.id, found
+        given = inputs.given(fields & inputs.settings())
+        patch = {name: value for name, value in given.items() if value is not None}
         try:
             if patch:
                 after = request.client.domains.update(id, **patch)

@@ -14,8 +14,10 @@ from pulumi_hosting.resources.domain import (
     DomainState,
     _from_api,
     _takeover,
+    fate,
+    is_under_way,
+    ordered,
 )
-from pulumi_hosting.resources.domain_under_way import fate, is_under_way, ordered
 from pulumi_hosting.resources.powers import (
     Adoptable,
     Findable,
@@ -60,11 +62,9 @@ class DomainResource(
 
     def takeover(self, request: Request, inputs: DomainInputs) -> Takeover | None:
         if inputs.adopt_id is None:
-            existing = (
-                None
-                if request.name_is_identity or request.client.is_test_key
-                else self._named(request, inputs.name)
-            )
+            if request.name_is_identity or request.client.is_test_key:
+                return None
+            existing = self._named(request, inputs.name)
             if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
                 return None  # ordered, replaced, or refused
             unless = (
@@ -92,12 +92,8 @@ class DomainResource(
         # found again, or a stop: nothing is paid for it either way
         if self._named(request, desired["name"]) is not None:
             amount, what = Decimal(0), f"{name} is on this account already"
-        return Cost(
-            amount,
-            zone.currency or (balance.currency if balance else ""),
-            what,
-            balance.balance if balance else None,
-        )
+        currency = zone.currency or (balance.currency if balance else "")
+        return Cost(amount, currency, what, balance.balance if balance else None)
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
@@ -108,12 +104,8 @@ class DomainResource(
         name = desired["name"]
         zone = catalog_reads.zone_of(request, name)
         if zone is None:
-            return {
-                "name": (
-                    f"no zone of this provider ends {name!r}: choose one of "
-                    f"{', '.join(sorted(catalog_reads.zones(request)))}"
-                )
-            }
+            choices = ", ".join(sorted(catalog_reads.zones(request)))
+            return {"name": f"no zone of this provider ends {name!r}: choose one of {choices}"}
         failures: dict[str, str] = {}
         if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.ending} hides no owner's data: leave it out or say false"
@@ -129,10 +121,12 @@ class DomainResource(
         elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
         elif not failures and (existing := self._named(request, name)) is not None:
-            is_known = (
-                request.name_is_identity or request.client.is_test_key or str(existing.id) in request.owned
-            )
-            if not is_known and (refusal := self._not_ours(request, existing)):
+            is_found = request.name_is_identity or request.client.is_test_key
+            if (
+                not is_found
+                and str(existing.id) not in request.owned
+                and (refusal := self._not_ours(request, existing))
+            ):
                 failures["name"] = refusal
         elif not failures:
             answer = request.shared(
@@ -146,12 +140,9 @@ class DomainResource(
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the
         rest.
         """
+        given = inputs.given({"nameservers", *inputs.settings()})
         late = frozenset(
-            name
-            for name, value in inputs.given().items()
-            if name in {"nameservers", *inputs.settings()}
-            and value is not None
-            and getattr(state, name) != value
+            name for name, value in given.items() if value is not None and getattr(state, name) != value
         )
         if not late:
             return state

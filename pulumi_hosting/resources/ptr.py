@@ -34,35 +34,25 @@ def _plain_host(name: str) -> str:
 
 
 class PtrInputs(base.Inputs):
-    server_id: Annotated[
-        IdText,
-        Field(description="Id of the server the address belongs to. A change makes another record."),
-        REPLACES,
-    ]
-    address: Annotated[
-        Annotated[str, AfterValidator(address_list.plain_address)] | None,
-        Field(
-            description="An IPv4 or IPv6 address of the server; its primary one when absent. A "
-            "change makes another record."
-        ),
-        REPLACES,
-    ] = None
+    server_id: Annotated[IdText, REPLACES] = Field(
+        description="Id of the server the address belongs to. A change makes another record."
+    )
+    address: Annotated[Annotated[str, AfterValidator(address_list.plain_address)] | None, REPLACES] = (
+        m.optional(
+            "An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another "
+            "record."
+        )
+    )
     domain: Annotated[
-        Annotated[str, AfterValidator(_plain_host)],
-        Field(description="Host name the address resolves to; case and a dot at the end do not matter."),
-        Drift(lambda value: "elsewhere.example.net", "ptr"),
-    ]
+        Annotated[str, AfterValidator(_plain_host)], Drift(lambda value: "elsewhere.example.net", "ptr")
+    ] = Field(description="Host name the address resolves to; case and a dot at the end do not matter.")
 
 
 class PtrState(base.State):
     id: str = Field(description="<server id>/<address id>.")
     server_id: str = Field(description="Id of the server whose address has the record.")
-    address: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="The IPv4 or IPv6 address that is looked up."
-    )
-    domain: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="Host name that the address resolves to."
-    )
+    address: Annotated[str | None, base.ALWAYS] = m.optional("The IPv4 or IPv6 address that is looked up.")
+    domain: Annotated[str | None, base.ALWAYS] = m.optional("Host name that the address resolves to.")
 
 
 def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:
@@ -76,6 +66,11 @@ def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:
 
 def _domain(ip: m.Ip) -> str | None:
     return ip.ptr.rstrip(".").lower() if ip.ptr else None
+
+
+def _shown(server_id: str, ip: m.Ip | None) -> PtrState | None:
+    """The state of the address's record, if it has one."""
+    return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
 
 def _remember(request: Request, server_id: str, ip_id: int, domain: str | None) -> None:
@@ -110,19 +105,18 @@ class PtrResource(
 
     def read(self, request: Request, id: str, last: PtrState | None = None) -> PtrState | None:
         server_id, wanted = address_list.split_id(id)
-        found = address_list.of_server(request, server_id)
-        ip = address_list.pick(found, wanted) if found is not None else None
+        ip = address_list.find(request, server_id, wanted)
         if ip is not None and last is not None:
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
-        return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
+        return _shown(server_id, ip)
 
     def create(self, request: Request, inputs: PtrInputs) -> PtrState:
         wait = request.poller(_LISTED_SECONDS)
         fresh = False
         while True:
             found = address_list.of_server(request, inputs.server_id, fresh=fresh)
-            ip = self._ip(found, inputs.address) if found is not None else None
+            ip = self._ip(found, inputs.address)
             if ip is not None:
                 return self._set(request, inputs.server_id, ip, inputs.domain)
             if request.client.is_test_key:
@@ -179,16 +173,14 @@ class PtrResource(
         most: such a list is an expensive question on some deployments."""
         if request.name_is_identity:
             return
-        found = address_list.of_server(request, server_id, max_age=max_age)
-        ip = address_list.pick(found, wanted) if found is not None else None
+        ip = address_list.find(request, server_id, wanted, max_age=max_age)
         if ip is not None:
             address_list.must_be_recorded(request, self.title, state.id, ip, state.address, outcome)
 
     def delete(self, request: Request, state: PtrState) -> None:
         server_id, wanted = address_list.split_id(state.id)
         if id_number(wanted) is None:
-            found = address_list.of_server(request, server_id, fresh=True)
-            ip = address_list.pick(found, wanted) if found is not None else None
+            ip = address_list.find(request, server_id, wanted, fresh=True)
             if ip is None:
                 return
             wanted = str(ip.id)
@@ -197,8 +189,7 @@ class PtrResource(
             request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:
             # The address is gone, and its record with it: only the list shows that.
-            found = address_list.of_server(request, server_id, fresh=True)
-            ip = address_list.pick(found, wanted) if found is not None else None
+            ip = address_list.find(request, server_id, wanted, fresh=True)
             if ip is not None and ip.ptr:
                 raise
             return
@@ -208,22 +199,19 @@ class PtrResource(
     def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
         """By server and address."""
         found = address_list.of_server(request, inputs.server_id, fresh=True)
-        ip = self._ip(found, inputs.address) if found is not None else None
-        return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
+        return _shown(inputs.server_id, self._ip(found, inputs.address))
 
     @staticmethod
-    def _ip(found: list[m.Ip], address: str | None) -> m.Ip | None:
+    def _ip(found: list[m.Ip] | None, address: str | None) -> m.Ip | None:
         if address is not None:
             return address_list.pick(found, address)
-        return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
+        primary = [ip for ip in found or () if ip.primary]
+        return min(primary, key=lambda ip: (ip.version == 6, ip.id), default=None)
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
         """Those of one server, or of all."""
-        return (
-            _state(server, ip, _domain(ip))
-            for server, ip in address_list.everywhere(request, server_id)
-            if ip.ptr
-        )
+        everywhere = address_list.everywhere(request, server_id)
+        return (state for server, ip in everywhere if (state := _shown(server, ip)) is not None)
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
@@ -237,12 +225,8 @@ class PtrResource(
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         known = {address_list.plain_address(text) for text in server.ips or ()}
         if known and desired.get("address") is not None and desired["address"] not in known:
-            return {
-                "address": (
-                    f"server {server.id} has no address {desired['address']}: choose one of "
-                    f"{', '.join(sorted(known))}"
-                )
-            }
+            choices = f"choose one of {', '.join(sorted(known))}"
+            return {"address": f"server {server.id} has no address {desired['address']}: {choices}"}
         return {}
 
     def is_simulated(self, id: str) -> bool:

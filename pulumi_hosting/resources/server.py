@@ -45,7 +45,6 @@ from pulumi_hosting.resources.server_calls import (
     must_be_this_server,
     must_have_scope_for,
     must_stand_nowhere_else,
-    send_power,
     send_reinstall,
     server_lately,
     shared_server,
@@ -138,20 +137,16 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         keys = installed_keys(request, inputs.ssh_key_ids)
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
-            state = self._taken(request, server, from_api(server), inputs, fingerprints(keys))
+            state = self._taken(request, server, from_api(server), inputs)
         else:
-            must_have_scope_for(
-                request, [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
-            )
+            must_have_scope_for(request, inputs)
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
-            state = self._from_order(request, order.purchase.carry_out(), inputs, fingerprints(keys))
+            state = self._from_order(request, order.purchase.carry_out(), inputs)
         key_users.record(request, added(keys))
-        return state
+        return state.model_copy(update={"ssh_key_fingerprints": fingerprints(keys)})
 
-    def _from_order(
-        self, request: Request, ordered: Ordered, inputs: ServerInputs, fingerprints: list[str] | None
-    ) -> ServerState:
+    def _from_order(self, request: Request, ordered: Ordered, inputs: ServerInputs) -> ServerState:
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
@@ -168,14 +163,12 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                 Takeover(state, ordered.reason, since, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
             if ordered.by_name:  # whose it is nothing shows, so the tag that it has stays
-                return self._kept(state, inputs, fingerprints)
-            return self._taken(request, ordered.server, state, inputs, fingerprints)
+                return self._kept(state, inputs)
+            return self._taken(request, ordered.server, state, inputs)
         request.ownership.add(request.identity, state.id)
         request.made.add(state.id)
         own = ownership_tag(request.identity, inputs.order_attempt or 0)
-        return self._kept(
-            state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints
-        )
+        return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs)
 
     @staticmethod
     def _sent_keys(request: Request, ids: list[str] | None) -> list[str] | None:
@@ -188,39 +181,28 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return [id for id in ids if id in real]
 
     def _taken(
-        self,
-        request: Request,
-        server: m.Server | None,
-        state: ServerState,
-        inputs: ServerInputs,
-        fingerprints: list[str] | None,
+        self, request: Request, server: m.Server | None, state: ServerState, inputs: ServerInputs
     ) -> ServerState:
         """The state of a server that is taken over: with the tag that is going to be written, so that no
         earlier state's deletion fits.
         """
         request.taken_over.add(state.id)
         tag = next_tag(split_tag(server.notes)[1] if server else None, request.identity)
-        return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
+        return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs)
 
     @staticmethod
-    def _kept(state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None = None) -> ServerState:
-        """With what was declared and the API never shows. ``fingerprints``: of the declared keys, where
-        they are not recorded yet.
-        """
+    def _kept(state: ServerState, inputs: ServerInputs) -> ServerState:
+        """With what was declared and the API never shows."""
         password = state.root_password or inputs.password
         known = {"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
-        return state.model_copy(
-            update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints}
-        )
+        return state.model_copy(update=known)
 
     def update(
         self, request: Request, state: ServerState, inputs: ServerInputs, fields: frozenset[str]
     ) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
             state = self.ordered(request, state, inputs)
-        desired = {
-            name: value for name, value in inputs.given().items() if name in fields & inputs.settings()
-        }
+        desired = inputs.given(fields & inputs.settings())
         if is_checked(request, state):
             server = server_lately(request, state.id)
             if server is None:
@@ -235,13 +217,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if desired:
             state = self.patch(request, state, desired)
             request.save(state)
-        if fields & {"os", "ssh_key_ids", "password"}:
+        rebuilt = bool(fields & {"os", "ssh_key_ids", "password"})
+        if rebuilt:
             state = self.reinstall(request, state, inputs)
-        return (
-            self.set_power(request, state, inputs)
-            if "power" in fields or fields & {"os", "ssh_key_ids", "password"}
-            else state
-        )
+        return self.set_power(request, state, inputs) if rebuilt or "power" in fields else state
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
@@ -283,13 +262,11 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     def reinstall(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The same server with another image, keys or password."""
-        body = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in ("password", "ssh_key_ids") and value is not None
-        }
-        if "ssh_key_ids" in body:
-            body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
+        body: dict[str, Any] = {}
+        if inputs.ssh_key_ids is not None:
+            body["ssh_key_ids"] = [int(key) for key in inputs.ssh_key_ids]
+        if inputs.password is not None:
+            body["password"] = inputs.password
         keys = installed_keys(request, inputs.ssh_key_ids)
         result = send_reinstall(request, state.id, inputs.os, body)
         key_users.record(request, added(keys))
@@ -324,10 +301,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """Start or stop it. A repeated run does no harm."""
         if inputs.power is None or state.power == inputs.power:
             return state
-        send_power(request, state.id, inputs.power, state.status, state.power)
-        after = self.until(
-            request, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0
-        )
+        starts = inputs.power == "running"
+        if state.power is None:
+            done = "started" if starts else "stopped"
+            raise ResourceError(
+                f"server {state.id} is {state.status} and cannot be {done}. Next: see why in the control "
+                "panel (an unpaid renewal, perhaps), or leave power out"
+            )
+        request.client.servers.power(int(state.id), action="start" if starts else "stop")
+        after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, 60.0)
         return after.model_copy(update={"power": inputs.power})
 
     @staticmethod

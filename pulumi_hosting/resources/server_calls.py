@@ -5,7 +5,7 @@ server with the id of a state is this resource's (``exactly_once.ownership_check
 from __future__ import annotations  # models that only a hint names are not loaded
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -22,7 +22,6 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
     OperationInProgress,
     ServerError,
-    ServiceState,
     TransportError,
     Unavailable,
 )
@@ -38,7 +37,7 @@ from pulumi_hosting.exactly_once.order_facts import (
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
 from pulumi_hosting.exactly_once.server_search import REPORT_AGE, machine, tagged_elsewhere
-from pulumi_hosting.resources.server_fields import ServerState, is_simulated
+from pulumi_hosting.resources.server_fields import ServerInputs, ServerState, is_simulated
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import (
     NotOurs,
@@ -144,18 +143,15 @@ def renewal_remarks(request: Request, server: m.Server) -> list[str]:
         return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
     balance = catalog_reads.balance(request)
     paid = [
-        other.billing
+        bill
         for other in request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
-        if not other.is_gone and other.billing and other.billing.auto_renew and other.billing.next_due_at
+        if not other.is_gone
+        and (bill := other.billing)
+        and bill.auto_renew
+        and bill.next_due_at
+        and bill.next_due_at <= due
     ]
-    needed = sum(
-        (
-            bill.recurring_amount or Decimal(0)
-            for bill in paid
-            if bill.next_due_at and bill.next_due_at <= due
-        ),
-        Decimal(0),
-    )
+    needed = sum((bill.recurring_amount or Decimal(0) for bill in paid), Decimal(0))
     if balance is None or balance.balance >= needed:
         return []
     return [
@@ -180,11 +176,10 @@ def addresses_along(request: Request, server: m.Server) -> str:
         ]
     except HostingError:
         return " with its further addresses"
-    named = [
-        f"address {ip.address} (id {ip.id})"
-        + ("" if ip.price_monthly is None else f", {ip.price_monthly} {currency}".rstrip() + " a month")
-        for ip in further
-    ]
+    named = []
+    for ip in further:
+        price = "" if ip.price_monthly is None else f", {ip.price_monthly} {currency}".rstrip() + " a month"
+        named.append(f"address {ip.address} (id {ip.id}){price}")
     return f" with {' and '.join(named)}" if named else ""
 
 
@@ -243,10 +238,11 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     return server
 
 
-def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
-    """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an
-    order cannot carry.
+def must_have_scope_for(request: Request, inputs: ServerInputs) -> None:
+    """Stop before anything is paid if the key may order a server but not set the inputs that an order cannot
+    carry.
     """
+    late = [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
     if late and "servers:manage" not in account(request.client).scopes:
         raise ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
@@ -268,25 +264,11 @@ def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seco
         wait.pause()
 
 
-def send_power(
-    request: Request, id: str, power: Literal["running", "stopped"], status: str, shown: str | None
-) -> None:
-    """Start or stop it. ``shown``: its power now; None, at some ``status``, if it can be neither started
-    nor stopped.
-    """
-    if shown is None:
-        raise ResourceError(
-            f"server {id} is {status} and cannot be {'started' if power == 'running' else 'stopped'}. Next: "
-            "see why in the control panel (an unpaid renewal, perhaps), or leave power out"
-        )
-    request.client.servers.power(int(id), action="start" if power == "running" else "stop")
-
-
 def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> m.ReinstallResult:
     """Install ``os`` on it. Sent once: if the response is lost, a person must look at the server."""
     request.warn(f"server {id} is reinstalled with {os}: its disk is erased")
     try:
-        result = request.client.servers.reinstall(int(id), os=os, **body)
+        return request.client.servers.reinstall(int(id), os=os, **body)
     except CallError as error:
         if not error.outcome_unknown:
             raise
@@ -294,7 +276,6 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
             "running again: a run that still shows the change erases the disk once more"
         ) from None
-    return result
 
 
 def delete_server(request: Request, server: m.Server) -> None:
@@ -303,37 +284,31 @@ def delete_server(request: Request, server: m.Server) -> None:
     """
     id = str(server.id)
     along = addresses_along(request, server)
-    wait = request.poller()
-    while True:
-        try:
-            # A new key each time: a stored failure would otherwise block the deletion for seven days.
-            result = request.client.servers.delete(
-                server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}"
-            )
-        except NotFound:
-            request.gone.add(id)
-            return
-        except OperationInProgress:
-            if wait.over:
-                raise
-            request.info(f"server {id}: another operation is running")
-            wait.pause()
-            continue
-        except (ServiceState, TransportError, Unavailable, ServerError, Conflict) as error:
-            with failing_with(error):
-                left = living_server(request, id)
-            if left is None:
-                return
-            raise
-        if result.refunded is not None or along:
-            credit = ""
-            if result.refunded is not None:
-                request.credited(result.refunded, result.currency)
-                credit = (
-                    f"{';' if along else ','} {result.refunded} {result.currency or ''}"
-                ).rstrip() + " credited"
-            request.info(f"server {id} deleted{along}{credit}")
+
+    def send() -> m.DeleteResult:
+        # A new key each time: a stored failure would otherwise block the deletion for seven days.
+        key = f"{SCHEME}-delete-{uuid.uuid4().hex}"
+        return request.client.servers.delete(server.id, idempotency_key=key)
+
+    try:
+        result = request.when_free(f"server {id}", send)
+    except NotFound:
+        request.gone.add(id)
         return
+    except OperationInProgress:
+        raise
+    except (TransportError, Unavailable, ServerError, Conflict) as error:
+        with failing_with(error):
+            left = living_server(request, id)
+        if left is not None:
+            raise
+        return
+    credit = ""
+    if result.refunded is not None:
+        request.credited(result.refunded, result.currency)
+        credit = f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
+    if along or credit:
+        request.info(f"server {id} deleted{along}{credit}")
 
 
 _TITLE = "server"

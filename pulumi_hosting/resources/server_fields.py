@@ -12,7 +12,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
+from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, untagged, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import (
@@ -41,116 +41,68 @@ def sorted_ids(ids: list[str]) -> list[str]:
     return sorted(set(ids), key=int)
 
 
-def _trimmed(notes: str) -> str:
-    if split_tag(notes)[1]:
-        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
-    return notes.rstrip()
-
-
 class ServerInputs(base.Inputs):
     change = m.ServerUpdate
-    tariff_id: Annotated[
-        WholeNumber,
-        Field(description="Id of the tariff, from the catalog. A change replaces the server."),
-        REPLACES_AND_PRICES,
-    ]
+    tariff_id: Annotated[WholeNumber, REPLACES_AND_PRICES] = Field(
+        description="Id of the tariff, from the catalog. A change replaces the server."
+    )
     os: Annotated[
-        m.OsSlug,
-        Field(description="Image slug, from the catalog. A change replaces it, or as `rebuild` decides."),
-        REBUILDS,
-        Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
-    ]
+        m.OsSlug, REBUILDS, Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12")
+    ] = Field(description="Image slug, from the catalog. A change replaces it, or as `rebuild` decides.")
     name: Annotated[m.ServerName, Drift(renamed)]
-    months: Annotated[
-        Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))],
-        Field(
-            description="Months paid when ordering: 1, 3, 6 or 12. Not together with "
-            "hours. Used at creation only."
-        ),
-        PRICES,
-    ] = 1
-    hours: Annotated[
-        Annotated[WholeNumber, Field(le=720)] | None,
-        Field(description="Hours paid when ordering an hourly server: 1 to 720. Used at creation only."),
-        PRICES,
-    ] = None
-    billing_cycle: Annotated[
-        Literal["monthly", "hourly"] | None,
-        Field(description="monthly or hourly. A change replaces the server."),
-        REPLACES_AND_PRICES,
-    ] = None
+    months: Annotated[Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))], PRICES] = Field(
+        default=1,
+        description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
+        "creation only.",
+    )
+    hours: Annotated[Annotated[WholeNumber, Field(le=720)] | None, PRICES] = m.optional(
+        "Hours paid when ordering an hourly server: 1 to 720. Used at creation only."
+    )
+    billing_cycle: Annotated[Literal["monthly", "hourly"] | None, REPLACES_AND_PRICES] = m.optional(
+        "monthly or hourly. A change replaces the server."
+    )
     ssh_key_ids: Annotated[
         Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
-        Field(
-            description="Ids of SSH keys to install; order does not matter, and another id of the same key "
-            "is no change. A change has an effect only with rebuild set to replace or reinstall."
-        ),
         Trait(rebuilds=True, write_only=True, unordered=True),
-    ] = None
-    password: Annotated[
-        m.RootPassword | None,
-        Field(
-            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
-            "and a digit. Generated and shown once when absent. A change has an effect only with rebuild "
-            "set to replace or reinstall."
-        ),
-        Trait(rebuilds=True, write_only=True),
-    ] = None
-    rebuild: Annotated[
-        Literal["replace", "reinstall", "forbid"] | None,
-        Field(
-            description="What a change of os, ssh_key_ids or password does. replace: a new server is "
-            "ordered and the old one deleted; reinstall: the same server, address and paid period, BUT ITS "
-            "DISK IS ERASED; forbid: the change is refused. Without it a change of os replaces, and changed "
-            "keys and passwords are for the next server: the present one keeps what it has."
-        ),
-        POLICY,
-    ] = None
-    promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
-    ] = None
-    custom_fields: Annotated[
-        Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
-        Field(
-            description="Answers to the provider's extra order questions, up to 30. "
-            "Matter when ordering only."
-        ),
-        WHEN_CREATING,
-    ] = None
+    ] = m.optional(
+        "Ids of SSH keys to install; order does not matter, and another id of the same key is no change. "
+        "A change has an effect only with rebuild set to replace or reinstall."
+    )
+    password: Annotated[m.RootPassword | None, Trait(rebuilds=True, write_only=True)] = m.optional(
+        "Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
+        "Generated and shown once when absent. A change has an effect only with rebuild set to replace "
+        "or reinstall."
+    )
+    rebuild: Annotated[Literal["replace", "reinstall", "forbid"] | None, POLICY] = m.optional(
+        "What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old "
+        "one deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; "
+        "forbid: the change is refused. Without it a change of os replaces, and changed keys and "
+        "passwords are for the next server: the present one keeps what it has."
+    )
+    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
+    custom_fields: Annotated[Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None, WHEN_CREATING] = (
+        m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
+    )
     auto_renew: bool | None = None
-    notes: Annotated[
-        Annotated[m.Notes, AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the control panel."),
-    ] = None
+    notes: Annotated[m.Notes, AfterValidator(untagged)] | None = m.optional(
+        "Free text shown in the control panel."
+    )
     power: Annotated[
         Literal["running", "stopped"] | None,
-        Field(description="running or stopped. Not managed when absent."),
         Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
-    ] = None
-    tariff: Annotated[
-        m.ShortLine | None,
-        Field(
-            description="Name of the tariff, from the catalog, in place of tariff_id. It is resolved when "
-            "the server is ordered; a later change of the catalog is no difference."
-        ),
-        Trait(policy=True, names="tariff_id", decides="price"),
-    ] = None
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this existing server instead of ordering one. Tariff and image must be "
-            "the declared ones."
-        ),
-        ADOPTS,
-    ] = None
-    order_attempt: Annotated[
-        Annotated[Count, Field(le=10**6)] | None,
-        Field(
-            description="Increment to force a new order after the provider refused to "
-            "create a possible duplicate."
-        ),
-        WHEN_CREATING,
-    ] = None
+    ] = m.optional("running or stopped. Not managed when absent.")
+    tariff: Annotated[m.ShortLine | None, Trait(policy=True, names="tariff_id", decides="price")] = (
+        m.optional(
+            "Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is "
+            "ordered; a later change of the catalog is no difference."
+        )
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this existing server instead of ordering one. Tariff and image must be the declared ones."
+    )
+    order_attempt: Annotated[Annotated[Count, Field(le=10**6)] | None, WHEN_CREATING] = m.optional(
+        "Increment to force a new order after the provider refused to create a possible duplicate."
+    )
 
     def model_post_init(self, context: Any) -> None:
         self._check_period()
@@ -191,23 +143,13 @@ class ServerInputs(base.Inputs):
         """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly
         orders say so in both fields.
         """
-        options: dict[str, Any] = {}
+        options = {name: getattr(self, name, None) for name in m.ServerCreate.model_fields}
         if self.hours is not None or self.billing_cycle == "hourly":
-            options |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
-        else:
-            options["months"] = self.months
-            if self.billing_cycle is not None:
-                options["billing_cycle"] = self.billing_cycle
-        if self.ssh_key_ids:
-            options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
-        if self.password is not None:
-            options["password"] = self.password
-        if self.promo_code is not None:
-            options["promo_code"] = self.promo_code
-        if self.custom_fields:
-            options["custom_fields"] = dict(sorted(self.custom_fields.items()))
-        options |= {name: getattr(self, name) for name in self.settings() - self.late() if name != "name"}
-        return m.ServerCreate(tariff_id=self.tariff_id, os=self.os, name=self.name, **options)
+            options |= {"months": None, "hours": self.hours or 1, "billing_cycle": "hourly"}
+        options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids or ()]
+        options["custom_fields"] = dict(sorted((self.custom_fields or {}).items()))
+        given = {name: value for name, value in options.items() if value not in (None, [], {})}
+        return m.ServerCreate.model_validate(given)
 
     @classmethod
     @cache
@@ -226,71 +168,46 @@ class ServerState(base.State):
 
     api = m.Server
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: Annotated[str | None, ALWAYS, At()] = Field(
-        default=None, description="Host name that the server was ordered with, or renamed to."
-    )
+    name: Annotated[str | None, ALWAYS, At()] = None
     status: Annotated[str, At()] = Field(
-        description="active, stopped, suspended, pending_cancel, cancelled or terminated; "
-        "provisioning while being created."
+        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning "
+        "while being created."
     )
-    tariff_id: Annotated[int | None, At("tariff.id")] = Field(
-        default=None, description="Number of the tariff in the catalog; empty once the tariff is gone."
+    tariff_id: Annotated[int | None, At("tariff.id")] = m.optional(
+        "Number of the tariff in the catalog; empty once the tariff is gone."
     )
-    tariff: Annotated[str | None, At("tariff.name")] = Field(
-        default=None, description="Name of the tariff that bills the server."
+    tariff: Annotated[str | None, At("tariff.name")] = m.optional("Name of the tariff that bills the server.")
+    os: Annotated[str | None, At()] = m.optional("Slug of the installed image, such as debian-12.")
+    os_shown: str | None = m.optional(
+        "Image slug that the API goes on showing after a reinstallation, where it does not follow."
     )
-    os: Annotated[str | None, At()] = Field(
-        default=None, description="Slug of the installed image, such as debian-12."
-    )
-    os_shown: str | None = Field(
-        default=None,
-        description="Image slug that the API goes on showing after a reinstallation, "
-        "where it does not follow.",
-    )
-    power: str | None = Field(
-        default=None, description="running or stopped; empty while the service keeps it suspended."
-    )
-    ip: str | None = Field(
-        default=None,
-        description="Primary address: the one that was assigned first; empty while there is none.",
+    power: str | None = m.optional("running or stopped; empty while the service keeps it suspended.")
+    ip: str | None = m.optional(
+        "Primary address: the one that was assigned first; empty while there is none."
     )
     ips: list[str] = Field(default=[], description="Every address of the server, IPv4 and IPv6.")
-    notes: Annotated[str | None, At()] = Field(
-        default=None, description="Notes shown in the control panel, without the provider's tag."
+    notes: Annotated[str | None, At()] = m.optional(
+        "Notes shown in the control panel, without the provider's tag."
     )
     auto_renew: Annotated[bool | None, At("billing.auto_renew")] = None
-    billing_cycle: Annotated[str | None, At("billing.cycle")] = Field(
-        default=None, description="Whether it is paid by the month (monthly) or by the hour (hourly)."
+    billing_cycle: Annotated[str | None, At("billing.cycle")] = m.optional(
+        "Whether it is paid by the month (monthly) or by the hour (hourly)."
     )
     currency: Annotated[str | None, At("billing.currency")] = None
     next_due_at: Annotated[str | None, At("billing.next_due_at")] = None
-    created_at: Annotated[str | None, At()] = Field(
-        default=None,
-        description="When the order was carried out (RFC 3339, UTC); empty for imported servers.",
-    )
-    invoice_id: str | None = Field(
-        default=None, description="Invoice of the order; empty in the sandbox and for adopted servers."
-    )
-    charged: str | None = Field(
-        default=None, description="What the order cost (decimal, in currency); empty for adopted servers."
-    )
-    root_password: Secret | None = Field(
-        default=None, description="Root password, where it was shown or declared."
-    )
+    created_at: Annotated[str | None, At()] = None
+    invoice_id: str | None = m.optional("Invoice of the order; empty in the sandbox and for adopted servers.")
+    charged: str | None = m.optional("What the order cost (decimal, in currency); empty for adopted servers.")
+    root_password: Secret | None = m.optional("Root password, where it was shown or declared.")
     # Sent, and never shown by the API: kept as declared.
-    ssh_key_ids: list[str] | None = Field(
-        default=None, description="Ids of the SSH keys installed, as declared."
+    ssh_key_ids: list[str] | None = m.optional("Ids of the SSH keys installed, as declared.")
+    ssh_key_fingerprints: list[str] | None = m.optional(
+        "Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."
     )
-    ssh_key_fingerprints: list[str] | None = Field(
-        default=None,
-        description="Fingerprints of the SSH keys installed, in the SHA256 form, "
-        "where all of them were known.",
-    )
-    password: Secret | None = Field(default=None, description="Root password as declared.")
-    ownership_tag: str | None = Field(
-        default=None,
-        description="Tag behind the notes on the account, as last written: tells whether a later "
-        "run took the server over.",
+    password: Secret | None = m.optional("Root password as declared.")
+    ownership_tag: str | None = m.optional(
+        "Tag behind the notes on the account, as last written: tells whether a later run took the server "
+        "over."
     )
 
 

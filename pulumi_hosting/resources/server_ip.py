@@ -4,7 +4,8 @@ Bought once: see ``exactly_once.address_purchase``. The id is ``<server id>/<add
 is assigned, ``pending:…``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -13,13 +14,14 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import became_of, forget_quote, quote_of
+from pulumi_hosting.exactly_once.address_facts import became_of, bought, forget_quote, is_new, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
+from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText, Takeover
+from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import (
     AWAITED,
@@ -36,30 +38,16 @@ PENDING = "pending:"
 
 
 class ServerIpInputs(base.Inputs):
-    server_id: Annotated[
-        IdText,
-        Field(
-            description="Id of the server that gets one more IPv4 address. A change buys "
-            "another, for that server."
-        ),
-        REPLACES_AND_PRICES,
-    ]
-    adopt_id: Annotated[
-        Annotated[str, Field(min_length=1, max_length=64)] | None,
-        Field(
-            description="Take over this bought address of the server (its id, or the address "
-            "itself) instead of buying one."
-        ),
-        ADOPTS,
-    ] = None
-    order_attempt: Annotated[
-        base.WholeNumber | None,
-        Field(
-            description="Buy although the server has up to this many addresses of unknown "
-            "origin: they are another's."
-        ),
-        WHEN_CREATING,
-    ] = None
+    server_id: Annotated[IdText, REPLACES_AND_PRICES] = Field(
+        description="Id of the server that gets one more IPv4 address. A change buys another, for that "
+        "server."
+    )
+    adopt_id: Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, ADOPTS] = m.optional(
+        "Take over this bought address of the server (its id, or the address itself) instead of buying one."
+    )
+    order_attempt: Annotated[base.WholeNumber | None, WHEN_CREATING] = m.optional(
+        "Buy although the server has up to this many addresses of unknown origin: they are another's."
+    )
 
 
 class ServerIpState(base.State):
@@ -68,31 +56,21 @@ class ServerIpState(base.State):
         description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
     )
     server_id: str = Field(description="Id of the server that has the address.")
-    address: Annotated[str | None, base.ALWAYS] = Field(
-        default=None, description="The address; empty until it is assigned."
-    )
+    address: Annotated[str | None, base.ALWAYS] = m.optional("The address; empty until it is assigned.")
     gateway: Annotated[str | None, At()] = None
     netmask: Annotated[str | None, At()] = None
-    price_monthly: Annotated[str | None, At()] = Field(
-        default=None, description="What the address adds to each month (decimal, in currency)."
+    price_monthly: Annotated[str | None, At()] = m.optional(
+        "What the address adds to each month (decimal, in currency)."
     )
-    currency: str | None = Field(
-        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    currency: str | None = m.optional("ISO 4217 code of the currency of the amounts, such as EUR.")
+    charged: str | None = m.optional("What the purchase cost (decimal, in currency).")
+    added_at: Annotated[str | None, At()] = m.optional(
+        "When the address was assigned to the server (RFC 3339, UTC); empty until then."
     )
-    charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
-    added_at: Annotated[str | None, At()] = Field(
-        default=None,
-        description="When the address was assigned to the server (RFC 3339, UTC); empty until then.",
-    )
-    purchase_key: str | None = Field(
-        default=None, description="Idempotency key of the purchase; it holds no secret."
-    )
-    invoice_id: str | None = Field(
-        default=None, description="Id of the purchase's invoice, where it is known."
-    )
-    present_before: list[str] | None = Field(
-        default=None,
-        description="The server's addresses just before the purchase, while it is pending.",
+    purchase_key: str | None = m.optional("Idempotency key of the purchase; it holds no secret.")
+    invoice_id: str | None = m.optional("Id of the purchase's invoice, where it is known.")
+    present_before: list[str] | None = m.optional(
+        "The server's addresses just before the purchase, while it is pending."
     )
 
 
@@ -121,6 +99,10 @@ def _from_purchase(server_id: str, purchased: Purchased, last: ServerIpState | N
     )
 
 
+def _number(state: ServerIpState) -> int | None:
+    return id_number(state.id.rpartition("/")[2])
+
+
 def _ordered(state: ServerIpState) -> str:
     return f"the purchase of an address for server {state.server_id}"
 
@@ -129,13 +111,20 @@ def _next_step(request: Request, verdict: Verdict) -> str:
     return verdict.next_step(request.client.words.read_and_apply, "buy")
 
 
-class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
-    """The four methods of a bought address."""
-
+class ServerIpResource(
+    base.Resource[ServerIpInputs, ServerIpState],
+    Findable[ServerIpInputs, ServerIpState],
+    Adoptable[ServerIpInputs],
+    Validated,
+    Priced,
+    Provisioned[ServerIpInputs, ServerIpState],
+    Sandboxed[ServerIpState],
+):
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
     Inputs = ServerIpInputs
     State = ServerIpState
+    natural_key: ClassVar = ("server_id",)
     parent = "server"
     id_form: ClassVar[str] = address_list.ID_FORM
     early_deletion = (
@@ -162,11 +151,11 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 raise ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
-            if self._server_is_gone(request, last.server_id):
+            if address_list.living(request, last.server_id) is None:
                 return None
             if (arrived := self._arrived(request, last)) is not None:
                 return arrived
-            verdict = self._became_of(request, last)
+            verdict = became_of(request, last.server_id, _number(last))
             if not verdict.is_over:
                 return last
             again = "another is bought if it is still declared"
@@ -174,7 +163,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             request.warn(f"{verdict.sentence(_ordered(last))}; {then}")
             return None
         server_id, wanted = address_list.split_id(id)
-        ip = address_list.pick(address_list.of_server(request, server_id), wanted)
+        ip = address_list.find(request, server_id, wanted)
         if ip is not None and last is not None:
             kept = "the state stays as it was"
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
@@ -182,7 +171,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
-            return self._adopt(request, inputs, inputs.adopt_id)
+            return _from_api(inputs.server_id, self._adoptable(request, inputs.server_id, inputs.adopt_id))
         if request.client.is_test_key:
             return self._simulate(request, inputs)
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
@@ -201,22 +190,22 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                         raise  # otherwise there is nothing to wait for
             return state
 
-    def _adopt(self, request: Request, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
-        ip = address_list.pick(address_list.of_server(request, inputs.server_id, fresh=True), wanted)
+    def _adoptable(self, request: Request, server_id: str, wanted: str) -> m.Ip:
+        ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
-                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, "
+                f"adopt_id: {wanted} of server {server_id} {reason}. Next: correct adopt_id, "
                 "or leave it out to buy one"
             )
-        id = f"{inputs.server_id}/{ip.id}"
-        owners = Owners(request, inputs.server_id)
+        id = f"{server_id}/{ip.id}"
+        owners = Owners(request, server_id)
         if request.is_of_another(id) or owners.is_held_by_a_running_process(ip):
             raise ResourceError(
                 f"adopt_id: another resource has {self.title} {id} already; nothing was "
                 "changed. Next: correct adopt_id"
             )
-        return _from_api(inputs.server_id, ip)
+        return ip
 
     def _simulate(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         added = request.client.servers.ips.add(int(inputs.server_id))
@@ -238,7 +227,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     def delete(self, request: Request, state: ServerIpState) -> None:
         if self.is_provisional(state):
-            if self._server_is_gone(request, state.server_id):
+            if address_list.living(request, state.server_id) is None:
                 return
             try:
                 state = self.wait(request, state)
@@ -246,7 +235,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
-        ip = address_list.pick(address_list.of_server(request, server_id, fresh=True), wanted)
+        ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None:
             return
         if ip.primary:
@@ -263,7 +252,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     def _forget_purchase(self, request: Request, state: ServerIpState) -> None:
         """Forget a purchase of which no address came, or raise if one may still come."""
-        verdict = self._became_of(request, state)
+        verdict = became_of(request, state.server_id, _number(state))
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
         elif request.stays("server", state.server_id):
@@ -277,25 +266,79 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     @staticmethod
     def _release(request: Request, server_id: str, ip: m.Ip) -> None:
         """Release it, or raise: after any answer but a success the list decides."""
-        wait = request.poller()
-        while True:
-            try:
-                request.client.servers.ips.delete(int(server_id), ip.id)
-                return
-            except OperationInProgress:
-                if wait.over:
-                    raise
-            except HostingError as error:
-                with failing_with(error):
-                    after = address_list.of_server(request, server_id, fresh=True)
-                if address_list.pick(after, str(ip.id)) is not None:
-                    raise
-                return
-            finally:
-                request.reads.forget("ips", server_id)
-                forget_quote(request, server_id)
-            request.info(f"server {server_id}: another operation is running")
-            wait.pause()
+        release = partial(request.client.servers.ips.delete, int(server_id), ip.id)
+        try:
+            request.when_free(f"server {server_id}", release)
+        except OperationInProgress:
+            raise
+        except HostingError as error:
+            with failing_with(error):
+                left = address_list.find(request, server_id, str(ip.id), fresh=True)
+            if left is not None:
+                raise
+        finally:
+            request.reads.forget("ips", server_id)
+            forget_quote(request, server_id)
+
+    def find(self, request: Request, inputs: ServerIpInputs) -> ServerIpState | None:
+        """The address named by ``adopt_id``; nothing else tells one bought address from another."""
+        if inputs.adopt_id is None:
+            return None
+        ip = address_list.find(request, inputs.server_id, inputs.adopt_id, fresh=True)
+        return _from_api(inputs.server_id, ip) if ip is not None else None
+
+    def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
+        """The bought ones of one server, or of all."""
+        found = address_list.everywhere(request, server_id)
+        return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
+
+    def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
+        """What ``create`` would take over. The reason says where only a key can prove whose an address is:
+        ``create`` does not pay then.
+        """
+        if inputs.adopt_id is not None:
+            adopted = self._adoptable(request, inputs.server_id, inputs.adopt_id)
+            return self._taken_over(inputs.server_id, adopted, "adopt_id names it")
+        if request.client.is_test_key:
+            return None
+        quote = quote_of(request, inputs.server_id)
+        server = address_list.living(request, inputs.server_id) if quote is not None else None
+        if quote is None or server is None:
+            return None
+        owners = Owners(request, inputs.server_id)
+        extra = bought(address_list.of_shown(request, server))
+        unowned = owners.unowned(extra)
+        missing = max(0, quote.extra_ips - len(extra))
+        intent = owners.intent()
+        mine = next(filter(owners.is_noted_as_mine, unowned), None)
+        if mine is None and intent is not None:
+            since = [ip for ip in unowned if is_new(ip, intent["before"])]
+            is_only_one = len(since) == 1 and not missing
+            mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
+        if mine is not None:
+            owners.must_be_adoptable(mine)
+            return self._taken_over(inputs.server_id, mine, "an earlier run bought it")
+        if len(unowned) + missing <= (inputs.order_attempt or 0):
+            return None
+        if unowned:
+            follows = (
+                "the run will stop: it is older than the 7 days of its key"
+                if all(map(owners.is_old, unowned))
+                else "the run will stop where its key does not prove that"
+            )
+            unclear = (
+                "this machine does not know whose it is: an interrupted run of this resource may have "
+                "bought it; nothing is paid before that is known, and unless another "
+                f"resource here has it, {follows}"
+            )
+            return self._taken_over(inputs.server_id, unowned[-1], unclear)
+        state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
+        reason = "an address was bought for the server before and is not assigned yet"
+        return Takeover(state, reason, title=self.title)
+
+    def _taken_over(self, server_id: str, ip: m.Ip, reason: str) -> Takeover:
+        state = _from_api(server_id, ip)
+        return Takeover(state, reason, ip.added_at, price_monthly=ip.price_monthly, title=self.title)
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """Until the server's next due date; it adds to the renewals after that."""
@@ -309,6 +352,25 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         what = f"an address, then {quote.price_monthly} a month"
         return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
 
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """The server is there and may have one more address."""
+        if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
+            return {}
+        quote = quote_of(request, desired["server_id"])
+        if quote is None:
+            return {"server_id": f"there is no server {desired['server_id']} on this account"}
+        if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
+            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows"
+            return {"server_id": f"server {desired['server_id']} has {allowed}"}
+        return {}
+
+    @staticmethod
+    def _has_unowned(request: Request, server_id: str) -> bool:
+        found = address_list.of_server(request, server_id) or []
+        return bool(Owners(request, server_id).unowned(bought(found)))
+
     def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         return self.wait(request, state)
 
@@ -320,7 +382,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 return arrived
             looks += 1
             if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
-                verdict = self._became_of(request, state)
+                verdict = became_of(request, state.server_id, _number(state))
                 if verdict.is_over:
                     raise OrderFailed(
                         f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
@@ -344,19 +406,16 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             raise ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
             )
-        number = id_number(state.id.rpartition("/")[2])
         purchase = AddressPurchase(request, state.server_id)
-        arrived = purchase.assigned(server, state.purchase_key, state.present_before or (), number)
+        present = state.present_before or ()
+        arrived = purchase.assigned(server, state.purchase_key, present, _number(state))
         return None if arrived is None else _from_purchase(state.server_id, arrived, state)
-
-    @staticmethod
-    def _became_of(request: Request, state: ServerIpState) -> Verdict:
-        number = state.id.rpartition("/")[2]
-        return became_of(request, state.server_id, id_number(number))
-
-    @staticmethod
-    def _server_is_gone(request: Request, server_id: str) -> bool:
-        return address_list.living(request, server_id) is None
 
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)
+
+    def is_simulated(self, id: str) -> bool:
+        return id.endswith(f"/{address_list.SIMULATED}")
+
+
+SERVER_IP = ServerIpResource()

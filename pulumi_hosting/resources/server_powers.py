@@ -141,12 +141,10 @@ class ServerResource(
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
-            others = is_tag(tag) and not is_tag_of(tag, request.identity)
-            reason = "adopt_id names it" + (
-                "; it carries the tag of another resource: a stack that has it can no longer delete it then"
-                if others
-                else ""
-            )
+            reason = "adopt_id names it"
+            if is_tag(tag) and not is_tag_of(tag, request.identity):
+                lost = "a stack that has it can no longer delete it then"
+                reason = f"{reason}; it carries the tag of another resource: {lost}"
             return self._announced(request, server, reason)
         if request.name_is_identity:
             return None
@@ -181,7 +179,7 @@ class ServerResource(
         if desired.get("adopt_id") is not None or "tariff_id" not in desired:
             return None
         period: dict[str, Any]
-        if desired.get("hours") is not None or desired.get("billing_cycle") == "hourly":
+        if _is_hourly(desired):
             period = {"hours": desired.get("hours") or 1, "billing_cycle": "hourly"}
             what = f"{period['hours']} h"
         else:
@@ -236,10 +234,7 @@ class ServerResource(
                 "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
             ):
                 failures[by] = f"tariff {tariff.id} ({tariff.name}) is out of stock: {choices}"
-            elif (
-                "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None)
-                and tariff.hourly_available is False
-            ):
+            elif tariff.hourly_available is False and _is_hourly(desired):
                 failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
             elif "tariff_id" in fields and tariff.in_stock is None:
                 request.warn(
@@ -255,9 +250,8 @@ class ServerResource(
                 failures["os"] = (
                     f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
                 )
-        keys = (
-            desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not request.client.is_test_key else None
-        )
+        is_asked = "ssh_key_ids" in fields and not request.client.is_test_key
+        keys = desired.get("ssh_key_ids") if is_asked else None
         if keys and (missing := [id for id in keys if id not in known_keys(request, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if "name" in desired:
@@ -304,27 +298,18 @@ class ServerResource(
         is_new = is_new or state.id in request.made | request.taken_over
         unkept = state.root_password is None or not (request.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
-            request.warn(
-                f"server {state.id}: its generated root password "
-                + (
-                    "was discarded, since root_password_file is not set"
-                    if state.root_password
-                    else "was not shown to this run"
-                )
-                + f". Next: have another one made: {request.client.words.reset.format(id=state.id)}"
-            )
+            discarded = "was discarded, since root_password_file is not set"
+            why = discarded if state.root_password else "was not shown to this run"
+            step = f"have another one made: {request.client.words.reset.format(id=state.id)}"
+            request.warn(f"server {state.id}: its generated root password {why}. Next: {step}")
         return self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
 
     def _set_late(
         self, request: Request, state: ServerState, inputs: ServerInputs, is_new: bool
     ) -> ServerState:
         """``is_new``: it was ordered or taken over by this declaration, whose tag is to be written."""
-        late = inputs.model_fields_set & inputs.settings()
-        desired = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in late and getattr(state, name) != value
-        }
+        given = inputs.given(inputs.settings())
+        desired = {name: value for name, value in given.items() if getattr(state, name) != value}
         if not is_new:
             return self.patch(request, state, desired) if desired else state
         # What reads back without the tag is what was written with it, so the tag is written even where
@@ -339,14 +324,10 @@ class ServerResource(
                 raise
             # Without the tag a lost answer is still found by its key, for seven days.
             is_unknown = isinstance(error, CallError) and error.outcome_unknown
+            lacks = "may be missing" if is_unknown else "could not be written"
             request.warn(
-                f"server {state.id}: "
-                + (
-                    "the ownership tag may be missing"
-                    if is_unknown
-                    else "the ownership tag could not be written"
-                )
-                + f", and without it nothing shows after seven days who ordered the server: {error}"
+                f"server {state.id}: the ownership tag {lacks}, and without it nothing shows after seven "
+                f"days who ordered the server: {error}"
             )
             if inputs.adopt_id is None and not request.name_is_identity:
                 return state
@@ -438,6 +419,10 @@ class ServerResource(
             # a stopped server's status is stopped, and active once it runs again
             predicted.pop("status", None)
         return predicted
+
+
+def _is_hourly(desired: Mapping[str, Any]) -> bool:
+    return desired.get("hours") is not None or desired.get("billing_cycle") == "hourly"
 
 
 SERVER = ServerResource()

@@ -41,33 +41,22 @@ def material(public_key: str) -> str:
 
 class SshKeyInputs(base.Inputs):
     name: Annotated[
-        str,
-        Field(
-            min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."
-        ),
-        AfterValidator(check_line),
-        REPLACES,
-        Drift(renamed),
-    ]
+        str, Field(min_length=1, max_length=255), AfterValidator(check_line), REPLACES, Drift(renamed)
+    ] = Field(description="Name shown in the account. A change makes a new key.")
     public_key: Annotated[
         str,
         AfterValidator(check_public_key),
         AfterValidator(_normal_form),
-        Field(
-            max_length=16384,
-            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
-            "A change makes a new key.",
-        ),
+        Field(max_length=16384),
         Trait(replaces=True, normal=material),
-    ]
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this key of the account, which must have the declared name and be the "
-            "declared key. Needed only where the account has several such keys."
-        ),
-        ADOPTS,
-    ] = None
+    ] = Field(
+        description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
+        "A change makes a new key."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this key of the account, which must have the declared name and be the declared key. "
+        "Needed only where the account has several such keys."
+    )
 
 
 class SshKeyState(base.State):
@@ -80,10 +69,8 @@ class SshKeyState(base.State):
     fingerprint: Annotated[str, At()]
     type: Annotated[str, At()]
     created_at: Annotated[str | None, At()] = None
-    taken_over: bool | None = Field(
-        default=None,
-        description="With Pulumi: whether it was on the account already, so that destroy keeps "
-        "it. Absent with Ansible.",
+    taken_over: bool | None = m.optional(
+        "With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."
     )
 
 
@@ -97,6 +84,19 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
         | {"id": str(key.id), "public_key": line, "fingerprint": fingerprint(line), "type": line.split()[0]},
         taken_over=taken_over,
     )
+
+
+def _found(request: Request, key: m.SshKey, declared: str | None = None) -> SshKeyState:
+    """The state of a key that was on the account already. Where no state remembers it, it does not say so."""
+    return _from_api(key, declared, None if request.name_is_identity else True)
+
+
+def _same(keys: Iterable[m.SshKey], public_key: str) -> list[m.SshKey]:
+    return [key for key in keys if material(key.public_key) == material(public_key)]
+
+
+def _by_id(keys: Iterable[m.SshKey], id: str) -> m.SshKey | None:
+    return next((key for key in keys if str(key.id) == id), None)
 
 
 def _picked(request: Request, pick: Callable[[list[m.SshKey]], m.SshKey | None]) -> m.SshKey | None:
@@ -129,17 +129,13 @@ class SshKeyResource(
     }
 
     def read(self, request: Request, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        key = _picked(request, lambda keys: next((key for key in keys if str(key.id) == id), None))
-        if key is None:
-            return None
-        if last is not None:
-            self._must_be_the_recorded_one(request, last, key, "the state stays as it was")
-        known = last.taken_over if last else None
-        return _from_api(
-            key,
-            last.public_key if last else None,
-            self._is_taken_over(request) if known is None else known,
-        )
+        key = _picked(request, lambda keys: _by_id(keys, id))
+        if key is None or last is None:
+            return None if key is None else _found(request, key)
+        self._must_be_the_recorded_one(request, last, key, "the state stays as it was")
+        if last.taken_over is None:
+            return _found(request, key, last.public_key)
+        return _from_api(key, last.public_key, last.taken_over)
 
     def _must_be_the_recorded_one(
         self, request: Request, state: SshKeyState, key: m.SshKey, outcome: str
@@ -150,11 +146,6 @@ class SshKeyResource(
             shown = {"fingerprint": fingerprint(key.public_key)}
             must_be_the_recorded_one(self.title, state.id, recorded, shown, outcome)
 
-    @staticmethod
-    def _is_taken_over(request: Request) -> bool | None:
-        """What is recorded of a key that was found. Nothing where no state remembers it."""
-        return None if request.name_is_identity else True
-
     def create(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
         state = self._created(request, inputs)
         key_users.record(request, {state.id: state.created_at})
@@ -163,7 +154,7 @@ class SshKeyResource(
     def _created(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
         if inputs.adopt_id is not None:
             named = self._adoptable(request.client.ssh_keys.list(), inputs, inputs.adopt_id)
-            return _from_api(named, inputs.public_key, self._is_taken_over(request))
+            return _found(request, named, inputs.public_key)
         with request.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(request, inputs):
                 return existing
@@ -182,7 +173,7 @@ class SshKeyResource(
 
     @staticmethod
     def _adoptable(keys: Iterable[m.SshKey], inputs: SshKeyInputs, id: str) -> m.SshKey:
-        found = next((key for key in keys if str(key.id) == id), None)
+        found = _by_id(keys, id)
         if found is None:
             raise ResourceError(
                 f"adopt_id: there is no SSH key {id} on this account. Next: correct adopt_id, or leave it out"
@@ -198,7 +189,7 @@ class SshKeyResource(
             return None
         if key.name != inputs.name:
             raise ResourceConflict(_other_name(key), id=str(key.id))
-        state = _from_api(key, inputs.public_key, self._is_taken_over(request))
+        state = _found(request, key, inputs.public_key)
         if not request.name_is_identity:
             self._takeover(state).announce(request)
         return state
@@ -209,12 +200,8 @@ class SshKeyResource(
         """
         own = _from_api(made, inputs.public_key, None if request.name_is_identity else False)
         try:
-            keys = request.client.ssh_keys.list()
-            same = [
-                key
-                for key in keys
-                if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name
-            ]
+            keys = _same(request.client.ssh_keys.list(), inputs.public_key)
+            same = [key for key in keys if key.name == inputs.name]
         except HostingError as error:  # it was made, and that must be remembered
             request.warn(
                 f"SSH key {made.id} was added, and whether another process added it too is not known: {error}"
@@ -233,7 +220,7 @@ class SshKeyResource(
             return own
         kept = "" if request.name_is_identity else "; destroy keeps it"
         request.info(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
-        return _from_api(first, inputs.public_key, self._is_taken_over(request))
+        return _found(request, first, inputs.public_key)
 
     @staticmethod
     def _same_material(keys: Iterable[m.SshKey], name: str | None, public_key: str | None) -> m.SshKey | None:
@@ -242,8 +229,7 @@ class SshKeyResource(
         """
         if public_key is None:  # a declaration that names a key without describing it
             return None
-        same = [key for key in keys if material(key.public_key) == material(public_key)]
-        return min(same, key=lambda key: (key.name != name, key.id), default=None)
+        return min(_same(keys, public_key), key=lambda key: (key.name != name, key.id), default=None)
 
     def update(
         self, request: Request, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]
@@ -274,9 +260,7 @@ class SshKeyResource(
 
     def _is_there(self, request: Request, state: SshKeyState) -> bool:
         """Whether it is there, by a list that is asked for now. Raises ``NotOurs`` if it is another key."""
-        began = request.clock.monotonic()
-        keys = catalog_reads.ssh_keys(request, request.seconds_since(began))
-        found = next((key for key in keys if str(key.id) == state.id), None)
+        found = _by_id(catalog_reads.ssh_keys(request, max_age=0.0), state.id)
         if found is None:
             request.gone.add(state.id)
             return False
@@ -292,7 +276,7 @@ class SshKeyResource(
         except TransportError as error:
             with failing_with(error):
                 keys = [*request.client.ssh_keys.list()]
-            if any(str(key.id) == state.id for key in keys):
+            if _by_id(keys, state.id) is not None:
                 raise
         finally:
             request.reads.forget("ssh_keys")
@@ -327,12 +311,12 @@ class SshKeyResource(
         keys = catalog_reads.ssh_keys(request)
         if inputs.adopt_id is not None:
             named = self._adoptable(keys, inputs, inputs.adopt_id)
-            state = _from_api(named, inputs.public_key, self._is_taken_over(request))
+            state = _found(request, named, inputs.public_key)
             return Takeover(state, "adopt_id names it; destroy keeps it", title=self.title)
         found = self._same_material(keys, inputs.name, inputs.public_key)
         if found is None or found.name != inputs.name or str(found.id) in request.owned:
             return None
-        return self._takeover(_from_api(found, inputs.public_key, self._is_taken_over(request)))
+        return self._takeover(_found(request, found, inputs.public_key))
 
     def _takeover(self, state: SshKeyState) -> Takeover:
         return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)

@@ -6,7 +6,7 @@ made at the same moment the one with the lowest id stays. What the service disab
 enabled again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -22,6 +22,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
     split_tag,
+    untagged,
     with_tag,
 )
 from pulumi_hosting.exactly_once.webhook_search import (
@@ -44,13 +45,25 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift
-from pulumi_hosting.session.errors import NotOurs, ResourceError, failing_with
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Findable,
+    Predicted,
+    Repeatable,
+    Sandboxed,
+    Settled,
+    Validated,
+)
+from pulumi_hosting.session.errors import AmbiguousMatch, NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, without_secrets
 
 SIMULATED = "sandbox-"
 _TAGGED = "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
-_MARK_LENGTH = 26  # a space and the tag, whatever its count
+_LONGEST = 1000 - 26  # a space and the tag, whatever its count
+_Description = Annotated[
+    str, Field(max_length=_LONGEST), AfterValidator(check_line), AfterValidator(untagged)
+]
 
 
 def _checked_url(url: str) -> str:
@@ -63,6 +76,10 @@ def _checked_url(url: str) -> str:
     return url
 
 
+def _by_id(listed: Iterable[m.Subscription], id: str) -> m.Subscription | None:
+    return next((found for found in listed if str(found.id) == id), None)
+
+
 def _shown(url: str) -> str | None:
     """The url as it may be shown; None if there is none."""
     return without_secrets(plain_url(url)) if url else None
@@ -72,57 +89,31 @@ def _set(events: list[str]) -> list[str]:
     return sorted(set(events))
 
 
-def _trimmed(text: str) -> str:
-    check_line(text)
-    if split_tag(text)[1]:
-        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
-    return text.rstrip()
-
-
 class WebhookSubscriptionInputs(base.Inputs):
     change = m.SubscriptionUpdate
     url: Annotated[
         m.WebhookUrl,
         AfterValidator(_checked_url),
-        Field(description="https:// URL of a public host that deliveries go to."),
         Trait(normal=plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
-    ]
+    ] = Field(description="https:// URL of a public host that deliveries go to.")
     events: Annotated[
-        m.Events,
-        AfterValidator(_set),
-        Field(description="Event types such as server.created, or *; order does not matter."),
-        Trait(unordered=True),
-        Drift(lambda value: ["ping"]),
-    ]
-    description: Annotated[
-        Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the control panel, up to 974 characters."),
-    ] = None
-    active: Annotated[
-        bool,
-        Field(
-            description="Whether it delivers; true (default) also enables it again when the "
-            "service has disabled it."
-        ),
-    ] = True
-    rotation: Annotated[
-        str | None,
-        Field(
-            max_length=255,
-            description="Any text; when it is another than before, a new secret is made and "
-            "the old one stops at once.",
-        ),
-        Trait(trigger=True),
-    ] = None
-    adopt_id: Annotated[
-        IdText | None,
-        Field(
-            description="Take over this existing subscription instead of making one. Its secret stays "
-            "unknown until rotation."
-        ),
-        ADOPTS,
-    ] = None
+        m.Events, AfterValidator(_set), Trait(unordered=True), Drift(lambda value: ["ping"])
+    ] = Field(description="Event types such as server.created, or *; order does not matter.")
+    description: _Description | None = m.optional(
+        "Free text shown in the control panel, up to 974 characters."
+    )
+    active: bool = Field(
+        default=True,
+        description="Whether it delivers; true (default) also enables it again when the service has "
+        "disabled it.",
+    )
+    rotation: Annotated[str | None, Field(max_length=255), Trait(trigger=True)] = m.optional(
+        "Any text; when it is another than before, a new secret is made and the old one stops at once."
+    )
+    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+        "Take over this existing subscription instead of making one. Its secret stays unknown until rotation."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -138,21 +129,17 @@ class WebhookSubscriptionState(base.State):
     events: Annotated[list[str], At()] = Field(
         default=[], description="Event types that are delivered, in alphabetical order, or * for all."
     )
-    description: Annotated[str | None, At()] = Field(
-        default=None, description="Free text shown in the control panel, without the provider's tag."
+    description: Annotated[str | None, At()] = m.optional(
+        "Free text shown in the control panel, without the provider's tag."
     )
     active: Annotated[bool | None, At()] = None
-    secret: Secret | None = Field(
-        default=None, description="Signs the deliveries. Empty where it was never shown to the provider."
+    secret: Secret | None = m.optional(
+        "Signs the deliveries. Empty where it was never shown to the provider."
     )
-    disabled_reason: Annotated[str | None, At()] = Field(
-        default=None, description="Why the service stopped delivering. Absent while it delivers."
-    )
+    disabled_reason: Annotated[str | None, At()] = None
     created_at: Annotated[str | None, At()] = None
-    ownership_tag: str | None = Field(
-        default=None,
-        description="Tag behind the description on the account, as last written: tells whether "
-        "a later run took it over.",
+    ownership_tag: str | None = m.optional(
+        "Tag behind the description on the account, as last written: tells whether a later run took it over."
     )
 
 
@@ -169,13 +156,22 @@ def from_api(
     return WebhookSubscriptionState(**values, secret=secret, ownership_tag=tag)
 
 
-class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):
-    """The four methods of a webhook subscription."""
-
+class WebhookSubscriptionResource(
+    base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Findable[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Adoptable[WebhookSubscriptionInputs],
+    Validated,
+    Settled[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Sandboxed[WebhookSubscriptionState],
+    Predicted[WebhookSubscriptionState],
+    Repeatable[WebhookSubscriptionState],
+):
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
+    natural_key: ClassVar = ("url",)
+    sandbox = "refused"
     api_name = "webhook"
     control_path = "/webhooks/{}"
     replacement = "free"
@@ -190,10 +186,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         # The document shows no read of a single one, so it is looked for in the list.
         began = request.clock.monotonic()
         listed = subscriptions(request)
-        found = next((found for found in listed if str(found.id) == id), None)
+        found = _by_id(listed, id)
         if found is None and request.name_is_identity:  # another task's list proves no absence
             listed = subscriptions(request, request.seconds_since(began))
-            found = next((found for found in listed if str(found.id) == id), None)
+            found = _by_id(listed, id)
         if found is None:
             if last is not None and last.url and (other := one_in_its_place(request, listed)):
                 request.warn(
@@ -202,9 +198,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                     "that no destroy deletes it"
                 )
             return None
-        recorded = last.ownership_tag if last else None
-        state = from_api(found, last.url if last else None, last.secret if last else None, recorded)
-        if request.name_is_identity or last is None:
+        if last is None:
+            return from_api(found)
+        state = from_api(found, last.url, last.secret, last.ownership_tag)
+        if request.name_is_identity:
             return state
         compared = self._compare(request, last, found)
         if compared.differences:
@@ -245,7 +242,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     ) -> tuple[m.Subscription | None, Comparison | None]:
         """The subscription of the state among ``listed``; None if it is gone. Raises ``NotOurs``, also if it
         is gone and another one carries this resource's tag."""
-        found = next((one for one in listed if str(one.id) == state.id), None)
+        found = _by_id(listed, state.id)
         if found is None:
             if other := one_in_its_place(request, listed):
                 text = f"{self.title} {state.id} is gone, and {described(other)}; nothing was {intent}"
@@ -260,7 +257,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         request: Request, state: WebhookSubscriptionState, listed: Sequence[m.Subscription]
     ) -> list[m.Subscription]:
         """Second ones of this resource among ``listed``. None where another run took this one over."""
-        found = next((one for one in listed if str(one.id) == state.id), None)
+        found = _by_id(listed, state.id)
         if found is None or not (request.name_is_identity or tag_of(found) == state.ownership_tag):
             return []
         return doubles(request, listed, found)
@@ -268,9 +265,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     def _doubles_of_name(self, request: Request, state: WebhookSubscriptionState) -> list[m.Subscription]:
         """Second ones to be deleted now, where the url is the identity: looked for in what the run knows, and
         then in a new list."""
-        if not self._certain_doubles(request, state, subscriptions(request)):
-            return []
-        return self._certain_doubles(request, state, request.client.webhooks.list())
+        seen = self._certain_doubles(request, state, subscriptions(request))
+        return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
 
     def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         if request.client.is_test_key:
@@ -285,11 +281,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 return from_api(same[0], inputs.url)  # another run made it since this one looked
             remark_on_others(request, listed, inputs.url)
             tag = new_tag(request, listed)
-            body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
-            if description := with_tag(inputs.description, tag):
-                body["description"] = description
             try:
-                made = request.client.webhooks.create(**body)
+                made = request.client.webhooks.create(
+                    url=inputs.url, events=inputs.events, description=with_tag(inputs.description, tag)
+                )
             except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
@@ -315,12 +310,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         return from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
 
     def _adopt(self, request: Request, id: str) -> m.Subscription:
-        found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
+        found = _by_id(request.client.webhooks.list(), id)
         if found is None:
-            raise ResourceError(
-                f"adopt_id: there is no webhook subscription {id} on this account. Next: correct "
-                "adopt_id, or leave it out"
-            )
+            absent = f"adopt_id: there is no {self.title} {id} on this account"
+            raise ResourceError(f"{absent}. Next: correct adopt_id, or leave it out")
         return found
 
     def _adopted(
@@ -330,38 +323,23 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         found = self._adopt(request, id)
         request.taken_over.add(id)
         if inputs.rotation is None:
-            request.warn(
-                f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation "
-                "to have a new one made"
-            )
-        return from_api(
-            found,
-            inputs.url,
-            tag=None if request.name_is_identity else next_tag(tag_of(found), request.identity),
-        )
+            unknown = f"{self.title} {id} is taken over; its secret is not known here"
+            request.warn(f"{unknown}. Next: set rotation to have a new one made")
+        tag = None if request.name_is_identity else next_tag(tag_of(found), request.identity)
+        return from_api(found, inputs.url, tag=tag)
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
     def _simulate(request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        request.warn(
-            "webhooks are closed to test keys: this subscription is simulated here, and "
-            "nothing will be delivered"
-        )
-        number = (
-            KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url})
-            .key(0)
-            .rpartition("-")[2][:16]
-        )
-        return WebhookSubscriptionState(
-            id=f"{SIMULATED}{number}",
-            url=inputs.url,
-            events=inputs.events,
-            description=inputs.description,
-            active=inputs.active,
-            secret=Secret(f"whsec_sandbox{number}"),
-        )
+        closed = "webhooks are closed to test keys"
+        request.warn(f"{closed}: this subscription is simulated here, and nothing will be delivered")
+        key = KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url}).key(0)
+        number = key.rpartition("-")[2][:16]
+        declared = {name: getattr(inputs, name) for name in inputs.settings()}
+        secret = Secret(f"whsec_sandbox{number}")
+        return WebhookSubscriptionState(id=f"{SIMULATED}{number}", secret=secret, **declared)
 
     def update(
         self,
@@ -381,11 +359,14 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
         if "rotation" in fields:
-            state = state.model_copy(
-                update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret}
-            )
+            state = self._with_new_secret(request, state)
             request.info(f"webhook subscription {state.id} has a new secret; the old one has stopped")
         return state
+
+    @staticmethod
+    def _with_new_secret(request: Request, state: WebhookSubscriptionState) -> WebhookSubscriptionState:
+        made = request.client.webhooks.rotate_secret(int(state.id))
+        return state.model_copy(update={"secret": made.secret})
 
     def _patch(
         self,
@@ -396,15 +377,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         tag: str | None = None,
     ) -> WebhookSubscriptionState:
         """``tag``: what to write behind the description instead of what is there or was recorded."""
-        body = {name: value for name, value in inputs.given().items() if name in fields}
+        body = inputs.given(fields)
         if "description" in fields:
-            text = (
-                inputs.description
-                or (state.description if "description" not in inputs.model_fields_set else None)
-                or ""
-            )
+            kept = None if "description" in inputs.model_fields_set else state.description
             tag = tag or self._tag_to_write(request, state)
-            body["description"] = with_tag(text, tag)
+            body["description"] = with_tag(inputs.description or kept, tag)
         if not body:
             return state
         after = request.client.webhooks.update(int(state.id), **body)
@@ -417,8 +394,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         the url is the identity."""
         if not request.name_is_identity:
             return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
-        listed = subscriptions(request)
-        return next((tag_of(found) for found in listed if str(found.id) == state.id), None)
+        found = _by_id(subscriptions(request), state.id)
+        return None if found is None else tag_of(found)
 
     def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
         """Delete it. Raises ``NotOurs`` if it was taken over, or is not the recorded one."""
@@ -440,6 +417,84 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         except (TransportError, InvalidResponse) as error:
             with failing_with(error):
                 left = [*request.client.webhooks.list()]
-            if any(str(found.id) == state.id for found in left):
+            if _by_id(left, state.id) is not None:
                 raise
         delete_doubles(request, late)
+
+    def find(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState | None:
+        """By URL. Of one and its second ones, which its next update deletes, the first."""
+        if request.client.is_test_key:
+            return None
+        began = request.clock.monotonic()
+        same = of_url(subscriptions(request), inputs.url)
+        if not same and request.fresh:
+            same = of_url(subscriptions(request, request.seconds_since(began)), inputs.url)
+        if len(same) - 1 > len(doubles(request, same, same[0]) if same else ()):
+            raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
+        return from_api(same[0], inputs.url) if same else None
+
+    def all(
+        self, request: Request, *, url: str | None = None, **_: Any
+    ) -> Iterable[WebhookSubscriptionState]:
+        """By ``url``."""
+        wanted = None if url is None else plain_url(url)
+        listed = request.client.webhooks.list()
+        return (from_api(found) for found in listed if wanted in (None, plain_url(found.url)))
+
+    def takeover(self, request: Request, inputs: WebhookSubscriptionInputs) -> Takeover | None:
+        if request.client.is_test_key:
+            return None
+        if inputs.adopt_id is not None:
+            stays, gets = "its secret stays unknown here", "it gets a new secret, and the present one stops"
+            reason = f"adopt_id names it; {stays if inputs.rotation is None else gets}"
+            return self._announced(self._adopt(request, inputs.adopt_id), inputs, reason)
+        tagged = find_tagged(request, inputs.url)
+        if not tagged:
+            return None
+        others = ", ".join(str(one.id) for one in tagged[1:])
+        also = f"; {others} of an interrupted run is deleted" if others else ""
+        return self._announced(tagged[0], inputs, _TAGGED + also)
+
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """The event types against those the service sends."""
+        if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
+            return {}
+        offered = request.shared(("events",), request.client.webhooks.events, 300.0)
+        known = {"*", *(event.type for event in offered)}
+        for event in desired["events"]:
+            if event not in known:
+                return {"events": f"there is no event {event!r}: choose from {', '.join(sorted(known))}"}
+        return {}
+
+    def settle(
+        self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
+    ) -> WebhookSubscriptionState:
+        """Set what differs from the inputs where it was found, or what creation could not set."""
+        if self.is_simulated(state.id):
+            return state
+        given = inputs.given(inputs.settings())
+        late = {name for name, value in given.items() if (getattr(state, name) or None) != (value or None)}
+        if inputs.adopt_id is None or request.name_is_identity:
+            return self._patch(request, state, inputs, frozenset(late))
+        state = self._patch(request, state, inputs, frozenset(late | {"description"}), state.ownership_tag)
+        if inputs.rotation is None or state.secret is not None:
+            return state
+        return self._with_new_secret(request, state)
+
+    def is_simulated(self, id: str) -> bool:
+        return id.startswith(SIMULATED)
+
+    def adjust_prediction(
+        self, predicted: dict[str, Any], state: WebhookSubscriptionState | None
+    ) -> dict[str, Any]:
+        return {**predicted, "disabled_reason": None} if predicted.get("active") else predicted
+
+    def doubles(self, request: Request, state: WebhookSubscriptionState) -> list[str]:
+        if request.client.is_test_key:
+            return []
+        return [str(double.id) for double in self._certain_doubles(request, state, subscriptions(request))]
+
+
+WEBHOOK_SUBSCRIPTION = WebhookSubscriptionResource()

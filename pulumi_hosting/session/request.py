@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
@@ -138,10 +138,21 @@ class Request:
         """How long ago ``clock.monotonic()`` was ``began``: the age of what was asked for since."""
         return self.clock.monotonic() - began
 
-    def poller(self, at_most: float | None = None) -> Poller:
+    def poller(self, at_most: float = float("inf")) -> Poller:
         """A wait of ``wait_timeout`` seconds, or less."""
-        seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
-        return Poller(self.clock, seconds, self.poll_interval)
+        return Poller(self.clock, min(at_most, self.wait_timeout), self.poll_interval)
+
+    def when_free(self, what: str, send: Callable[[], T]) -> T:
+        """What ``send`` answers, once no other operation on the server ``what`` is running."""
+        wait = self.poller()
+        while True:
+            try:
+                return send()
+            except OperationInProgress:
+                if wait.over:
+                    raise
+            self.info(f"{what}: another operation is running")
+            wait.pause()
 
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""

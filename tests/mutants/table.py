@@ -47,7 +47,7 @@ from pulumi_hosting.resources import (
 from pulumi_hosting.resources.powers import is_provisional
 from pulumi_hosting.resources.server_powers import ServerResource
 from pulumi_hosting.resources.ssh_key import SshKeyResource
-from pulumi_hosting.resources.webhook_subscription_powers import WebhookSubscriptionResource
+from pulumi_hosting.resources.webhook_subscription import WebhookSubscriptionResource
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.webhooks import signature
 

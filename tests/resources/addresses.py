@@ -12,8 +12,7 @@ import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.resources.server_ip import ServerIpInputs, ServerIpState
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
+from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpInputs, ServerIpState
 from tests.resources.conftest import EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness
 from tests.support.waiting import HANG_SECONDS
 

@@ -20,7 +20,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceError
 from tests.resources.actions import HOOK, do, new_key, one, sent, server

@@ -12,8 +12,7 @@ import pytest
 from pulumi_hosting.client import private_directory, shared_store
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning import apply
-from pulumi_hosting.resources.server_ip import ServerIpState
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
+from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpState
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.addresses import (

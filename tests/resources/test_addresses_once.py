@@ -11,7 +11,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.planning import apply
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
+from pulumi_hosting.resources.server_ip import SERVER_IP
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.addresses import DAY, A, B, WrongClock, bought, buy, debits, inputs_of, killed
 from tests.resources.conftest import ResourceHarness

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.planning import apply
-from pulumi_hosting.resources.server_ip import ServerIpState
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
+from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpState
 from pulumi_hosting.session.errors import Failed, OrderFailed, ResourceError, StillOrdered, WaitTimeout
 from pulumi_hosting.session.request import Request
 from tests.resources.addresses import DAY, A, bought, buy, debits, inputs_of

@@ -10,7 +10,7 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.ptr import PTR
-from pulumi_hosting.resources.server_ip_powers import SERVER_IP
+from pulumi_hosting.resources.server_ip import SERVER_IP
 from pulumi_hosting.resources.server_powers import SERVER
 from tests.resources.conftest import GOOD, ResourceHarness
 

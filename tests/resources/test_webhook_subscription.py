@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import NotOurs, ResourceConflict
 from tests.resources.conftest import (
     KillingTransport,

@@ -1,12 +1,13 @@
 """Bodies of domains (API document, "Domains")."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
+    DomainStatus,
     DomainStatusText,
     HostName,
     Id,
@@ -259,6 +260,4 @@ class AvailabilityQuery(RequestModel):
 
 
 class DomainListQuery(PageQuery):
-    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = optional(
-        "Only domains with this status."
-    )
+    status: DomainStatus | None = optional("Only domains with this status.")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -37,20 +37,10 @@ SYNTHETIC_SERVER_IDS = range(2_000_000_000, SANDBOX_SERVER_IDS)
 MONEY_PATTERN = r"^-?[0-9]+\.[0-9]{2,4}$"
 _MONEY = re.compile(MONEY_PATTERN.strip("^$"))
 PASSWORD_PATTERN = r"^(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9!@#$%^&*-]{8,64}$"  # noqa: S105  # a rule, not a password
-SERVER_STATUSES = ("active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated")
-INVOICE_STATUSES = ("not_paid", "paid", "cancelled", "refunded")
-INVOICE_TYPES = (
-    "topup",
-    "vds_purchase",
-    "vds_renewal",
-    "ip_purchase",
-    "domain_registration",
-    "domain_renewal",
-    "domain_transfer",
-    "other",
-)
-LIVE_INVOICE_TYPES = ("vds_addon", "domain_purchase", "late_fee", "dedicated_purchase", "dedicated_renewal")
-DOMAIN_STATUSES = ("pending", "active", "expired", "transfer_pending", "cancelled")
+ServerStatus = Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+SERVER_STATUSES: tuple[str, ...] = get_args(ServerStatus)
+DomainStatus = Literal["pending", "active", "expired", "transfer_pending", "cancelled"]
+DOMAIN_STATUSES: tuple[str, ...] = get_args(DomainStatus)
 EVENT_TYPES = (
     "server.created",
     "server.suspended",

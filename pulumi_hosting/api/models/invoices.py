@@ -1,14 +1,11 @@
 """Bodies of invoices and orders (API document, "Invoices", "Orders")."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
-    INVOICE_STATUSES,
-    INVOICE_TYPES,
-    LIVE_INVOICE_TYPES,
     Id,
     Money,
     ShortLine,
@@ -16,6 +13,25 @@ from pulumi_hosting.api.models.field_types import (
     known,
     optional,
 )
+
+InvoiceStatus = Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"]
+"""Those from ``pending`` on exist on some deployments only."""
+InvoiceType = Literal[
+    "topup",
+    "vds_purchase",
+    "vds_renewal",
+    "ip_purchase",
+    "domain_registration",
+    "domain_renewal",
+    "domain_transfer",
+    "other",
+    "vds_addon",
+    "domain_purchase",
+    "late_fee",
+    "dedicated_purchase",
+    "dedicated_renewal",
+]
+"""Those from ``vds_addon`` on exist on some deployments only."""
 
 
 class InvoiceItem(Response):
@@ -33,13 +49,13 @@ class Invoice(Response):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
     id: Id = Field(description="Number by which the invoice is read and paid.")
-    status: Annotated[str, known(*INVOICE_STATUSES, "pending", "failed")] = Field(
+    status: Annotated[str, known(*get_args(InvoiceStatus))] = Field(
         description=(
             "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` while a "
             "gateway payment runs, and `failed` when the money arrived and the delivery failed."
         )
     )
-    type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)] = Field(description="What was bought.")
+    type: Annotated[str, known(*get_args(InvoiceType))] = Field(description="What was bought.")
     amount: Money = Field(description="Sum of the invoice, a decimal text in `currency`.")
     currency: str = Field(
         description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
@@ -134,27 +150,12 @@ class Order(Response):
 
 
 class InvoiceListQuery(PageQuery):
-    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = optional(
+    status: InvoiceStatus | None = optional(
         "Only invoices with this status. `pending` and `failed` exist on some deployments only."
     )
-    type: (
-        Literal[
-            "topup",
-            "vds_purchase",
-            "vds_renewal",
-            "ip_purchase",
-            "domain_registration",
-            "domain_renewal",
-            "domain_transfer",
-            "other",
-            "vds_addon",
-            "domain_purchase",
-            "late_fee",
-            "dedicated_purchase",
-            "dedicated_renewal",
-        ]
-        | None
-    ) = optional("Only invoices of this type. The types from `vds_addon` on exist on some deployments only.")
+    type: InvoiceType | None = optional(
+        "Only invoices of this type. The types from `vds_addon` on exist on some deployments only."
+    )
 
 
 class OrderListQuery(PageQuery):

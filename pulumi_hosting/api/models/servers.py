@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from pulumi_hosting.api.models.body import Clears, PatchModel, RequestModel, Response
+from pulumi_hosting.api.models.body import Clears, PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.models.field_types import (
     SANDBOX_SERVER_IDS,
     BillingCycle,
@@ -20,6 +20,7 @@ from pulumi_hosting.api.models.field_types import (
     PromoCode,
     RootPassword,
     ServerName,
+    ServerStatus,
     ServerStatusText,
     ShownOnce,
     Timestamp,
@@ -309,12 +310,8 @@ class ReinstallRequest(RequestModel):
     ssh_key_ids: list[Id] | None = optional("Ids of SSH keys of the account to install.")
 
 
-class ServerListQuery(RequestModel):
-    cursor: str | None = optional("Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = optional("Items per page, 1 to 100.")
-    status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = (
-        optional("Only servers with this status.")
-    )
+class ServerListQuery(PageQuery):
+    status: ServerStatus | None = optional("Only servers with this status.")
     ip: Annotated[str, Field(min_length=1, max_length=45)] | None = optional(
         "Only servers with this address, primary or additional."
     )

@@ -9,50 +9,22 @@ operation is a column of its row.
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
-from pulumi_hosting.api.operations.limits import (
-    EXPENSIVE_PER_WINDOW,
-    INVALID_KEYS_PER_WINDOW,
-    KEY_LENGTH,
-    KEY_MEMORY_SECONDS,
-    MAX_BODY_BYTES,
-    NORMAL_PER_WINDOW,
-    SANDBOX_SERVER_SECONDS,
-    WINDOW_SECONDS,
-)
-from pulumi_hosting.api.operations.operation import (
-    METHODS,
-    ExtraLimit,
-    Operation,
-    Paging,
-    RetryClass,
-    Sandbox,
-)
-from pulumi_hosting.api.operations.scopes import PRESETS, SCOPES
-
-__all__ = [
-    "AREAS",
-    "BY_ID",
-    "EXPENSIVE_PER_WINDOW",
-    "GROUPS",
-    "INVALID_KEYS_PER_WINDOW",
-    "KEY_LENGTH",
-    "KEY_MEMORY_SECONDS",
-    "MAX_BODY_BYTES",
-    "METHODS",
-    "NORMAL_PER_WINDOW",
-    "OPERATIONS",
-    "PRESETS",
-    "SANDBOX_SERVER_SECONDS",
-    "SCOPES",
-    "WINDOW_SECONDS",
-    "ExtraLimit",
-    "Operation",
-    "Paging",
-    "RetryClass",
-    "Sandbox",
-    "area_at",
-    "by_id",
-]
+from pulumi_hosting.api.operations.limits import EXPENSIVE_PER_WINDOW as EXPENSIVE_PER_WINDOW
+from pulumi_hosting.api.operations.limits import INVALID_KEYS_PER_WINDOW as INVALID_KEYS_PER_WINDOW
+from pulumi_hosting.api.operations.limits import KEY_LENGTH as KEY_LENGTH
+from pulumi_hosting.api.operations.limits import KEY_MEMORY_SECONDS as KEY_MEMORY_SECONDS
+from pulumi_hosting.api.operations.limits import MAX_BODY_BYTES as MAX_BODY_BYTES
+from pulumi_hosting.api.operations.limits import NORMAL_PER_WINDOW as NORMAL_PER_WINDOW
+from pulumi_hosting.api.operations.limits import SANDBOX_SERVER_SECONDS as SANDBOX_SERVER_SECONDS
+from pulumi_hosting.api.operations.limits import WINDOW_SECONDS as WINDOW_SECONDS
+from pulumi_hosting.api.operations.operation import METHODS as METHODS
+from pulumi_hosting.api.operations.operation import ExtraLimit as ExtraLimit
+from pulumi_hosting.api.operations.operation import Operation as Operation
+from pulumi_hosting.api.operations.operation import Paging as Paging
+from pulumi_hosting.api.operations.operation import RetryClass as RetryClass
+from pulumi_hosting.api.operations.operation import Sandbox as Sandbox
+from pulumi_hosting.api.operations.scopes import PRESETS as PRESETS
+from pulumi_hosting.api.operations.scopes import SCOPES as SCOPES
 
 AREAS = (
     "meta",

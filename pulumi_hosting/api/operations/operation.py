@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from pulumi_hosting.api.error_codes import CODES
+from pulumi_hosting.api.error_codes import CODES, KEY_REFUSED
 from pulumi_hosting.api.models.body import RequestModel
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -112,21 +112,8 @@ class Operation:
         table."""
         shared: set[str] = set()
         if self.auth:
-            shared |= {
-                "invalid_token",
-                "key_expired",
-                "key_not_yet_valid",
-                "ip_not_allowed",
-                "account_suspended",
-            }
-            shared |= {
-                "api_disabled_for_account",
-                "sandbox_disabled",
-                "rate_limited",
-                "server_error",
-                "api_disabled",
-                "temporarily_unavailable",
-            }
+            shared |= KEY_REFUSED
+            shared |= {"rate_limited", "server_error", "api_disabled", "temporarily_unavailable"}
             if self.scopes or self.id == "revoke_api_key":
                 shared.add("insufficient_scope")
             if self.sandbox == "forbidden":

@@ -46,7 +46,7 @@ class ServerDeclaration(Declaration):
     mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
-    """Host name that the server was ordered with, or renamed to."""
+    """Name that the server was ordered with, or renamed to."""
     status: pulumi.Output[str]
     """active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
     """
@@ -75,7 +75,7 @@ class ServerDeclaration(Declaration):
     next_due_at: pulumi.Output[str | None]
     """When the next renewal is due (RFC 3339, UTC); null where none is."""
     created_at: pulumi.Output[str | None]
-    """When the order was carried out (RFC 3339, UTC); empty for imported servers."""
+    """When the server was created (RFC 3339, UTC); null for imported ones."""
     invoice_id: pulumi.Output[str | None]
     """Invoice of the order; empty in the sandbox and for adopted servers."""
     charged: pulumi.Output[str | None]

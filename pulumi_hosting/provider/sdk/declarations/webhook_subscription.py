@@ -36,7 +36,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     secret: pulumi.Output[str | None]
     """Signs the deliveries. Empty where it was never shown to the provider. Always a secret."""
     disabled_reason: pulumi.Output[str | None]
-    """Why the service stopped delivering. Absent while it delivers."""
+    """Why the service stopped delivering, in words; null while it delivers."""
     created_at: pulumi.Output[str | None]
     """When the subscription was made (RFC 3339, UTC)."""
     ownership_tag: pulumi.Output[str | None]

@@ -243,7 +243,7 @@ server:
       type: str
       sample: live
     name:
-      description: Host name that the server was ordered with, or renamed to.
+      description: Name that the server was ordered with, or renamed to.
       type: str
       sample: web-1
     status:
@@ -302,7 +302,7 @@ server:
       type: str
       sample: "2026-11-21T10:00:00Z"
     created_at:
-      description: When the order was carried out (RFC 3339, UTC); empty for imported servers.
+      description: When the server was created (RFC 3339, UTC); null for imported ones.
       type: str
       sample: "2026-11-21T10:00:00Z"
     invoice_id:

@@ -78,7 +78,7 @@ webhook_subscriptions:
       type: bool
       sample: true
     disabled_reason:
-      description: Why the service stopped delivering. Absent while it delivers.
+      description: Why the service stopped delivering, in words; null while it delivers.
       type: str
       sample: too many failures in a row
     created_at:

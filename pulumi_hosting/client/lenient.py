@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, get_args
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic_core import ErrorDetails, to_json
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -47,15 +47,6 @@ def item_model(model: type[m.Response]) -> type[m.Response] | None:
         return None
     found: type[m.Response] = get_args(model.model_fields["data"].annotation)[0]
     return found
-
-
-def parsed_object(body: bytes) -> dict[str, object] | None:
-    """The JSON object, or ``None`` where it is none."""
-    try:
-        found = from_json(body, allow_inf_nan=False)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def readable_facts(data: Mapping[str, object]) -> dict[str, Any]:

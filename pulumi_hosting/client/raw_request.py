@@ -122,17 +122,13 @@ def _payload(body: object) -> bytes:
     return payload
 
 
-def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> RawResponse:
-    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else, and the
-    error of a refusal; ``now`` is unix time.
-    """
-    if not 200 <= answer.status < 300:
-        responses.read(request.operation, answer, meta, request.redact, now)
+def read(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
+    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else."""
     if answer.body.startswith(b"%PDF-"):
         file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
         file.meta = meta
         return RawResponse(file, meta)
-    body = request.redact.without_own_key(answer.body)
+    body = redact.without_own_key(answer.body)
     data: object = None
     is_json = not responses.has_odd_number(body)
     if body.strip() and is_json:

@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +24,7 @@ from pulumi_hosting.client.rate_limit.window import (
 )
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
+from pulumi_hosting.client.words import PYTHON, Words
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.rate_limit.state_file import WindowStore
@@ -61,9 +63,9 @@ class RateLimiter:
         self._api_key, self._base_url = api_key, base_url
         self.store = store
 
-    def place(self, operation: Operation, query: Mapping[str, str]) -> "Place":
-        """A place for one call; it is in no queue before it waits."""
-        return Place(self, operation, query)
+    def place(self, operation: Operation, query: Mapping[str, str], words: Words = PYTHON) -> "Place":
+        """A place for one call; it is in no queue before it waits. ``words``: those of its errors."""
+        return Place(self, operation, query, words)
 
     def update(self, change: Callable[[KeyWindows], T]) -> T:
         """Change the windows, while no one else does."""
@@ -93,8 +95,10 @@ class Place:
     """The place of one call in the queue of its bucket. ``waited``: seconds that it has waited in all;
     ``refusals``: how many of its requests met an empty bucket."""
 
-    def __init__(self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str]) -> None:
-        self._limiter, self._operation = limiter, operation
+    def __init__(
+        self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str], words: Words
+    ) -> None:
+        self._limiter, self._operation, self._words = limiter, operation, words
         self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
         is_poll = polls.take() and not operation.is_write
         write = DELETION if operation.method == "DELETE" else WRITE
@@ -105,6 +109,15 @@ class Place:
         self.waited = 0.0
         self.refusals = 0
         self._is_refused = self._is_empty = False
+
+    @contextmanager
+    def turn(self, failure: HostingError | None) -> Iterator[None]:
+        """Wait; within, one request is sent. Without :meth:`answered` it counts as lost."""
+        self.wait(failure)
+        try:
+            yield
+        finally:
+            self.lost()
 
     def wait(self, failure: HostingError | None = None) -> None:
         """Return when the request may be sent.
@@ -217,7 +230,7 @@ class Place:
         windows.leave(self._bucket, ticket.number, os.getpid())
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
-        return RateLimitTimeout(
+        error = RateLimitTimeout(
             f"{self._operation.id}: the {self._bucket} rate limit of this API key leaves no room for it "
             f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
             f"more to wait; nothing was sent",
@@ -225,6 +238,8 @@ class Place:
             bucket=self._bucket,
             waited=self.waited,
         )
+        error._words = self._words
+        return error
 
 
 def _line(wait: Wait) -> str:

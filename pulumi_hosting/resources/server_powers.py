@@ -65,6 +65,7 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     is_simulated,
     provisional,
+    remembering,
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
@@ -361,7 +362,7 @@ class ServerResource(
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
             return state
-        return from_api(wait_for_order(request, state.id, state.name), state)
+        return remembering(from_api(wait_for_order(request, state.id, state.name)), state)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)

@@ -147,21 +147,10 @@ class Request:
         """An answer that everything in this session may share for ``max_age`` seconds."""
         return self.session.shared(key, fetch, max_age)
 
-    def by_id(
-        self,
-        part: str,
-        operation: str,
-        id: str,
-        max_age: float,
-        read: Callable[[], T | None],
-        is_gone: Callable[[T], bool],
-    ) -> T | None:
-        """The object as a list shows it, at most ``max_age`` seconds old, else as it is. Only a single
-        ``read`` shows that it is gone: then its answer, or None where nothing shows it any more.
-
-        ``part``, ``operation``: where the snapshot has the list.
+    def by_id(self, part: str, operation: str, id: str, max_age: float) -> Any:
+        """The object as a list of the snapshot shows it, at most ``max_age`` seconds old; None: it must be
+        read singly. So must one that is gone: no list shows that.
         """
         page, now = self.session.page(operation), self.clock.monotonic
         at_once = 0 if self.name_is_identity else 1  # a task of a playbook seldom asks for more than one
-        found: T | None = self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)
-        return found if found is not None and not is_gone(found) else read()
+        return self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
-from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
-from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
-from pulumi_hosting.client import responses
-from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
-from pulumi_hosting.client.requests import HttpRequest, HttpResponse
-from pulumi_hosting.client.results import File, RawResponse, file_name
+from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.results import RawResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 
@@ -120,27 +118,3 @@ def _payload(body: object) -> bytes:
     if not payload or len(payload) > MAX_BODY_BYTES:
         raise InvalidInput({"body": wrong}, "the request")
     return payload
-
-
-def read(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
-    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else."""
-    if answer.body.startswith(b"%PDF-"):
-        file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
-        file.meta = meta
-        return RawResponse(file, meta)
-    body = redact.without_own_key(answer.body)
-    data: object = None
-    is_json = not responses.has_odd_number(body)
-    if body.strip() and is_json:
-        try:
-            data = shielded(from_json(body, allow_inf_nan=False))
-        except ValueError:  # the parser's error repeats the input: raised below
-            is_json = False
-    if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
-        raise InvalidResponse(
-            f"{meta.operation}: the answer is not JSON of a success",
-            operation=meta.operation,
-            status=meta.status,
-            request_id=meta.request_id,
-        )
-    return RawResponse(data, meta)

@@ -22,7 +22,7 @@ from pydantic_core import from_json, to_json
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.api.secrets import Redactor, clean_text
+from pulumi_hosting.api.secrets import Redactor, clean_text, shielded
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
     ApiError,
@@ -57,9 +57,7 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
     kinds = [kind for kind in operation.responses.values() if kind is not None]
     kind: Any = operation.responses.get(answer.status) or next(iter(kinds), None)
     if kind is RawResponse:
-        from pulumi_hosting.client import raw_request  # most programs never need it
-
-        return raw_request.read(answer, meta, redact)
+        return _raw(answer, meta, redact)
     other = {None: _done, bytes: _file, dict: _open_object}.get(kind)
     found = other(answer, redact) if other else _parsed(operation, kind, answer, meta, redact)
     if isinstance(found, _Damage):
@@ -238,6 +236,30 @@ def _open_object(answer: HttpResponse, redact: Redactor) -> Document | _Damage:
     if found is None or has_odd_number(answer.body) or _is_error(answer.body):
         return _Damage(f"it is {_kind(answer)}, not a JSON object")
     return Document(found)
+
+
+def _raw(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
+    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else."""
+    if answer.body.startswith(b"%PDF-"):
+        file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
+        file.meta = meta
+        return RawResponse(file, meta)
+    body = redact.without_own_key(answer.body)
+    data: Any = None
+    is_json = not has_odd_number(body)
+    if body.strip() and is_json:
+        try:
+            data = shielded(from_json(body, allow_inf_nan=False))
+        except ValueError:  # the parser's error repeats the input: raised below
+            is_json = False
+    if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
+        raise InvalidResponse(
+            f"{meta.operation}: the answer is not JSON of a success",
+            operation=meta.operation,
+            status=meta.status,
+            request_id=meta.request_id,
+        )
+    return RawResponse(data, meta)
 
 
 def _json(body: bytes) -> dict[str, object] | None:

@@ -165,7 +165,7 @@ def read(request: Request, resource: AnyResource, last: Any) -> Any:
             and _is_recorded(last)
             else None
         )
-    return _stamped(found, made or mode_of(resource, found))
+    return found.model_copy(update={"mode": made or mode_of(resource, found)})
 
 
 def _is_recorded(last: State) -> bool:

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 from pydantic_core import PydanticSerializationError, to_json
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
-from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name
+from pulumi_hosting.api.secrets import Secret, is_secret_name
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.client.requests import HttpRequest
+from pulumi_hosting.client.requests import HttpRequest, made
 from pulumi_hosting.client.results import RawResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
@@ -67,17 +67,8 @@ def prepare(
     found: list[Secret] = []
     text = {name: _query_value(name, value) for name, value in query.items() if value is not None}
     payload = None if body is None else _payload(_revealed(body, found))
-    headers = {"Accept": "application/json, application/pdf"}
-    if operation.auth:
-        headers["Authorization"] = f"Bearer {api_key.reveal()}"
-    if key is not None:
-        headers["Idempotency-Key"] = key
-    if payload is not None:
-        headers["Content-Type"] = "application/json"
-    redact = Redactor(found, own_key=api_key)
-    return HttpRequest(
-        operation, base_url + operation.path, operation.path, text, key, headers, payload, redact
-    )
+    accept = "application/json, application/pdf"
+    return made(operation, base_url, operation.path, text, key, payload, found, api_key, accept)
 
 
 def _query_value(name: str, value: object) -> str:

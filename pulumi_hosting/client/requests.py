@@ -90,21 +90,34 @@ def prepare(
     text = query_text(operation, parameters) | newer
     if cursor is not None:
         text["cursor"] = cursor
+    secrets = [value for value in vars(content).values() if isinstance(value, Secret)]
+    accept = "application/json"
+    if bytes in operation.responses.values():
+        accept = f"application/pdf, {accept}"
+    return made(operation, base_url, path, text, key, payload, secrets, api_key, accept)
+
+
+def made(
+    operation: Operation,
+    base_url: str,
+    path: str,
+    query: Mapping[str, str],
+    key: str | None,
+    body: bytes | None,
+    secrets: Sequence[Secret],
+    api_key: Secret,
+    accept: str,
+) -> HttpRequest:
+    """The request of these parts. ``secrets``: those in the body."""
     headers = {
-        "Accept": "application/pdf, application/json"
-        if bytes in operation.responses.values()
-        else "application/json"
+        "Accept": accept,
+        "Authorization": f"Bearer {api_key.reveal()}" if operation.auth else None,
+        "Idempotency-Key": key,
+        "Content-Type": None if body is None else "application/json",
     }
-    if operation.auth:
-        headers["Authorization"] = f"Bearer {api_key.reveal()}"
-    if key is not None:
-        headers["Idempotency-Key"] = key
-    if payload is not None:
-        headers["Content-Type"] = "application/json"
-    secrets = (value for value in vars(content).values() if isinstance(value, Secret))
-    return HttpRequest(
-        operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key)
-    )
+    given = {name: value for name, value in headers.items() if value is not None}
+    redact = Redactor(secrets, own_key=api_key)
+    return HttpRequest(operation, base_url + path, path, query, key, given, body, redact)
 
 
 def _checked(model: type[RequestModel] | None, fields: Mapping[str, Any]) -> RequestModel:

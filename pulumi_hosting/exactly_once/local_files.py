@@ -16,7 +16,6 @@ from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
 from pulumi_hosting.client.shared_store import Files, SharedStore
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
-from pulumi_hosting.session.key_owner import account
 
 _STORE: SharedStore = Files()
 
@@ -24,7 +23,7 @@ _STORE: SharedStore = Files()
 def account_scope(client: Client) -> str:
     """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks
     for the account once per client; raises what that request raises."""
-    me = account(client)
+    me = client.key_owner.get()
     return name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url)
 
 

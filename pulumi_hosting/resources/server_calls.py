@@ -44,7 +44,6 @@ from pulumi_hosting.session.errors import (
     ResourceError,
     failing_with,
 )
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
@@ -237,7 +236,7 @@ def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
     """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an
     order cannot carry.
     """
-    if late and "servers:manage" not in account(request.client).scopes:
+    if late and "servers:manage" not in request.client.key_owner.get().scopes:
         raise ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
             "is there; nothing was ordered. Next: give the key that scope, or leave them out"

@@ -69,7 +69,6 @@ from pulumi_hosting.resources.server_fields import (
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 _CLOSE = 0.85
@@ -332,7 +331,7 @@ class ServerResource(
         # nothing else is.
         notes = desired.get("notes", state.notes) or ""
         try:
-            if not desired and "servers:manage" not in account(request.client).scopes:
+            if not desired and "servers:manage" not in request.client.key_owner.get().scopes:
                 raise KeyLacksScope("the API key lacks servers:manage. Next: give it that scope")
             return self.patch(request, state, {**desired, "notes": notes})
         except (CallError, KeyLacksScope) as error:

@@ -112,22 +112,6 @@ class Request:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return self.session.mode
 
-    @property
-    def scope(self) -> str | None:
-        return self.session.scope
-
-    @property
-    def declared_mode(self) -> str | None:
-        return self.session.declared_mode
-
-    @property
-    def poll_interval(self) -> float:
-        return self.session.poll_interval
-
-    @property
-    def strict(self) -> bool:
-        return self.session.strict
-
     def service_now(self) -> datetime:
         """The service's time, for the age of what is on the account: the clock of this machine may be
         wrong. May send a request.
@@ -141,11 +125,11 @@ class Request:
     def poller(self, at_most: float | None = None) -> Poller:
         """A wait of ``wait_timeout`` seconds, or less."""
         seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
-        return Poller(self.clock, seconds, self.poll_interval)
+        return Poller(self.clock, seconds, self.session.poll_interval)
 
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""
-        return self.session.shared(key, fetch, max_age)
+        return self.reads.get(key, fetch, self.clock.monotonic, max_age)
 
     def by_id(self, part: str, operation: str, id: str, max_age: float) -> Any:
         """The object as a list of the snapshot shows it, at most ``max_age`` seconds old; None: it must be

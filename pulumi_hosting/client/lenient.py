@@ -23,22 +23,24 @@ _OBJECTS = frozenset({"server", "domain", "key"})
 Chain = list[tuple[Any, object]]
 
 
-def from_damaged(model: type[m.Response], data: object) -> m.Response | None:
-    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up; ``None`` where
-    that does not help.
+def from_damaged(model: type[m.Response], data: object) -> tuple[m.Response | None, list[ErrorDetails]]:
+    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up, and what was
+    wrong at first; None where giving up does not help.
     """
+    first: list[ErrorDetails] = []
     for _ in range(_ROUNDS):
         try:
-            return model.model_validate_json(to_json(data))
+            return model.model_validate_json(to_json(data)), first
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False)
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
         except ValueError:
-            return None
+            break
+        first = first or problems
         if not isinstance(data, dict) or not all(
             _given_up(data, problem) for problem in problems if not _is_echo(problem, problems)
         ):
-            return None
-    return None
+            break
+    return None, first
 
 
 def item_model(model: type[m.Response]) -> type[m.Response] | None:

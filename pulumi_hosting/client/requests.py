@@ -20,6 +20,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_NUMBER = re.compile("[0-9]{1,11}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 
@@ -49,6 +50,13 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+
+
+def rate_limit_numbers(headers: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
+    """Limit, remaining requests and reset of a bucket. What is no plain number is None."""
+    texts = [headers.get(f"X-RateLimit-{part}", "").strip() for part in ("Limit", "Remaining", "Reset")]
+    limit, remaining, reset = [int(text) if _NUMBER.fullmatch(text) else None for text in texts]
+    return limit, remaining, reset
 
 
 class NoFields(RequestModel):

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import ErrorDetails, from_json
 
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
@@ -30,7 +30,7 @@ from pulumi_hosting.client.exceptions import (
     RedirectRefused,
     error_class,
 )
-from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, rate_limit_numbers
 from pulumi_hosting.client.results import Damaged, Document, Done, File, RawResponse, file_name
 from pulumi_hosting.client.retry import Attempts, parse_retry_after
 
@@ -89,15 +89,10 @@ def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
     """The state of the bucket; ``None`` where no header has it. A part that is no plain number is ``None``
     too.
     """
-    numbers = [_number(headers.get(f"X-RateLimit-{part}")) for part in ("Limit", "Remaining", "Reset")]
-    if all(number is None for number in numbers):
+    limit, remaining, reset = rate_limit_numbers(headers)
+    if limit is None and remaining is None and reset is None:
         return None
-    limit, remaining, reset = numbers
     return RateLimit(bucket, limit, remaining, None if reset is None else datetime.fromtimestamp(reset, UTC))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,11}", text.strip(), re.ASCII) else None
 
 
 def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
@@ -134,7 +129,7 @@ def _parsed(
         found = model.model_validate_json(body)
         places = []
     except ValidationError as error:
-        places = _places(error, redact)
+        places = _places(error.errors(include_url=False, include_context=False, include_input=False), redact)
     if places:
         found = _mended(operation, model, body, answer, meta, redact, places)
     if answer.body.strip() and isinstance(found, Response):
@@ -162,11 +157,15 @@ def _mended(
     data = _json(body)
     if data is None or places[0].startswith("(whole answer)"):
         return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
-    found = (
-        _list_with_damage(operation, model, data, meta, redact)
-        if lenient.item_model(model)
-        else lenient.from_damaged(model, from_json(body))
-    )
+    kind = lenient.item_model(model)
+    if kind is None:
+        found = lenient.from_damaged(model, data)[0]
+    else:  # a list, whose items are read one by one
+        rows, data["data"] = data.get("data"), []
+        found = lenient.from_damaged(model, data)[0] if isinstance(rows, list) else None
+        if found is not None and isinstance(rows, list):
+            # frozen for users, and of a type that a model of the items would refuse
+            found.__dict__["data"] = [_item(operation, kind, row, meta, redact) for row in rows]
     if found is None:
         return _Damage("; ".join(places), lenient.readable_facts(data) if operation.is_write else {})
     log.debug(
@@ -178,36 +177,18 @@ def _mended(
     return found
 
 
-def _list_with_damage(
-    operation: Operation, model: type[Response], data: dict[str, object], meta: Meta, redact: Redactor
-) -> Response | None:
-    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
-    it is no list at all.
-    """
+def _item(
+    operation: Operation, kind: type[Response], row: Any, meta: Meta, redact: Redactor
+) -> Response | Damaged:
+    """An item of a list; one that cannot be read is in it as damaged."""
     from pulumi_hosting.client import lenient
 
-    rows, kind = data.get("data"), lenient.item_model(model)
-    page = lenient.from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
-    if page is None or kind is None or not isinstance(rows, list):
-        return None
-    items: list[object] = []
-    for row in rows:
-        try:
-            kind.model_validate_json(to_json(row))
-            places: list[str] = []
-        except ValidationError as error:
-            places = _places(error, redact)
-        item = lenient.from_damaged(kind, from_json(to_json(row)))
-        id = (
-            lenient.readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id")
-            if isinstance(row, dict)
-            else None
-        )
-        items.append(
-            item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id)
-        )
-    page.__dict__["data"] = items  # frozen for users, and of a type that a model of the items would refuse
-    return page
+    item, problems = lenient.from_damaged(kind, row)
+    if item is not None:
+        return item
+    facts = {"id": row.get("id", row.get("invoice_id"))} if isinstance(row, dict) else {}
+    known_id = lenient.readable_facts(facts).get("id")
+    return Damaged(operation.id, known_id, "; ".join(_places(problems, redact)), meta.request_id)
 
 
 def _file(answer: HttpResponse, redact: Redactor) -> File | _Damage:
@@ -280,9 +261,9 @@ def _kind(answer: HttpResponse) -> str:
     return clean_text(answer.headers.get("Content-Type", "").split(";")[0].strip(), 64) or "of no named type"
 
 
-def _places(error: ValidationError, redact: Redactor) -> list[str]:
+def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
     found = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+    for problem in problems[:5]:
         place = ".".join(printable(str(part), redact, 64) for part in problem["loc"]) or "(whole answer)"
         found.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
     return found

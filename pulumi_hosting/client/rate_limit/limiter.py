@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from pulumi_hosting.api.operations import Operation
@@ -23,6 +23,7 @@ from pulumi_hosting.client.rate_limit.window import (
     Wait,
 )
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.requests import rate_limit_numbers
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
 from pulumi_hosting.client.words import PYTHON, Words
 
@@ -186,10 +187,10 @@ class Place:
         ticket = self._ticket
         if not self._is_queued or ticket is None:
             return
-        self._is_queued = False
         if not headers:  # of something in this process that stands in for the service
-            self._limiter.update(partial(self._left, ticket=ticket))
+            self.leave()
             return
+        self._is_queued = False
         count = _count(headers)
         if status == 429:
             # With requests left in the bucket it is another limit, such as that of password resets.
@@ -216,18 +217,16 @@ class Place:
 
     def lost(self) -> None:
         """A request was sent, and no response came. Nothing where :meth:`answered` was called."""
-        if self._is_queued and self._ticket is not None:
-            self._is_queued, number = False, self._ticket.number
-            self._limiter.update(lambda windows: windows.lost(self._bucket, number, os.getpid()))
+        self._end(KeyWindows.lost)
 
     def leave(self) -> None:
         """Give the place back: nothing will be sent."""
-        if self._is_queued and self._ticket is not None:
-            self._is_queued = False
-            self._limiter.update(partial(self._left, ticket=self._ticket))
+        self._end(KeyWindows.leave)
 
-    def _left(self, windows: KeyWindows, ticket: Ticket) -> None:
-        windows.leave(self._bucket, ticket.number, os.getpid())
+    def _end(self, ends: Callable[[KeyWindows, str, int, int], None]) -> None:
+        if self._is_queued and self._ticket is not None:
+            self._is_queued, number = False, self._ticket.number
+            self._limiter.update(lambda windows: ends(windows, self._bucket, number, os.getpid()))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
         error = RateLimitTimeout(
@@ -251,10 +250,9 @@ def _ahead(wait: Wait) -> str:
 
 
 def _count(headers: Mapping[str, str]) -> Count | None:
-    numbers = [headers.get(f"X-RateLimit-{part}", "").strip() for part in ("Limit", "Remaining", "Reset")]
-    if not all(text.isascii() and text.isdigit() and len(text) <= 11 for text in numbers):
+    limit, remaining, reset = rate_limit_numbers(headers)
+    if limit is None or remaining is None or reset is None:
         return None
-    limit, remaining, reset = map(int, numbers)
     return Count(limit, min(limit, remaining), reset)
 
 

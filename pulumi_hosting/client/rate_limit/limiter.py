@@ -73,16 +73,12 @@ class RateLimiter:
         # Loaded with the first request: who sends nothing need not wait for it.
         from pulumi_hosting.client.rate_limit.state_file import StateFile, memory, store_name
 
-        name = store_name(self._api_key, self._base_url) if self.store is None else ""
-        failure: Exception
         try:
-            if self.store is None:
-                self.store = StateFile(name)
+            self.store = self.store or StateFile(store_name(self._api_key, self._base_url))
             return self.store.update(change, self.clock())
         except (OSError, LocalFilesError) as error:
-            failure = error
-        log.debug("the rate limit is not shared with other processes: %s", failure)
-        self.store = memory(name or store_name(self._api_key, self._base_url))
+            log.debug("the rate limit is not shared with other processes: %s", error)
+        self.store = memory(store_name(self._api_key, self._base_url))
         return self.store.update(change, self.clock())
 
     def close(self) -> None:

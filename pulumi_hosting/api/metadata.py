@@ -51,7 +51,7 @@ class OriginalBody:
     """The body of an answer, kept as it came until its JSON is asked for, and as JSON from then on."""
 
     body: bytes | None
-    _json: Any = None
+    _json: object = None
 
     def json(self) -> Any:
         """The JSON, with its secrets shielded."""

@@ -36,7 +36,7 @@ from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, settings
-from pulumi_hosting.client.transport import HttpTransport
+from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
@@ -198,19 +198,19 @@ class Client(Services):
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        observer = self.observer if row.is_write or row.path.endswith("}") else None
         attempts = Attempts(row, key, began=self._clock())
         place = self.rate_limiter.place(row, request.query, self.words)
         failure: HostingError | None = None
         while True:
             with place.turn(failure):
-                found = self._attempt(request, place, attempts)
-            if observer:
-                observer(request, found)
-            if not isinstance(found, HostingError):
-                return found
-            failure = found
-            self._pause(request, place, attempts, failure)
+                attempts.begin(self._new_id(), self._clock())
+                try:
+                    stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
+                    answer = self.transport.send(request, attempts.sent_id, stop_at)
+                    return self._answered(request, answer, place, attempts)
+                except HostingError as error:
+                    failure = error
+            failure = self._failed(request, place, attempts, failure)
 
     def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
         """The key with which the operation is sent. Raises if it must not be sent at all."""
@@ -220,35 +220,38 @@ class Client(Services):
             raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
         return checked_key(row, idempotency_key, self._new_id)
 
-    def _attempt(self, request: HttpRequest, place: "Place", attempts: Attempts) -> object:
-        """Sends the request once. The result, or the error: it is returned, since the context of one that is
-        raised must not grow with the attempts."""
-        attempts.begin(self._new_id(), self._clock())
-        failure: HostingError
-        try:
-            stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
-            answer = self.transport.send(request, attempts.sent_id, stop_at)
-            place.answered(answer.status, answer.headers)
-            self._latest_date = (self._clock(), answer.headers.get("Date", ""))
-            meta = responses.metadata(request, answer.status, answer.headers, attempts)
-            self._log(request, str(answer.status), attempts, meta.request_id)
-            found = responses.read(request, answer, meta, self._wall())
-            if isinstance(found, Me):
-                self.key_owner.told(found)
-            return found
-        except HostingError as error:
-            failure = error
+    def _answered(
+        self, request: HttpRequest, answer: HttpResponse, place: "Place", attempts: Attempts
+    ) -> object:
+        """The result of an answer. Raises the error that it is."""
+        place.answered(answer.status, answer.headers)
+        self._latest_date = (self._clock(), answer.headers.get("Date", ""))
+        meta = responses.metadata(request, answer.status, answer.headers, attempts)
+        self._log(request, str(answer.status), attempts, meta.request_id)
+        found = responses.read(request, answer, meta, self._wall())
+        if isinstance(found, Me):
+            self.key_owner.told(found)
+        if observer := self._observer(request.operation):
+            observer(request, found)
+        return found
+
+    def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
+        return self.observer if row.is_write or row.path.endswith("}") else None
+
+    def _failed(
+        self, request: HttpRequest, place: "Place", attempts: Attempts, failure: HostingError
+    ) -> HostingError:
+        """Wait until the request may be sent again after ``failure``, or raise that. Not in the except block:
+        the context of an error must not grow with the attempts."""
         if isinstance(failure, ApiError) and failure.status == 404:
             failure = absence.judged(failure, request.operation, self.key_owner, self.base_url, self.words)
+        if observer := self._observer(request.operation):
+            observer(request, failure)
         failure = attempts.failed(failure, attempts.sent_id)
         failure._words = self.words
-        return failure
-
-    def _pause(self, request: HttpRequest, place: "Place", attempts: Attempts, failure: HostingError) -> None:
-        """Wait until the request may be sent again after ``failure``, or raise that."""
         if place.is_refused(request.operation):
             self._log(request, "no room in the rate limit", attempts, attempts.sent_id)
-            return
+            return failure
         decision = decide(
             request.operation,
             failure,
@@ -262,6 +265,7 @@ class Client(Services):
             self._keep_refusal(failure)
             raise failure
         self._sleep(decision.after)
+        return failure
 
     def _keep_refusal(self, failure: HostingError) -> None:
         if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:

@@ -7,8 +7,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
+from typing import Any
 
 import httpx
+from httpx import Request as Request
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
@@ -41,25 +43,24 @@ OUR_HEADERS = frozenset(
 """Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
-def request(
-    client: httpx.Client, ours: HttpRequest, request_id: str, agent: str, wait: float
-) -> httpx.Request:
-    """The request, with the headers of the client, and ours, which take precedence. Each wait in it takes at
-    most ``wait`` seconds. Not made by the client: it would add its cookies and parameters.
+def facts_of(
+    client: httpx.Client, request: HttpRequest, request_id: str, agent: str, wait: float
+) -> dict[str, Any]:
+    """The request for httpx, without its body. Its headers are those of the client, and ours, which take
+    precedence. Each wait takes at most ``wait`` seconds.
     """
     headers = httpx.Headers(
         [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
     )
     identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
-    headers.update({**ours.headers, "X-Request-ID": request_id, **identity})
-    return httpx.Request(
-        ours.operation.method,
-        ours.url,
-        params=ours.query or None,
-        headers=headers,
-        content=ours.body,
-        extensions={"timeout": httpx.Timeout(wait).as_dict()},
-    )
+    headers.update({**request.headers, "X-Request-ID": request_id, **identity})
+    return {
+        "method": request.operation.method,
+        "url": request.url,
+        "params": request.query or None,
+        "headers": headers,
+        "extensions": {"timeout": httpx.Timeout(wait).as_dict()},
+    }
 
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 from pydantic_core import PydanticSerializationError, to_json
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
-from pulumi_hosting.api.secrets import Secret, is_secret_name
+from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.client.requests import HttpRequest, made
+from pulumi_hosting.client.requests import HttpRequest, headers_of
 from pulumi_hosting.client.results import RawResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
@@ -67,8 +67,10 @@ def prepare(
     found: list[Secret] = []
     text = {name: _query_value(name, value) for name, value in query.items() if value is not None}
     payload = None if body is None else _payload(_revealed(body, found))
-    accept = "application/json, application/pdf"
-    return made(operation, base_url, operation.path, text, key, payload, found, api_key, accept)
+    accept, path = "application/json, application/pdf", operation.path
+    headers = headers_of(operation, accept, key, payload is not None, api_key)
+    redact = Redactor(found, own_key=api_key)
+    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, redact)
 
 
 def _query_value(name: str, value: object) -> str:

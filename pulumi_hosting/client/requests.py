@@ -102,30 +102,22 @@ def prepare(
     accept = "application/json"
     if bytes in operation.responses.values():
         accept = f"application/pdf, {accept}"
-    return made(operation, base_url, path, text, key, payload, secrets, api_key, accept)
+    headers = headers_of(operation, accept, key, payload is not None, api_key)
+    redact = Redactor(secrets, own_key=api_key)
+    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, redact)
 
 
-def made(
-    operation: Operation,
-    base_url: str,
-    path: str,
-    query: Mapping[str, str],
-    key: str | None,
-    body: bytes | None,
-    secrets: Sequence[Secret],
-    api_key: Secret,
-    accept: str,
-) -> HttpRequest:
-    """The request of these parts. ``secrets``: those in the body."""
+def headers_of(
+    operation: Operation, accept: str, key: str | None, has_body: bool, api_key: Secret
+) -> dict[str, str]:
+    """The headers of a request."""
     headers = {
         "Accept": accept,
         "Authorization": f"Bearer {api_key.reveal()}" if operation.auth else None,
         "Idempotency-Key": key,
-        "Content-Type": None if body is None else "application/json",
+        "Content-Type": "application/json" if has_body else None,
     }
-    given = {name: value for name, value in headers.items() if value is not None}
-    redact = Redactor(secrets, own_key=api_key)
-    return HttpRequest(operation, base_url + path, path, query, key, given, body, redact)
+    return {name: value for name, value in headers.items() if value is not None}
 
 
 def _checked(model: type[RequestModel] | None, fields: Mapping[str, Any]) -> RequestModel:

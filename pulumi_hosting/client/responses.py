@@ -131,7 +131,7 @@ def _parsed(
     except ValidationError as error:
         places = _places(error.errors(include_url=False, include_context=False, include_input=False), redact)
     if places:
-        found = _mended(operation, model, body, answer, meta, redact, places)
+        found = _repaired(operation, model, body, answer, meta, redact, places)
     if answer.body.strip() and isinstance(found, Response):
         # The result, and the items of a list, find the JSON that they were read from.
         original, items = OriginalBody(body), getattr(found, "data", None)
@@ -142,7 +142,7 @@ def _parsed(
     return found
 
 
-def _mended(
+def _repaired(
     operation: Operation,
     model: type[Response],
     body: bytes,
@@ -178,7 +178,7 @@ def _mended(
 
 
 def _item(
-    operation: Operation, kind: type[Response], row: Any, meta: Meta, redact: Redactor
+    operation: Operation, kind: type[Response], row: object, meta: Meta, redact: Redactor
 ) -> Response | Damaged:
     """An item of a list; one that cannot be read is in it as damaged."""
     from pulumi_hosting.client import lenient
@@ -226,7 +226,7 @@ def _raw(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
         file.meta = meta
         return RawResponse(file, meta)
     body = redact.without_own_key(answer.body)
-    data: Any = None
+    data: object = None
     is_json = not has_odd_number(body)
     if body.strip() and is_json:
         try:

@@ -68,7 +68,12 @@ class HttpTransport:
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
                 client = self._connected()
-                made = httpx_connection.request(client, request, request_id, self._settings.user_agent, wait)
+                agent = self._settings.user_agent
+                # Not made by the client: it would add its cookies and parameters.
+                made = httpx_connection.Request(
+                    **httpx_connection.facts_of(client, request, request_id, agent, wait),
+                    content=request.body,
+                )
                 # The key is in the headers already.
                 response = client.send(made, stream=True, auth=None, follow_redirects=False)
                 with closing(response):

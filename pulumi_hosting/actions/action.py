@@ -154,7 +154,7 @@ def act(
     """
     plan = action.plan(request, inputs)
     if not dry_run and (plan.changed or plan.fetches):
-        refuse_other_mode(request.client, request.declared_mode)
+        refuse_other_mode(request.client, request.session.declared_mode)
     if plan.changed and not dry_run and plan.target is not None:
         guard(request, *plan.target)
     if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):

@@ -46,22 +46,16 @@ class Meta:
     attempts: int
 
 
+@dataclass(slots=True, repr=False)
 class OriginalBody:
     """The body of an answer, kept as it came until its JSON is asked for, and as JSON from then on."""
 
-    __slots__ = ("_body", "_json")
-
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
-        self._json: object = None
+    body: bytes | None
+    _json: object = None
 
     def json(self) -> Any:
         """The JSON, with its secrets shielded."""
-        body = self._body
-        if body is not None:
-            self._json = shielded(from_json(body)) if body.strip() else None
-            self._body = None  # not both
+        if self.body is not None:
+            self._json = shielded(from_json(self.body)) if self.body.strip() else None
+            self.body = None  # not both
         return self._json
-
-    def __repr__(self) -> str:
-        return "<OriginalBody>"

@@ -24,19 +24,12 @@ from uuid import uuid4
 
 from pulumi_hosting.api import operations
 from pulumi_hosting.api.error_codes import KEY_REFUSED
-from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models import Me
 from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    HostingError,
-    InvalidInput,
-    RateLimitTimeout,
-    WriteRefused,
-)
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, RawResponse, given
@@ -48,6 +41,8 @@ from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
     import httpx
+
+    from pulumi_hosting.client.rate_limit.limiter import Place
 
 log = logging.getLogger("pulumi_hosting")
 
@@ -196,68 +191,81 @@ class Client(Services):
         makes the request for a key in another way (:meth:`request`). Raises
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
-        row = operation if isinstance(operation, Operation) else _row(operation)
-        if self._read_only and row.is_write:
-            raise WriteRefused(f"{row.id} would change something, and this client only reads")
-        if self.refusal is not None:
-            raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
-        key = checked_key(row, idempotency_key, self._new_id)
+        row = _row(operation)
+        key = self._admitted(row, idempotency_key)
         request = (
             prepared(key)
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
-        place = self.rate_limiter.place(row, request.query)
+        attempts = Attempts(row, key, began=self._clock())
+        place = self.rate_limiter.place(row, request.query, self.words)
         failure: HostingError | None = None
-        observer = self.observer if row.is_write or row.path.endswith("}") else None
         while True:
-            try:
-                place.wait(failure)
-            except RateLimitTimeout as late:
-                late._words = self.words
-                raise
-            attempts.count += 1
-            sent_id, sent_at = self._new_id(), self._clock()
-            # The error is looked at, and raised, outside of the except block: its context must not grow with
-            # the attempts.
-            try:
-                stop_at = began + place.waited + retry_policy.deadline
-                answer = self.transport.send(request, sent_id, stop_at)
-                place.answered(answer.status, answer.headers)
-                meta = self._metadata(request, answer, sent_id, sent_at, attempts.count)
-                found = self._result(request, answer, meta)
-                if observer:
-                    observer(request, found)
-                return found
-            except HostingError as error:
-                failure = error
-            finally:
-                place.lost()  # unless it was answered
-            if isinstance(failure, ApiError) and failure.status == 404:
-                failure = absence.judged(failure, row, self.key_owner, self.base_url, self.words)
-            if observer:
-                observer(request, failure)
-            failure = attempts.failed(failure, sent_id)
-            failure._words = self.words
-            if place.is_refused(row):
-                self._log(request, "no room in the rate limit", sent_at, attempts.count, sent_id)
-                continue
-            elapsed = self._clock() - began - place.waited
-            decision = decide(
-                row,
-                failure,
-                attempt=attempts.count - place.refusals,
-                elapsed=elapsed,
-                retry_policy=retry_policy,
-                rng=self._rng,
-            )
-            what = f"{type(failure).__name__}, {decision}"
-            self._log(request, what, sent_at, attempts.count, sent_id)
-            if isinstance(decision, Stop):
-                self._keep_refusal(failure)
-                raise failure
-            self._sleep(decision.after)
+            with place.turn(failure):
+                attempts.begin(self._new_id(), self._clock())
+                try:
+                    stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
+                    answer = self.transport.send(request, attempts.sent_id, stop_at)
+                    return self._answered(request, answer, place, attempts)
+                except HostingError as error:
+                    failure = error
+            failure = self._failed(request, place, attempts, failure)
+
+    def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
+        """The key with which the operation is sent. Raises if it must not be sent at all."""
+        if self._read_only and row.is_write:
+            raise WriteRefused(f"{row.id} would change something, and this client only reads")
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
+        return checked_key(row, idempotency_key, self._new_id)
+
+    def _answered(
+        self, request: HttpRequest, answer: HttpResponse, place: "Place", attempts: Attempts
+    ) -> object:
+        """The result of an answer. Raises the error that it is."""
+        place.answered(answer.status, answer.headers)
+        self._latest_date = (self._clock(), answer.headers.get("Date", ""))
+        meta = responses.metadata(request, answer.status, answer.headers, attempts)
+        self._log(request, str(answer.status), attempts, meta.request_id)
+        found = responses.read(request, answer, meta, self._wall())
+        if isinstance(found, Me):
+            self.key_owner.told(found)
+        if observer := self._observer(request.operation):
+            observer(request, found)
+        return found
+
+    def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
+        return self.observer if row.is_write or row.path.endswith("}") else None
+
+    def _failed(
+        self, request: HttpRequest, place: "Place", attempts: Attempts, failure: HostingError
+    ) -> HostingError:
+        """Wait until the request may be sent again after ``failure``, or raise that. Not in the except block:
+        the context of an error must not grow with the attempts."""
+        if isinstance(failure, ApiError) and failure.status == 404:
+            failure = absence.judged(failure, request.operation, self.key_owner, self.base_url, self.words)
+        if observer := self._observer(request.operation):
+            observer(request, failure)
+        failure = attempts.failed(failure, attempts.sent_id)
+        failure._words = self.words
+        if place.is_refused(request.operation):
+            self._log(request, "no room in the rate limit", attempts, attempts.sent_id)
+            return failure
+        decision = decide(
+            request.operation,
+            failure,
+            attempt=attempts.count - place.refusals,
+            elapsed=self._clock() - attempts.began - place.waited,
+            retry_policy=self._settings.retry_policy,
+            rng=self._rng,
+        )
+        self._log(request, f"{type(failure).__name__}, {decision}", attempts, attempts.sent_id)
+        if isinstance(decision, Stop):
+            self._keep_refusal(failure)
+            raise failure
+        self._sleep(decision.after)
+        return failure
 
     def _keep_refusal(self, failure: HostingError) -> None:
         if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:
@@ -323,7 +331,7 @@ class Client(Services):
         """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the
         filters.
         """
-        row = operation if isinstance(operation, Operation) else _row(operation)
+        row = _row(operation)
         filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
         self._prepare(row, ids, filters, {})
         return self._walk(row, ids, filters, filters.pop("cursor", None))
@@ -332,7 +340,7 @@ class Client(Services):
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
     ) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
-        row = operation if isinstance(operation, Operation) else _row(operation)
+        row = _row(operation)
         pages = list(self._walk(row, ids, query or {}, None).pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
 
@@ -343,31 +351,10 @@ class Client(Services):
             operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start
         )
 
-    def _metadata(
-        self, request: HttpRequest, answer: HttpResponse, sent_id: str, sent_at: float, attempt: int
-    ) -> Meta:
-        """What the headers of a response say."""
-        self._latest_date = (self._clock(), answer.headers.get("Date", ""))
-        meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
-        self._log(request, str(answer.status), sent_at, attempt, meta.request_id)
-        return meta
-
-    def _result(self, request: HttpRequest, answer: HttpResponse, meta: Meta) -> object:
-        """The result of a response, or its error, raised."""
-        if request.operation.responses.get(200) is RawResponse:
-            from pulumi_hosting.client import raw_request
-
-            return raw_request.read(request, answer, meta, self._wall())
-        result = responses.read(request.operation, answer, meta, request.redact, self._wall())
-        if isinstance(result, Me):
-            self.key_owner.told(result)
-        return result
-
-    def _log(
-        self, request: HttpRequest, what: str, sent_at: float, attempt: int, request_id: str | None
-    ) -> None:
+    def _log(self, request: HttpRequest, what: str, attempts: Attempts, request_id: str) -> None:
         if log.isEnabledFor(logging.DEBUG):
-            debug_log.attempt(request, what, self._clock() - sent_at, attempt, request_id)
+            seconds = self._clock() - attempts.sent_at
+            debug_log.attempt(request, what, seconds, attempts.count, request_id)
 
     def poller(self, seconds: float, longest: float = 10.0) -> Poller:
         """A wait of at most ``seconds`` for something that the service finishes later, with pauses that grow
@@ -418,8 +405,8 @@ class Client(Services):
         )
 
 
-def _row(operation_id: str) -> Operation:
-    operation = operations.BY_ID.get(operation_id)
-    if operation is None:
+def _row(operation: Operation | str) -> Operation:
+    found = operations.BY_ID.get(operation) if isinstance(operation, str) else operation
+    if found is None:
         raise InvalidInput({"operation_id": "no operation has this id"}, "the call")
-    return operation
+    return found

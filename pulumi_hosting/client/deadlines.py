@@ -5,6 +5,7 @@ Here a thread says when its exchange must be over (:func:`until`), and each conn
 waits at most for what is left of that.
 """
 
+import logging
 import socket
 import threading
 import time
@@ -13,10 +14,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpcore
+import httpx
 
 if TYPE_CHECKING:
     import ssl
 
+
+log = logging.getLogger("pulumi_hosting")
 
 _PIECE = 8 * 1024  # bytes written between two looks at the clock
 
@@ -49,14 +53,25 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     return left if timeout is None else min(timeout, left)
 
 
-def bound(client: Any) -> None:
-    """Makes all connections of ``client`` (an ``httpx.Client``), those through proxies too, of bounded
-    sockets.
+def bound(client: httpx.Client) -> None:
+    """Makes all connections of ``client``, those through proxies too, of bounded sockets. httpx has no public
+    names for them: if a later one renames them, it says so, since each wait alone is bounded then.
     """
-    for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)
-        if isinstance(pool, httpcore.ConnectionPool) and not isinstance(pool._network_backend, _Backend):
-            pool._network_backend = _Backend(pool._network_backend)
+    try:
+        for transport in (client._transport, *client._mounts.values()):
+            pool: Any = getattr(transport, "_pool", None)
+            is_pooled = isinstance(transport, httpx.HTTPTransport) or isinstance(
+                pool, httpcore.ConnectionPool
+            )
+            if is_pooled and not isinstance(pool._network_backend, _Backend):
+                pool._network_backend = _Backend(pool._network_backend)
+    except AttributeError as error:
+        log.warning(
+            "httpx %s does not show its connections (%s): a call may last longer than timeout and deadline. "
+            "Next: install httpx 0.28",
+            httpx.__version__,
+            error,
+        )
 
 
 class _Stream(httpcore.NetworkStream):

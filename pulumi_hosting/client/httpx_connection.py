@@ -4,13 +4,13 @@ failure. Loaded with the first request.
 
 import ssl
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
+from typing import Any
 
 import httpx
 from httpx import Request as Request
-from httpx import Timeout as Timeout
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
@@ -23,7 +23,7 @@ from pulumi_hosting.client.exceptions import (
     TimedOut,
     TransportError,
 )
-from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpResponse
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
 from pulumi_hosting.client.settings import Settings
 
 LOCATION = "hosting_location"
@@ -43,14 +43,24 @@ OUR_HEADERS = frozenset(
 """Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
-def headers(client: httpx.Client, ours: Mapping[str, str], request_id: str, user_agent: str) -> httpx.Headers:
-    """The headers of the client, and ours, which take precedence."""
-    found = httpx.Headers(
+def facts_of(
+    client: httpx.Client, request: HttpRequest, request_id: str, agent: str, wait: float
+) -> dict[str, Any]:
+    """The request for httpx, without its body. Its headers are those of the client, and ours, which take
+    precedence. Each wait takes at most ``wait`` seconds.
+    """
+    headers = httpx.Headers(
         [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
     )
-    identity = {"User-Agent": user_agent, "Accept-Encoding": "gzip"}
-    found.update({**ours, "X-Request-ID": request_id, **identity})
-    return found
+    identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
+    headers.update({**request.headers, "X-Request-ID": request_id, **identity})
+    return {
+        "method": request.operation.method,
+        "url": request.url,
+        "params": request.query or None,
+        "headers": headers,
+        "extensions": {"timeout": httpx.Timeout(wait).as_dict()},
+    }
 
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:
@@ -80,7 +90,10 @@ def read(
     """
     parts: list[bytes] = []
     size = 0
-    for part in _decoded(response):
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    # An in-process transport has it all in memory already.
+    is_plain = response.is_stream_consumed or encoding in ("", "identity")
+    for part in response.iter_bytes() if is_plain else _unpacked(response, encoding):
         size += len(part)
         if size > MAX_ANSWER_BYTES:
             return InvalidResponse(
@@ -143,17 +156,10 @@ def _is_certificate(error: BaseException | None) -> bool:
     return False
 
 
-def _decoded(response: httpx.Response) -> Iterator[bytes]:
+def _unpacked(response: httpx.Response, encoding: str) -> Iterator[bytes]:
     """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill
     the memory.
     """
-    if response.is_stream_consumed:  # an in-process transport has it all in memory already
-        yield response.content
-        return
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        yield from response.iter_raw()
-        return
     if encoding not in ("gzip", "x-gzip"):
         raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)

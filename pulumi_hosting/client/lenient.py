@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, get_args
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic_core import ErrorDetails, to_json
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -23,22 +23,24 @@ _OBJECTS = frozenset({"server", "domain", "key"})
 Chain = list[tuple[Any, object]]
 
 
-def from_damaged(model: type[m.Response], data: object) -> m.Response | None:
-    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up; ``None`` where
-    that does not help.
+def from_damaged(model: type[m.Response], data: object) -> tuple[m.Response | None, list[ErrorDetails]]:
+    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up, and what was
+    wrong at first; None where giving up does not help.
     """
+    first: list[ErrorDetails] = []
     for _ in range(_ROUNDS):
         try:
-            return model.model_validate_json(to_json(data))
+            return model.model_validate_json(to_json(data)), first
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False)
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
         except ValueError:
-            return None
+            break
+        first = first or problems
         if not isinstance(data, dict) or not all(
             _given_up(data, problem) for problem in problems if not _is_echo(problem, problems)
         ):
-            return None
-    return None
+            break
+    return None, first
 
 
 def item_model(model: type[m.Response]) -> type[m.Response] | None:
@@ -47,15 +49,6 @@ def item_model(model: type[m.Response]) -> type[m.Response] | None:
         return None
     found: type[m.Response] = get_args(model.model_fields["data"].annotation)[0]
     return found
-
-
-def parsed_object(body: bytes) -> dict[str, object] | None:
-    """The JSON object, or ``None`` where it is none."""
-    try:
-        found = from_json(body, allow_inf_nan=False)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def readable_facts(data: Mapping[str, object]) -> dict[str, Any]:

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
-from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.operations import MAX_BODY_BYTES, METHODS, OPERATIONS, Operation
-from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name, shielded
-from pulumi_hosting.client import responses
-from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
-from pulumi_hosting.client.requests import HttpRequest, HttpResponse
-from pulumi_hosting.client.results import File, RawResponse, file_name
+from pulumi_hosting.api.secrets import Redactor, Secret, is_secret_name
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.requests import HttpRequest, headers_of
+from pulumi_hosting.client.results import RawResponse
 
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 
@@ -69,17 +67,10 @@ def prepare(
     found: list[Secret] = []
     text = {name: _query_value(name, value) for name, value in query.items() if value is not None}
     payload = None if body is None else _payload(_revealed(body, found))
-    headers = {"Accept": "application/json, application/pdf"}
-    if operation.auth:
-        headers["Authorization"] = f"Bearer {api_key.reveal()}"
-    if key is not None:
-        headers["Idempotency-Key"] = key
-    if payload is not None:
-        headers["Content-Type"] = "application/json"
+    accept, path = "application/json, application/pdf", operation.path
+    headers = headers_of(operation, accept, key, payload is not None, api_key)
     redact = Redactor(found, own_key=api_key)
-    return HttpRequest(
-        operation, base_url + operation.path, operation.path, text, key, headers, payload, redact
-    )
+    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, redact)
 
 
 def _query_value(name: str, value: object) -> str:
@@ -120,31 +111,3 @@ def _payload(body: object) -> bytes:
     if not payload or len(payload) > MAX_BODY_BYTES:
         raise InvalidInput({"body": wrong}, "the request")
     return payload
-
-
-def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> RawResponse:
-    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else, and the
-    error of a refusal; ``now`` is unix time.
-    """
-    if not 200 <= answer.status < 300:
-        responses.read(request.operation, answer, meta, request.redact, now)
-    if answer.body.startswith(b"%PDF-"):
-        file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
-        file.meta = meta
-        return RawResponse(file, meta)
-    body = request.redact.without_own_key(answer.body)
-    data: object = None
-    is_json = not responses.has_odd_number(body)
-    if body.strip() and is_json:
-        try:
-            data = shielded(from_json(body, allow_inf_nan=False))
-        except ValueError:  # the parser's error repeats the input: raised below
-            is_json = False
-    if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
-        raise InvalidResponse(
-            f"{meta.operation}: the answer is not JSON of a success",
-            operation=meta.operation,
-            status=meta.status,
-            request_id=meta.request_id,
-        )
-    return RawResponse(data, meta)

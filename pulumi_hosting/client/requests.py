@@ -20,6 +20,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_NUMBER = re.compile("[0-9]{1,11}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 
@@ -49,6 +50,13 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+
+
+def rate_limit_numbers(headers: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
+    """Limit, remaining requests and reset of a bucket. What is no plain number is None."""
+    texts = [headers.get(f"X-RateLimit-{part}", "").strip() for part in ("Limit", "Remaining", "Reset")]
+    limit, remaining, reset = [int(text) if _NUMBER.fullmatch(text) else None for text in texts]
+    return limit, remaining, reset
 
 
 class NoFields(RequestModel):
@@ -90,21 +98,26 @@ def prepare(
     text = query_text(operation, parameters) | newer
     if cursor is not None:
         text["cursor"] = cursor
+    secrets = [value for value in vars(content).values() if isinstance(value, Secret)]
+    accept = "application/json"
+    if bytes in operation.responses.values():
+        accept = f"application/pdf, {accept}"
+    headers = headers_of(operation, accept, key, payload is not None, api_key)
+    redact = Redactor(secrets, own_key=api_key)
+    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, redact)
+
+
+def headers_of(
+    operation: Operation, accept: str, key: str | None, has_body: bool, api_key: Secret
+) -> dict[str, str]:
+    """The headers of a request."""
     headers = {
-        "Accept": "application/pdf, application/json"
-        if bytes in operation.responses.values()
-        else "application/json"
+        "Accept": accept,
+        "Authorization": f"Bearer {api_key.reveal()}" if operation.auth else None,
+        "Idempotency-Key": key,
+        "Content-Type": "application/json" if has_body else None,
     }
-    if operation.auth:
-        headers["Authorization"] = f"Bearer {api_key.reveal()}"
-    if key is not None:
-        headers["Idempotency-Key"] = key
-    if payload is not None:
-        headers["Content-Type"] = "application/json"
-    secrets = (value for value in vars(content).values() if isinstance(value, Secret))
-    return HttpRequest(
-        operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key)
-    )
+    return {name: value for name, value in headers.items() if value is not None}
 
 
 def _checked(model: type[RequestModel] | None, fields: Mapping[str, Any]) -> RequestModel:

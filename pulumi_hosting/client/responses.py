@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import ErrorDetails, from_json
 
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.api.secrets import Redactor, clean_text
+from pulumi_hosting.api.secrets import Redactor, clean_text, shielded
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
     ApiError,
@@ -30,13 +30,11 @@ from pulumi_hosting.client.exceptions import (
     RedirectRefused,
     error_class,
 )
-from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
-from pulumi_hosting.client.results import Damaged, Document, Done, File, file_name
-from pulumi_hosting.client.retry import parse_retry_after
+from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, rate_limit_numbers
+from pulumi_hosting.client.results import Damaged, Document, Done, File, RawResponse, file_name
+from pulumi_hosting.client.retry import Attempts, parse_retry_after
 
 log = logging.getLogger("pulumi_hosting")
-
-T = TypeVar("T")
 
 LONGEST_NUMBER = 25
 PDF_END = 1024
@@ -47,61 +45,43 @@ _ERROR = re.compile(rb'\s*\{\s*"error"')
 _NOT_A_NUMBER, _INFINITY = re.compile(b"NaN"), re.compile(b"Infinity")
 
 
-def read(
-    operation: Operation,
-    answer: HttpResponse,
-    meta: Meta,
-    redact: Redactor,
-    now: float,
-) -> object:
+def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> object:
     """The typed result, with ``meta``, or its error, raised. ``now`` is unix time, for a ``Retry-After`` that
     is a date.
     """
+    operation, redact = request.operation, request.redact
     if 300 <= answer.status < 400:
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
         raise refusal(operation, answer, meta.request_id, redact, now)
-    result = with_meta(_result(operation, answer, meta, redact), meta)
-    if isinstance(result, Response) and answer.body:
-        _keep_original(result, OriginalBody(redact.without_own_key(answer.body)))
-    return result
+    kinds = [kind for kind in operation.responses.values() if kind is not None]
+    kind: Any = operation.responses.get(answer.status) or next(iter(kinds), None)
+    if kind is RawResponse:
+        return _raw(answer, meta, redact)
+    other = {None: _done, bytes: _file, dict: _open_object}.get(kind)
+    found = other(answer, redact) if other else _parsed(operation, kind, answer, meta, redact)
+    if isinstance(found, _Damage):
+        raise _broken(operation, meta, found)
+    # models are frozen for their users, not for us
+    object.__setattr__(found, "_meta" if isinstance(found, Response) else "meta", meta)
+    return found
 
 
-def with_meta(result: T, meta: Meta) -> T:
-    """``result`` that knows how it was obtained."""
-    if isinstance(result, Response):
-        object.__setattr__(result, "_meta", meta)  # models are frozen for their users, not for us
-    else:
-        result.meta = meta  # type: ignore[attr-defined]  # File and Document
-    return result
-
-
-def _keep_original(result: Response, body: OriginalBody) -> None:
-    """Let the result, and the items of a list, find the JSON that they were read from."""
-    object.__setattr__(result, "_original", (body, None))
-    items = getattr(result, "data", None)
-    if isinstance(items, list):
-        for index, item in enumerate(items):
-            if isinstance(item, Response):
-                object.__setattr__(item, "_original", (body, index))
-
-
-def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attempts: int) -> Meta:
+def metadata(request: HttpRequest, status: int, headers: Mapping[str, str], attempts: Attempts) -> Meta:
     """The facts in the headers. The echoed request id is foreign text: it is cleaned; without one, ours is
     used.
     """
-    headers = answer.headers
     echo = printable(headers.get("X-Request-ID", ""), request.redact, 128)
     return Meta(
         operation=request.operation.id,
-        status=answer.status,
-        request_id=echo or sent_id,
+        status=status,
+        request_id=echo or attempts.sent_id,
         sandbox=headers.get("X-Sandbox", "").strip().lower() == "true",
         rate_limit=rate_limit(
             headers, "expensive" if request.operation.is_expensive(request.query) else "normal"
         ),
         idempotency_key=request.idempotency_key,
-        attempts=attempts,
+        attempts=attempts.count,
     )
 
 
@@ -109,15 +89,10 @@ def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
     """The state of the bucket; ``None`` where no header has it. A part that is no plain number is ``None``
     too.
     """
-    numbers = [_number(headers.get(f"X-RateLimit-{part}")) for part in ("Limit", "Remaining", "Reset")]
-    if all(number is None for number in numbers):
+    limit, remaining, reset = rate_limit_numbers(headers)
+    if limit is None and remaining is None and reset is None:
         return None
-    limit, remaining, reset = numbers
     return RateLimit(bucket, limit, remaining, None if reset is None else datetime.fromtimestamp(reset, UTC))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,11}", text.strip(), re.ASCII) else None
 
 
 def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
@@ -128,21 +103,6 @@ def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
 
 
 # --- success
-
-
-def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> object:
-    models = [model for model in operation.responses.values() if model is not None]
-    if not models:
-        return _done(operation, answer, meta)
-    model = operation.responses.get(answer.status) or models[0]
-    if model is bytes:
-        return _file(operation, answer, meta)
-    if model is dict:
-        return _open_object(operation, answer, meta, redact)
-    parsed = _parsed(operation, model, answer, meta, redact)
-    if isinstance(parsed, _Damage):
-        _broken(operation, meta, parsed.what, parsed.facts)
-    return parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,88 +122,125 @@ def _parsed(
     body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
         return _Damage("a number in it is not one that the API has")
-    if _is_error(body):
+    if _ERROR.match(body) and _is_error(body):
         return _Damage("it is an error with the status of a success")
+    found: Response | _Damage
     try:
-        return model.model_validate_json(body)
+        found = model.model_validate_json(body)
+        places = []
     except ValidationError as error:
-        places = _places(error, redact)
+        places = _places(error.errors(include_url=False, include_context=False, include_input=False), redact)
+    if places:
+        found = _repaired(operation, model, body, answer, meta, redact, places)
+    if answer.body.strip() and isinstance(found, Response):
+        # The result, and the items of a list, find the JSON that they were read from.
+        original, items = OriginalBody(body), getattr(found, "data", None)
+        object.__setattr__(found, "_original", (original, None))
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(item, Response):
+                object.__setattr__(item, "_original", (original, index))
+    return found
+
+
+def _repaired(
+    operation: Operation,
+    model: type[Response],
+    body: bytes,
+    answer: HttpResponse,
+    meta: Meta,
+    redact: Redactor,
+    places: list[str],
+) -> Response | _Damage:
+    """What can be read of an answer that is damaged in these places."""
     from pulumi_hosting.client import lenient  # few processes ever need it
 
-    data = lenient.parsed_object(body)
+    data = _json(body)
     if data is None or places[0].startswith("(whole answer)"):
         return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
-    found = (
-        _list_with_damage(operation, model, data, meta, redact)
-        if lenient.item_model(model)
-        else lenient.from_damaged(model, from_json(body))
+    kind = lenient.item_model(model)
+    if kind is None:
+        found = lenient.from_damaged(model, data)[0]
+    else:  # a list, whose items are read one by one
+        rows, data["data"] = data.get("data"), []
+        found = lenient.from_damaged(model, data)[0] if isinstance(rows, list) else None
+        if found is not None and isinstance(rows, list):
+            # frozen for users, and of a type that a model of the items would refuse
+            found.__dict__["data"] = [_item(operation, kind, row, meta, redact) for row in rows]
+    if found is None:
+        return _Damage("; ".join(places), lenient.readable_facts(data) if operation.is_write else {})
+    log.debug(
+        "%s: parts of the answer could not be read (request %s): %s",
+        operation.id,
+        meta.request_id,
+        "; ".join(places),
     )
-    if found is not None:
-        log.debug(
-            "%s: parts of the answer could not be read (request %s): %s",
-            operation.id,
-            meta.request_id,
-            "; ".join(places),
-        )
-        return found
-    return _Damage("; ".join(places), lenient.readable_facts(data) if operation.is_write else {})
+    return found
 
 
-def _list_with_damage(
-    operation: Operation, model: type[Response], data: dict[str, object], meta: Meta, redact: Redactor
-) -> Response | None:
-    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
-    it is no list at all.
-    """
+def _item(
+    operation: Operation, kind: type[Response], row: object, meta: Meta, redact: Redactor
+) -> Response | Damaged:
+    """An item of a list; one that cannot be read is in it as damaged."""
     from pulumi_hosting.client import lenient
 
-    rows, kind = data.get("data"), lenient.item_model(model)
-    page = lenient.from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
-    if page is None or kind is None or not isinstance(rows, list):
-        return None
-    items: list[object] = []
-    for row in rows:
-        try:
-            kind.model_validate_json(to_json(row))
-            places: list[str] = []
-        except ValidationError as error:
-            places = _places(error, redact)
-        item = lenient.from_damaged(kind, from_json(to_json(row)))
-        id = (
-            lenient.readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id")
-            if isinstance(row, dict)
-            else None
-        )
-        items.append(
-            item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id)
-        )
-    page.__dict__["data"] = items  # frozen for users, and of a type that a model of the items would refuse
-    return page
+    item, problems = lenient.from_damaged(kind, row)
+    if item is not None:
+        return item
+    facts = {"id": row.get("id", row.get("invoice_id"))} if isinstance(row, dict) else {}
+    known_id = lenient.readable_facts(facts).get("id")
+    return Damaged(operation.id, known_id, "; ".join(_places(problems, redact)), meta.request_id)
 
 
-def _file(operation: Operation, answer: HttpResponse, meta: Meta) -> File:
+def _file(answer: HttpResponse, redact: Redactor) -> File | _Damage:
     if not answer.body.startswith(b"%PDF-"):
-        _broken(operation, meta, f"it is {_kind(answer)}, not a PDF file")
+        return _Damage(f"it is {_kind(answer)}, not a PDF file")
     if b"%%EOF" not in answer.body[-PDF_END:]:
-        _broken(operation, meta, "the PDF file ends early")
+        return _Damage("the PDF file ends early")
     return File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
 
 
-def _done(operation: Operation, answer: HttpResponse, meta: Meta) -> Done:
+def _done(answer: HttpResponse, redact: Redactor) -> Done | _Damage:
     """An answer without a body, or with an object that tells more than it must. Anything else, such as the
     page of a proxy, does not show that it is done.
     """
-    if answer.body.strip() and (_json(answer.body) is None or _is_error(answer.body)):
-        _broken(operation, meta, f"it is {_kind(answer)}, and should be empty")
-    return Done()
+    done = Done()
+    if answer.body.strip():
+        if _json(answer.body) is None or _is_error(answer.body):
+            return _Damage(f"it is {_kind(answer)}, and should be empty")
+        original = OriginalBody(redact.without_own_key(answer.body))
+        object.__setattr__(done, "_original", (original, None))
+    return done
 
 
-def _open_object(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Document:
+def _open_object(answer: HttpResponse, redact: Redactor) -> Document | _Damage:
     found = _json(redact.without_own_key(answer.body))
     if found is None or has_odd_number(answer.body) or _is_error(answer.body):
-        found = None
-        _broken(operation, meta, f"it is {_kind(answer)}, not a JSON object")
+        return _Damage(f"it is {_kind(answer)}, not a JSON object")
     return Document(found)
+
+
+def _raw(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
+    """What a success says: JSON, a PDF, or nothing. Raises ``InvalidResponse`` for anything else."""
+    if answer.body.startswith(b"%PDF-"):
+        file = File(answer.body, file_name(answer.headers.get("Content-Disposition", "")))
+        file.meta = meta
+        return RawResponse(file, meta)
+    body = redact.without_own_key(answer.body)
+    data: object = None
+    is_json = not has_odd_number(body)
+    if body.strip() and is_json:
+        try:
+            data = shielded(from_json(body, allow_inf_nan=False))
+        except ValueError:  # the parser's error repeats the input: raised below
+            is_json = False
+    if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
+        raise InvalidResponse(
+            f"{meta.operation}: the answer is not JSON of a success",
+            operation=meta.operation,
+            status=meta.status,
+            request_id=meta.request_id,
+        )
+    return RawResponse(data, meta)
 
 
 def _json(body: bytes) -> dict[str, object] | None:
@@ -255,7 +252,7 @@ def _json(body: bytes) -> dict[str, object] | None:
 
 def _is_error(body: bytes) -> bool:
     """Whether it is an error envelope and nothing else, which no success is."""
-    return bool(_ERROR.match(body)) and (_json(body) or {}).keys() == {"error"}
+    return (_json(body) or {}).keys() == {"error"}
 
 
 def _kind(answer: HttpResponse) -> str:
@@ -264,23 +261,21 @@ def _kind(answer: HttpResponse) -> str:
     return clean_text(answer.headers.get("Content-Type", "").split(";")[0].strip(), 64) or "of no named type"
 
 
-def _places(error: ValidationError, redact: Redactor) -> list[str]:
+def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
     found = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+    for problem in problems[:5]:
         place = ".".join(printable(str(part), redact, 64) for part in problem["loc"]) or "(whole answer)"
         found.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
     return found
 
 
-def _broken(
-    operation: Operation, meta: Meta, what: str, facts: Mapping[str, object] | None = None
-) -> NoReturn:
-    raise InvalidResponse(
-        f"{operation.id}: the answer is not what the API document describes: {what}",
+def _broken(operation: Operation, meta: Meta, damage: _Damage) -> InvalidResponse:
+    return InvalidResponse(
+        f"{operation.id}: the answer is not what the API document describes: {damage.what}",
         operation=operation.id,
         status=meta.status,
         request_id=meta.request_id,
-        partial=facts,
+        partial=damage.facts,
     )
 
 

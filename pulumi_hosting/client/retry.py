@@ -76,14 +76,23 @@ class Stop:
 
 @dataclass(slots=True)
 class Attempts:
-    """What is known of the attempts of one call. ``maybe_processed``: whether one of those that failed may
-    have been processed.
+    """What is known of the attempts of one call, which ``began`` at that time of the client's clock.
+
+    - ``count``: how many there were; ``sent_id`` and ``sent_at``: of the latest one.
+    - ``maybe_processed``: whether one of those that failed may have been processed.
     """
 
     operation: Operation
     idempotency_key: str | None
     count: int = 0
     maybe_processed: bool = False
+    began: float = 0.0
+    sent_id: str = ""
+    sent_at: float = 0.0
+
+    def begin(self, sent_id: str, now: float) -> None:
+        """One more attempt."""
+        self.count, self.sent_id, self.sent_at = self.count + 1, sent_id, now
 
     def failed(self, error: HostingError, request_id: str) -> HostingError:
         """The error of the latest attempt, which was sent with ``request_id``, with what is known of all of

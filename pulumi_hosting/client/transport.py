@@ -62,27 +62,20 @@ class HttpTransport:
         # __context__.
         failure: HostingError
         response: httpx.Response | None = None
+        made: httpx.Request | None = None
         try:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
                 client = self._connected()
-                response = client.send(
-                    # Not by the client: it would add its cookies and parameters.
-                    httpx_connection.Request(
-                        request.operation.method,
-                        request.url,
-                        params=request.query or None,
-                        headers=httpx_connection.headers(
-                            client, request.headers, request_id, self._settings.user_agent
-                        ),
-                        content=request.body,
-                        extensions={"timeout": httpx_connection.Timeout(wait).as_dict()},
-                    ),
-                    stream=True,
-                    auth=None,  # the key is in the headers already
-                    follow_redirects=False,
+                agent = self._settings.user_agent
+                # Not made by the client: it would add its cookies and parameters.
+                made = httpx_connection.Request(
+                    **httpx_connection.facts_of(client, request, request_id, agent, wait),
+                    content=request.body,
                 )
+                # The key is in the headers already.
+                response = client.send(made, stream=True, auth=None, follow_redirects=False)
                 with closing(response):
                     found = httpx_connection.read(
                         request.operation, response, self._settings.host, lambda: self._clock() > stop_at
@@ -94,7 +87,7 @@ class HttpTransport:
             failure = error
         except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
             failure = self._failure(request.operation, error)
-        response = None  # nor may the frame of the failure hold it: its request carries the key
+        response = made = None  # nor may the frame of the failure hold them: they carry the key
         raise failure
 
     def close(self) -> None:
@@ -116,15 +109,13 @@ class HttpTransport:
                 )
             # Connections cannot be shared with a forked child: it opens its own.
             if self._client is None or self._pid != os.getpid():
-                self._client, self._pid = self._open(), os.getpid()
+                from pulumi_hosting.client import httpx_connection
+
+                self._client = httpx_connection.opened(self._settings, self._transport)
+                self._pid = os.getpid()
                 # A client that is not closed closes its connections when it is collected.
                 weakref.finalize(self, self._client.close)
             return self._client
-
-    def _open(self) -> "httpx.Client":
-        from pulumi_hosting.client import httpx_connection
-
-        return httpx_connection.opened(self._settings, self._transport)
 
     def _failure(self, operation: Operation, error: Exception) -> HostingError:
         from pulumi_hosting.client import httpx_connection

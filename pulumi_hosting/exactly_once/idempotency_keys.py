@@ -19,7 +19,6 @@ from typing import Any
 
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.session.key_owner import account
 
 SCHEME = "iac3"
 
@@ -58,7 +57,7 @@ class KeyRing:
         cls, client: Client, identity: str, operation: str, facts: Mapping[str, Any] = {}, attempt: int = 0
     ) -> "KeyRing":
         """The keys of a purchase on the account of ``client``."""
-        me = account(client)
+        me = client.key_owner.get()
         return cls(me.account_id, me.livemode, identity, operation, facts, attempt)
 
     def key(self, generation: int) -> str:

@@ -14,17 +14,16 @@ from pulumi_hosting.client.private_directory import LocalFilesError as LocalFile
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
-from pulumi_hosting.client.shared_store import Files, SharedStore
+from pulumi_hosting.client.shared_store import Files
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
-from pulumi_hosting.session.key_owner import account
 
-_STORE: SharedStore = Files()
+_STORE = Files()
 
 
 def account_scope(client: Client) -> str:
     """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks
     for the account once per client; raises what that request raises."""
-    me = account(client)
+    me = client.key_owner.get()
     return name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url)
 
 
@@ -37,7 +36,7 @@ def lock(
     check: Callable[[], None] = lambda: None,
 ) -> AbstractContextManager[None]:
     """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), as
-    :meth:`SharedStore.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
+    :meth:`Files.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
     return _STORE.lock(name_of(scope, purpose), timeout, what=purpose, on_wait=on_wait, check=check)
 
 
@@ -51,7 +50,7 @@ def write(
     scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True, kind: str = "json"
 ) -> None:
     """Replace the note for ``purpose``. Call it with the lock held. No secrets. ``survives``: as in
-    :class:`SharedStore`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
+    :class:`Files`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
     _STORE.keep(_name(scope, purpose, kind), values, survives=survives)
 
 

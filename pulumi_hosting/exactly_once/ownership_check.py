@@ -136,12 +136,12 @@ def why_not_taken_over(request: Request, ordered: timedelta | None) -> str | Non
     if it may. ``ordered``: how long ago it was made; None if that is not shown."""
     if ordered is not None and ordered > KEY_MEMORY and not _is_of_own_crash(request, ordered):
         return "it is older than seven days, and another state may have it"
-    if request.strict and request.scope is None:
+    if request.session.strict and request.session.scope is None:
         return "strict is set and hosting:scope is not, and it may be another backend's"
     if (
         ordered is not None
         and ordered > _CRASHED_WITHIN
-        and request.scope is None
+        and request.session.scope is None
         and _is_first_run(request)
         and not _is_of_own_crash(request, ordered)
     ):

@@ -325,7 +325,7 @@ class Purchase(Generic[A, R]):
         if walk.is_bound_by_the_question():
             return None
         self.request.info(f"{self.what}: another request is known under its key; looking again")
-        self.request.clock.sleep(self.request.poll_interval)
+        self.request.clock.sleep(self.request.session.poll_interval)
         if (shown := self._shown_shortly(True)) is not None:
             return shown
         self.bound_elsewhere()
@@ -381,11 +381,11 @@ class Purchase(Generic[A, R]):
         raise self._decided(error)
 
     def _shown_shortly(self, may_be_under_way: bool) -> Shown[R] | None:
-        wait = Poller(self.request.clock, self.under_way, self.request.poll_interval)
+        wait = Poller(self.request.clock, self.under_way, self.request.session.poll_interval)
         while True:
             if (shown := self.look("conflict")) is not None or wait.over or not may_be_under_way:
                 return shown
-            self.request.clock.sleep(self.request.poll_interval)
+            self.request.clock.sleep(self.request.session.poll_interval)
 
     def _leave(self, walk: KeyWalk) -> Shown[R] | None:
         """Go on to a key that is not used, and look again if others were passed: one of them may be what

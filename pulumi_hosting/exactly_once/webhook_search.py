@@ -108,7 +108,9 @@ def doubles(
 
     None under ``strict`` without a scope, where the tag may be another backend's.
     """
-    if not is_tag_of(tag_of(found), request.identity) or (request.strict and request.scope is None):
+    if not is_tag_of(tag_of(found), request.identity) or (
+        request.session.strict and request.session.scope is None
+    ):
         return []
     return [
         other

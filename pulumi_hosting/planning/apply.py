@@ -69,7 +69,7 @@ def create(
 ) -> Any:
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without
     ``wait`` an order that is still under way is left to itself."""
-    refuse_other_mode(request.client, request.declared_mode)
+    refuse_other_mode(request.client, request.session.declared_mode)
     # what is paid for is saved before it is waited for
     saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
@@ -165,7 +165,7 @@ def read(request: Request, resource: AnyResource, last: Any) -> Any:
             and _is_recorded(last)
             else None
         )
-    return _stamped(found, made or mode_of(resource, found))
+    return found.model_copy(update={"mode": made or mode_of(resource, found)})
 
 
 def _is_recorded(last: State) -> bool:
@@ -260,7 +260,7 @@ def ensure(
         priced = resource
         # should it be paid after all
         request = replace(request, approve=lambda: options.approve(priced.cost(request, inputs.given())))
-    refuse_other_mode(request.client, request.declared_mode)
+    refuse_other_mode(request.client, request.session.declared_mode)
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
     state = _created(request, resource, inputs, made, options.save, options.wait)

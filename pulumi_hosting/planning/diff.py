@@ -145,21 +145,6 @@ def shown_inputs(resource: AnyResource, state: State) -> frozenset[str]:
     )
 
 
-def live_inputs(
-    resource: AnyResource, state: State, managed: Collection[str], last: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The managed inputs as they are now; what cannot be observed stays as it was, and so do a name and what
-    it was resolved to.
-    """
-    now, fields = state.values(), resource.Inputs.model_fields
-    fixed = resource.Inputs.resolved_fields(last)
-    return {
-        name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
-        for name in managed
-        if name in fields
-    }
-
-
 def forbidden(
     resource: AnyResource, olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs
 ) -> dict[str, str]:

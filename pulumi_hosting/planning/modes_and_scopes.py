@@ -6,7 +6,6 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode, sandbox_of
 from pulumi_hosting.session.errors import WrongMode
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 
@@ -14,7 +13,7 @@ def guard(request: Request, resource: AnyResource, state: State) -> None:
     """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises
     ``ResourceError``.
     """
-    refuse_other_mode(request.client, request.declared_mode)
+    refuse_other_mode(request.client, request.session.declared_mode)
     made = recorded_mode(resource, state)
     if made in (None, request.mode):
         return
@@ -54,6 +53,6 @@ def missing_scopes(
     """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
         return None
-    missing = sorted({*resource.scopes[verb]} - {*account(request.client).scopes, *spared})
+    missing = sorted({*resource.scopes[verb]} - {*request.client.key_owner.get().scopes, *spared})
     lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
     return f"{lacks}. Next: give it that scope, or use another key" if missing else None

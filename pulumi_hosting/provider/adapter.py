@@ -15,7 +15,7 @@ from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInp
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
-from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
+from pulumi_hosting.planning.diff import diff, refuse_forbidden, shown_inputs
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.provider import refusals, remarks, spending
 from pulumi_hosting.provider.conversion import (
@@ -39,11 +39,13 @@ from pulumi_hosting.provider.conversion import (
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.provider.stack_state import (
+    declared_lately,
     entry_stamp,
-    managed_inputs,
+    live_inputs,
     on_order,
     outputs_of,
     provider_fields,
+    recorded_inputs,
     recorded_state,
     recorded_values,
     resolved_names,
@@ -72,6 +74,8 @@ class Adapter:
     ids_may_change: bool = False
     urn: str | None = None
     """The resource's URN, where the engine tells it (plugin)."""
+    wait_timeout: float | None = None
+    """Seconds to wait where the declaration does not set them: a custom timeout."""
 
     def __post_init__(self) -> None:
         self.session.tells(self.info)
@@ -249,7 +253,7 @@ class Adapter:
         predicted = state.shown() if planned.predicted is None else planned.predicted
         uncertain = state.shown().keys() - predicted.keys()
         return {
-            **outputs_of(self.resource, state.model_copy(update=predicted), checked.values),
+            **outputs_of(self.resource, state.model_copy(update=predicted).values(), checked.values),
             **to_pulumi(checked.values),
             **{camel(name): UNKNOWN for name in (*unknown, *uncertain)},
             **provider_fields(news),
@@ -327,10 +331,8 @@ class Adapter:
             self._must_be_its_account(id, olds)
             return None
         latest = from_pulumi(inputs or {})[0]
-        managed = managed_inputs(self.resource, state, olds, latest)
-        fixed = self.resource.Inputs.resolved_fields(latest)
-        declared = {name: values.get(name, latest.get(name)) for name in managed}
-        declared |= {name: value for name, value in latest.items() if name in fixed}
+        recorded = recorded_inputs(olds) or shown_inputs(self.resource, state)
+        managed, declared = declared_lately(self.resource, recorded, values, latest)
         beside = provider_fields(olds)
         kept = {**beside, **entry_stamp(olds), MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):
@@ -338,17 +340,17 @@ class Adapter:
                 with refusals.advising(self.resource, olds, self.urn):
                     state = apply.wait(request, self.resource, state)
             except HostingError as error:
-                outputs = {**outputs_of(self.resource, state, declared), **kept}
+                outputs = {**outputs_of(self.resource, state.values(), declared), **kept}
                 raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
         self.session.replacements.found(self._label(olds), self.resource, state)
-        self.session.entries.read(
-            (self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None)
-        )
+        held, tag = (self.resource.kind, state.id), getattr(state, "ownership_tag", None)
+        self.session.entries.read(held, olds.get(ENTRY), tag)
         if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
             kept[ACCOUNT] = on
-        live = to_pulumi(live_inputs(self.resource, state, managed, declared))
-        return state.id, {**outputs_of(self.resource, state, declared), **kept}, {**live, **beside}
+        now = state.values()
+        live = to_pulumi(live_inputs(self.resource, now, managed, declared))
+        return state.id, {**outputs_of(self.resource, now, declared), **kept}, {**live, **beside}
 
     def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         self.session.must_be_able_to_write()
@@ -382,7 +384,7 @@ class Adapter:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known
                 # here.
-                outputs = {**olds, **outputs_of(self.resource, done[-1], {})}
+                outputs = {**olds, **outputs_of(self.resource, done[-1].values(), {})}
                 raise self._failure(done[-1], outputs, error) from None
         return {**self._outputs(state, news, given), **entry_stamp(olds)}
 
@@ -454,7 +456,7 @@ class Adapter:
 
     def _outputs(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         return {
-            **outputs_of(self.resource, state, given),
+            **outputs_of(self.resource, state.values(), given),
             **provider_fields(props),
             MANAGED: sorted(given),
             ACCOUNT: refusals.account_of(self.session),
@@ -462,6 +464,7 @@ class Adapter:
 
     def _request(self, props: PropertyValues) -> Request:
         timeout = props.get(WAIT_TIMEOUT)
+        timeout = self.wait_timeout if timeout is None else timeout
         name, warn = self._name(props), self.warn
         return self.session.request(
             self.resource.kind,

@@ -25,7 +25,6 @@ from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 
@@ -170,7 +169,7 @@ class ProviderSession(Session):
         with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
             probe.keeps_refusal, probe.words = True, WORDS
             try:
-                account(client, probe.me)
+                client.key_owner.get(probe.me)
             except HostingError as error:
                 # 429 may pass within the run. After any other answer, the calls that follow report what is
                 # wrong.

@@ -11,7 +11,6 @@ from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode
 from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.text import name_in
 
 
@@ -46,7 +45,7 @@ def must_be_id(resource: AnyResource, id: str, olds: PropertyValues, urn: str | 
 
 def account_of(session: ProviderSession) -> str:
     """The account of the key; asked once per process."""
-    return str(account(session.client).account_id)
+    return str(session.client.key_owner.get().account_id)
 
 
 def must_be_its_account(

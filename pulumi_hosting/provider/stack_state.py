@@ -1,10 +1,9 @@
 """Between what an entry of the stack's state records and a resource's inputs and state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.planning.diff import shown_inputs
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider.conversion import (
     DECLARED,
@@ -46,22 +45,43 @@ def recorded_state(resource: AnyResource, values: PropertyValues) -> State:
     return state
 
 
-def outputs_of(resource: AnyResource, state: State, declared: PropertyValues) -> Props:
-    """What to record: the state, and what was declared but is no part of it."""
+def outputs_of(resource: AnyResource, values: PropertyValues, declared: PropertyValues) -> Props:
+    """What to record: the values of the state, and what was declared but is no part of it."""
     fields = resource.State.model_fields
     beside = {name: value for name, value in declared.items() if name not in fields}
-    return to_pulumi({**beside, **state.values()}, ("id",))
+    return to_pulumi({**beside, **values}, ("id",))
 
 
-def managed_inputs(
-    resource: AnyResource, state: State, olds: PropertyValues, inputs: PropertyValues
-) -> list[str]:
-    """The inputs that a refresh compares: those recorded as managed, and the latest ``inputs``, since an
-    update that changed nothing recorded no outputs. For an import: every input that the state shows.
+def recorded_inputs(olds: PropertyValues) -> list[str]:
+    """The inputs that an entry records as managed; none before an import."""
+    return [name for name in olds.get(MANAGED, ()) if isinstance(name, str)]
+
+
+def declared_lately(
+    resource: AnyResource, recorded: Collection[str], values: PropertyValues, latest: PropertyValues
+) -> tuple[list[str], Props]:
+    """The inputs that a refresh compares, those ``recorded`` as managed and the ``latest`` ones, since an
+    update that changed nothing recorded no outputs; and what was declared of them, where a name and what it
+    was resolved to are the latest.
     """
-    fields = resource.Inputs.model_fields
-    managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
-    return sorted({*(managed or shown_inputs(resource, state)), *(fields.keys() & inputs.keys())})
+    managed = sorted({*recorded, *(resource.Inputs.model_fields.keys() & latest.keys())})
+    fixed = resource.Inputs.resolved_fields(latest)
+    declared = {name: values.get(name, latest.get(name)) for name in managed}
+    return managed, declared | {name: value for name, value in latest.items() if name in fixed}
+
+
+def live_inputs(
+    resource: AnyResource, now: PropertyValues, managed: Collection[str], last: PropertyValues
+) -> Props:
+    """The managed inputs as the values of the state have them now; what cannot be observed stays as it was,
+    and so do a name and what it was resolved to.
+    """
+    fixed = resource.Inputs.resolved_fields(last)
+    return {
+        name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
+        for name in managed
+        if name in resource.Inputs.model_fields
+    }
 
 
 def resolved_names(

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pulumi_hosting.exactly_once.address_list import plain_address
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.planning.diff import live_inputs, shown_inputs
+from pulumi_hosting.planning.diff import shown_inputs
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources import RESOURCES
@@ -157,8 +157,9 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
     resource, state = found.resource, found.state
     if is_provisional(resource, state):
         return None, [LeftOut(found, "its order is under way. Next: import it when it is delivered")]
-    fields = {*shown_inputs(resource, state), *(("months",) if found.months else ())}
-    inputs = live_inputs(resource, state, _in_order(resource, fields), {"months": found.months})
+    shown = {name: state.values()[name] for name in shown_inputs(resource, state)}
+    shown |= {"months": found.months} if found.months else {}
+    inputs = {name: shown[name] for name in _in_order(resource, shown)}
     model: type[Inputs] = resource.Inputs
     inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
     dropped: list[LeftOut] = []

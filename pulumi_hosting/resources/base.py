@@ -229,7 +229,11 @@ class Record(_Fields):
 
     def values(self) -> dict[str, Any]:
         """Every field in plain values, secrets revealed: for a state that encrypts them."""
-        return {name: plain(getattr(self, name)) for name in type(self).model_fields}
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {
+            name: plain(value) if isinstance(value, BaseModel | Secret) else value
+            for name, value in fields.items()
+        }
 
     def shown(self) -> dict[str, Any]:
         """Every field that may be shown: without secrets."""

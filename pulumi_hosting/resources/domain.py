@@ -272,9 +272,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if id_number(id) is None:
             return self._named(request, domain_name(id))
-        found: m.Domain | None = request.by_id(
-            "domains", "list_domains", id, _FRESH, read=lambda: _by_number(request, id), is_gone=_is_gone
-        )
+        found: m.Domain | None = request.by_id("domains", "list_domains", id, _FRESH)
+        if found is None or _is_gone(found):
+            found = _by_number(request, id)
         return None if found is None or _is_gone(found) else found
 
     def create(self, request: Request, inputs: DomainInputs) -> DomainState:

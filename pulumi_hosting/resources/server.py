@@ -20,6 +20,7 @@ from pulumi_hosting.exactly_once.order_facts import (
     how_order_ended,
     living_server,
     order_id,
+    server_by_id,
     wait_for_order,
 )
 from pulumi_hosting.exactly_once.ownership_tag import (
@@ -47,17 +48,17 @@ from pulumi_hosting.resources.server_calls import (
     must_stand_nowhere_else,
     send_reinstall,
     server_lately,
-    shared_server,
     wait_until,
 )
 from pulumi_hosting.resources.server_fields import (
     POWER,
     ServerInputs,
     ServerState,
-    as_written,
     from_api,
     provisional,
+    remembering,
 )
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -100,35 +101,48 @@ class ServerBase(Resource[ServerInputs, ServerState]):
                     request.warn(f"{how_order_ended(request, order, last.name)}; {then}")
                 return None
             id = str(order.server_id)
-        server = shared_server(request, id)
+        server: m.Server | None = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, REPORT_AGE)
         if server is None or server.is_gone:
-            if last is not None and last.status and is_checked(request, last):
-                key_users.forget(request, id)
-                ended = how_it_ended(id, server, last.name, last.next_due_at)
-                other = tagged_elsewhere(request, REPORT_AGE)
-                request.warn(
-                    f"{ended}; a new one is ordered where the program declares it"
-                    if other is None
-                    else f"{ended}; {described(other)}: {request.client.words.apply} takes it over or names "
-                    "the setting that does, and before that no destroy deletes it"
-                )
-            return None
-        state = as_written(request, from_api(server, last), last)
-        return state.model_copy(update={"ownership_tag": self._tag_to_record(request, server, last)})
+            server = server_by_id(request, id)
+            if server is None or server.is_gone:
+                self._report_end(request, id, server, last)
+                return None
+        state = from_api(server)
+        tag = self._tag_to_record(request, last, state.id, state.ownership_tag, state.created_at)
+        if last is not None:
+            state = remembering(state, last, is_test=request.client.is_test_key)
+        return state.model_copy(update={"ownership_tag": tag})
 
     @staticmethod
-    def _tag_to_record(request: Request, server: m.Server, last: ServerState | None) -> str | None:
+    def _report_end(request: Request, id: str, server: m.Server | None, last: ServerState | None) -> None:
+        """Say that it is gone, and what follows."""
+        if last is None or not last.status or not is_checked(request, last):
+            return
+        key_users.forget(request, id)
+        ended = how_it_ended(id, server, last.name, last.next_due_at)
+        other = tagged_elsewhere(request, REPORT_AGE)
+        request.warn(
+            f"{ended}; a new one is ordered where the program declares it"
+            if other is None
+            else f"{ended}; {described(other)}: {request.client.words.apply} takes it over or names "
+            "the setting that does, and before that no destroy deletes it"
+        )
+
+    @staticmethod
+    def _tag_to_record(
+        request: Request, last: ServerState | None, id: str, tag: str | None, created_at: str | None
+    ) -> str | None:
         """The tag that is there, if it is this identity's, or if nothing was recorded before: an import. That
         of a later run, or of another resource, is not recorded, so that no deletion fits it.
         """
-        tag, recorded = split_tag(server.notes)[1], last.ownership_tag if last is not None else None
+        recorded = last.ownership_tag if last is not None else None
         is_own = request.name_is_identity or is_tag_of(tag, request.identity)
         if last is None or not is_checked(request, last):
             return tag if is_own else recorded
-        verdict = must_be_readable(request, last, server)
+        verdict = must_be_readable(request, last, tag, created_at)
         if verdict.reason == "later run":
             request.warn(
-                f"server {server.id}: {verdict.why}; from here it is not deleted any more, and a deletion "
+                f"server {id}: {verdict.why}; from here it is not deleted any more, and a deletion "
                 "says how to leave it to that run, or to take it back"
             )
         return tag if (is_own and verdict.decision == "allowed") or not last.status else recorded
@@ -226,7 +240,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
         server = wait_for_order(request, state.id, state.name)
         generation.arrived(request, str(server.id))
-        return self._kept(from_api(server, state), inputs)
+        return self._kept(remembering(from_api(server), state), inputs)
 
     @staticmethod
     def _as_it_is(request: Request, state: ServerState) -> ServerState:
@@ -235,7 +249,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         server = living_server(request, state.id)
         if server is None:
             return state
-        now = as_written(request, from_api(server, state), state)
+        now = remembering(from_api(server), state, is_test=request.client.is_test_key)
         there = split_tag(server.notes)[1] if request.name_is_identity else state.ownership_tag
         return now.model_copy(update={"ownership_tag": there})
 
@@ -254,9 +268,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if "notes" in body or tag != state.ownership_tag:
             body["notes"] = with_tag(body.get("notes", state.notes) or "", tag)
             state = state.model_copy(update={"ownership_tag": tag})
-        after = as_written(
-            request, from_api(request.client.servers.update(int(state.id), **body), state), state
-        )
+        changed = from_api(request.client.servers.update(int(state.id), **body))
+        after = remembering(changed, state, is_test=request.client.is_test_key)
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
@@ -317,7 +330,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float
     ) -> ServerState:
         """The state once ``done``, or after ``seconds``."""
-        return as_written(request, from_api(wait_until(request, state.id, done, seconds), state), state)
+        there = from_api(wait_until(request, state.id, done, seconds))
+        return remembering(there, state, is_test=request.client.is_test_key)
 
     def delete(self, request: Request, state: ServerState) -> None:
         """Delete it. Raises ``NotOurs`` if it was taken over, if it is not the recorded one, or if it is gone
@@ -352,7 +366,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:
         """The server of an order; None if none will come and nothing of its charge is kept."""
         try:
-            return from_api(wait_for_order(request, state.id, state.name), state)
+            return remembering(from_api(wait_for_order(request, state.id, state.name)), state)
         except (OrderFailed, WaitTimeout):
             forget_order(request, state.id, state.name)
         except ResourceError:  # the server was deleted

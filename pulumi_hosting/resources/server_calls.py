@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
-from operator import attrgetter
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -36,7 +35,7 @@ from pulumi_hosting.exactly_once.order_facts import (
 )
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
-from pulumi_hosting.exactly_once.server_search import REPORT_AGE, machine, tagged_elsewhere
+from pulumi_hosting.exactly_once.server_search import machine, tagged_elsewhere
 from pulumi_hosting.resources.server_fields import ServerInputs, ServerState, is_simulated
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import (
@@ -44,7 +43,6 @@ from pulumi_hosting.session.errors import (
     ResourceError,
     failing_with,
 )
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
@@ -90,19 +88,6 @@ def how_it_ended(id: str, server: m.Server | None, name: str | None, next_due_at
     return f"server {id}{f' ({name})' if name else ''} {how}{due}"
 
 
-def shared_server(request: Request, id: str, max_age: float = REPORT_AGE) -> m.Server | None:
-    """The server as a list shows it, at most ``max_age`` seconds old, else as it is; None where nothing shows
-    it any more."""
-    return request.by_id(
-        ORDERS_AND_SERVERS,
-        "list_servers",
-        id,
-        max_age,
-        read=lambda: server_by_id(request, id),
-        is_gone=attrgetter("is_gone"),
-    )
-
-
 def server_lately(request: Request, id: str) -> m.Server | None:
     """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
     now = request.clock.monotonic()
@@ -121,7 +106,11 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
     def seen() -> m.Server | None:
         now = request.clock.monotonic()
         known: m.Server | None = request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, _RUN)
-        return known or shared_server(request, id, _RUN)
+        if known is None:
+            known = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, _RUN)
+            if known is None or known.is_gone:
+                return server_by_id(request, id)
+        return known
 
     try:
         return request.shared(("server at first", id), seen, _RUN)
@@ -243,7 +232,7 @@ def must_have_scope_for(request: Request, inputs: ServerInputs) -> None:
     carry.
     """
     late = [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
-    if late and "servers:manage" not in account(request.client).scopes:
+    if late and "servers:manage" not in request.client.key_owner.get().scopes:
         raise ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
             "is there; nothing was ordered. Next: give the key that scope, or leave them out"
@@ -325,21 +314,25 @@ def must_be_this_server(
 ) -> Comparison:
     """Raise ``NotOurs`` unless the server may be changed or deleted. If its tag is missing, the order is
     asked which server it made."""
-    compared = _compare(request, state, server, name=True)
+    tag, order = _tag(server), f"server of order {state.invoice_id}"
+    shown = {"name": server.name, "created_at": as_text(server.created_at)}
+    compared = _compare(request, state, tag, shown)
     invoice_id = id_number(state.invoice_id)
-    if compared.decision != "stop" and not is_tag(_tag(server)) and invoice_id is not None:
-        compared = _compare(request, state, server, name=True, made=_made_by(request, invoice_id))
-    must_be_own(request, compared, _TITLE, state.id, _tag(server), intent)
+    if compared.decision != "stop" and not is_tag(tag) and invoice_id is not None:
+        compared = _compare(request, state, tag, {**shown, order: _made_by(request, invoice_id)})
+    must_be_own(request, compared, _TITLE, state.id, tag, intent)
     return compared
 
 
-def must_be_readable(request: Request, state: ServerState, server: m.Server) -> Comparison:
+def must_be_readable(
+    request: Request, state: ServerState, tag: str | None, created_at: str | None
+) -> Comparison:
     """Raise ``NotOurs`` if it is another server than the recorded one. Its name is no sign of that: a person
     may have changed it, which is a difference to show."""
-    compared = _compare(request, state, server)
+    compared = _compare(request, state, tag, {"created_at": created_at})
     if compared.differences:
         text = f"{_TITLE} {state.id}: {compared.why}; the state stays as it was"
-        raise NotOurs(state.id, _tag(server), "object", text)
+        raise NotOurs(state.id, tag, "object", text)
     return compared
 
 
@@ -364,19 +357,16 @@ def described(server: m.Server) -> str:
 
 
 def _compare(
-    request: Request, state: ServerState, server: m.Server, *, name: bool = False, made: str | None = None
+    request: Request, state: ServerState, tag: str | None, shown: Mapping[str, str | None]
 ) -> Comparison:
     order = f"server of order {state.invoice_id}"
+    recorded = {"name": state.name, "created_at": state.created_at, order: state.id}
     return compare(
         request.identity,
         recorded_tag=state.ownership_tag,
-        shown_tag=_tag(server),
-        recorded={
-            "name": state.name if name else None,
-            "created_at": state.created_at,
-            order: state.id,
-        },
-        shown={"name": server.name, "created_at": as_text(server.created_at), order: made},
+        shown_tag=tag,
+        recorded=recorded,
+        shown=shown,
     )
 
 

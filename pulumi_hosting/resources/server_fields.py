@@ -29,7 +29,6 @@ from pulumi_hosting.resources.base import (
     WholeNumber,
 )
 from pulumi_hosting.resources.drift_fields import Drift, renamed
-from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 _OPERATIONS = by_id(servers.OPERATIONS)
@@ -223,7 +222,8 @@ KEPT = (
 )
 
 
-def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
+def from_api(server: m.Server) -> ServerState:
+    """What the API shows."""
     notes, tag = split_tag(server.notes)
     values = shown(ServerState, server) | {
         "id": str(server.id),
@@ -231,28 +231,27 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         "ips": sorted(server.ips or ([server.ip] if server.ip else []), key=lambda ip: (":" in ip, ip)),
         "notes": notes,
         "power": POWER.get(server.status),
+        "ownership_tag": tag,
     }
-    if last is None:
-        return ServerState(**values, ownership_tag=tag)
-    if last.os_shown and last.os_shown == server.os:
-        values |= {"os": last.os, "os_shown": server.os}
-    kept = {name: getattr(last, name) for name in KEPT}
-    return ServerState(**values | kept | {"currency": values["currency"] or last.currency})
+    return ServerState(**values)
+
+
+def remembering(state: ServerState, last: ServerState, *, is_test: bool = False) -> ServerState:
+    """The state with what the API does not show, as it was. ``is_test``: with what was last written to a
+    simulated server, too: responses need not show it, and only this account writes to it.
+    """
+    kept = {name: getattr(last, name) for name in KEPT} | {"currency": state.currency or last.currency}
+    if last.os_shown and last.os_shown == state.os:
+        kept |= {"os": last.os, "os_shown": state.os}
+    if is_test and last.status and is_simulated(state.id):
+        written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
+        kept |= {name: value for name, value in written.items() if value is not None}
+    return state.model_copy(update=kept)
 
 
 def is_simulated(id: str) -> bool:
     """Whether the id is one of the sandbox's."""
     return (id_number(id) or 0) >= m.SANDBOX_SERVER_IDS
-
-
-def as_written(request: Request, state: ServerState, last: ServerState | None) -> ServerState:
-    """With what was last written to a simulated server: responses need not show it, and only this account
-    writes to it.
-    """
-    if last is None or not last.status or not request.client.is_test_key or not is_simulated(state.id):
-        return state
-    written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
-    return state.model_copy(update={name: value for name, value in written.items() if value is not None})
 
 
 def provisional(order: m.Order, last: ServerState | None = None) -> ServerState:

@@ -65,10 +65,10 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     is_simulated,
     provisional,
+    remembering,
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 _CLOSE = 0.85
@@ -316,7 +316,7 @@ class ServerResource(
         # nothing else is.
         notes = desired.get("notes", state.notes) or ""
         try:
-            if not desired and "servers:manage" not in account(request.client).scopes:
+            if not desired and "servers:manage" not in request.client.key_owner.get().scopes:
                 raise KeyLacksScope("the API key lacks servers:manage. Next: give it that scope")
             return self.patch(request, state, {**desired, "notes": notes})
         except (CallError, KeyLacksScope) as error:
@@ -342,7 +342,7 @@ class ServerResource(
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
             return state
-        return from_api(wait_for_order(request, state.id, state.name), state)
+        return remembering(from_api(wait_for_order(request, state.id, state.name)), state)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)

@@ -117,6 +117,23 @@ class Kept:
             rows = {change.key: change.row, **rows}
         return replace(self, rows={**self.rows, change.operation: rows}, doubted=doubted, changes=changes)
 
+    def answered(self, answers: "Answers", **facts: Any) -> "Kept":
+        """The same with these objects, after the writes that came while they were asked for: those may or may
+        not be in the answer."""
+        rows = dict(self.rows)
+        for operation, found in answers.items():
+            name, listed = KEYS.get(operation, "id"), dict(rows.get(operation, {}))
+            for position, row in enumerate(found):
+                # One that could not be read keeps its place: something must not be taken for absent there.
+                place = f"#{position}" if isinstance(row, Damaged) else position
+                key = getattr(row, "known_id" if isinstance(row, Damaged) else name, None)
+                listed[str(place if key is None else key)] = row
+            rows[operation] = listed
+        new = replace(self, rows=rows, is_asked=False, changes=(), **facts)
+        for change in self.changes:
+            new = new.after(change)
+        return new
+
 
 class Storage(Protocol):
     """Where the parts are kept. Each method may be called by any thread or process that shares it."""
@@ -147,12 +164,9 @@ class InMemory:
             kept = self._kept[part] = after(self.load(part))
             return kept
 
-    @contextmanager
-    def asking(self, part: str) -> Iterator[None]:
+    def asking(self, part: str) -> AbstractContextManager[object]:
         with self._guard:
-            lock = self._locks.setdefault(part, threading.Lock())
-        with lock:
-            yield
+            return self._locks.setdefault(part, threading.Lock())
 
 
 Answers = Mapping[str, Sequence[Any]]
@@ -194,7 +208,13 @@ class AccountSnapshot:
             kept = self._storage.load(part)
             if not (kept.is_whole and _is_usable(kept, called, now(), max_age)):
                 began = now()
-                return _lists(self._asked(part, ask, lambda kept, answers: _whole(began, answers)))
+                with self._asking(part):
+                    answers = ask()
+                return _lists(
+                    self._storage.change(
+                        part, lambda kept: Kept(began, changes=kept.changes).answered(answers)
+                    )
+                )
             for operation, key in sorted(kept.doubted):
                 row = ask_again(operation, key)
                 self.apply(Change("delete" if row is None else "set", part, operation, key, row))
@@ -279,30 +299,29 @@ class AccountSnapshot:
                 if is_enough(kept):
                     break
                 try:
-                    ask = partial(page, cursor=kept.cursor or None)
-                    kept = self._asked(part, ask, partial(_with_page, operation))
+                    with self._asking(part):
+                        found = page(cursor=kept.cursor or None)
                 except BaseException:
                     self.forget(part)
                     raise
+                with_page = partial(
+                    Kept.answered,
+                    answers={operation: found.data},
+                    cursor=found.next_cursor or None,
+                    pages=kept.pages + 1,
+                )
+                kept = self._storage.change(part, with_page)
             return kept
 
-    def _asked(self, part: str, ask: Callable[[], T], after: Callable[[Kept, T], Kept]) -> Kept:
-        """What is known ``after`` the answer, and after the writes that came while it was under way: they may
-        or may not be in it."""
-
-        def with_answer(kept: Kept) -> Kept:
-            new = replace(after(kept, answer), is_asked=False, changes=())
-            for change in kept.changes:
-                new = new.after(change)
-            return new
-
+    @contextmanager
+    def _asking(self, part: str) -> Iterator[None]:
+        """While the part is asked for, its changes are noted."""
         self._storage.change(part, lambda kept: replace(kept, is_asked=True, changes=()))
         try:
-            answer = ask()
+            yield
         except BaseException:
             self._storage.change(part, lambda kept: replace(kept, is_asked=False, changes=()))
             raise
-        return self._storage.change(part, with_answer)
 
 
 def _is_usable(kept: Kept, called: float, now: float, max_age: float) -> bool:
@@ -310,31 +329,9 @@ def _is_usable(kept: Kept, called: float, now: float, max_age: float) -> bool:
     return kept.is_fresh(now, max_age) or (kept.at is not None and kept.at > called)
 
 
-def _whole(at: float, answers: Answers) -> Kept:
-    return Kept(at, {operation: _by_key(operation, rows) for operation, rows in answers.items()})
-
-
 def _begun(operation: str, at: float, kept: Kept) -> Kept:
     return Kept(at, {operation: {}}, cursor="")
 
 
-def _with_page(operation: str, kept: Kept, page: Page[Any]) -> Kept:
-    rows = {**kept.rows[operation], **_by_key(operation, page.data)}
-    return replace(
-        kept, rows={**kept.rows, operation: rows}, cursor=page.next_cursor or None, pages=kept.pages + 1
-    )
-
-
 def _lists(kept: Kept) -> dict[str, list[Any]]:
     return {operation: list(rows.values()) for operation, rows in kept.rows.items()}
-
-
-def _by_key(operation: str, rows: Sequence[Any]) -> Rows:
-    name = KEYS.get(operation, "id")
-    found: Rows = {}
-    for position, row in enumerate(rows):
-        # One that could not be read keeps its place: something must not be taken for absent there.
-        place = f"#{position}" if isinstance(row, Damaged) else position
-        key = getattr(row, "known_id" if isinstance(row, Damaged) else name, None)
-        found[str(place if key is None else key)] = row
-    return found

@@ -112,22 +112,6 @@ class Request:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return self.session.mode
 
-    @property
-    def scope(self) -> str | None:
-        return self.session.scope
-
-    @property
-    def declared_mode(self) -> str | None:
-        return self.session.declared_mode
-
-    @property
-    def poll_interval(self) -> float:
-        return self.session.poll_interval
-
-    @property
-    def strict(self) -> bool:
-        return self.session.strict
-
     def service_now(self) -> datetime:
         """The service's time, for the age of what is on the account: the clock of this machine may be
         wrong. May send a request.
@@ -140,7 +124,7 @@ class Request:
 
     def poller(self, at_most: float = float("inf")) -> Poller:
         """A wait of ``wait_timeout`` seconds, or less."""
-        return Poller(self.clock, min(at_most, self.wait_timeout), self.poll_interval)
+        return Poller(self.clock, min(at_most, self.wait_timeout), self.session.poll_interval)
 
     def when_free(self, what: str, send: Callable[[], T]) -> T:
         """What ``send`` answers, once no other operation on the server ``what`` is running."""
@@ -156,23 +140,12 @@ class Request:
 
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this session may share for ``max_age`` seconds."""
-        return self.session.shared(key, fetch, max_age)
+        return self.reads.get(key, fetch, self.clock.monotonic, max_age)
 
-    def by_id(
-        self,
-        part: str,
-        operation: str,
-        id: str,
-        max_age: float,
-        read: Callable[[], T | None],
-        is_gone: Callable[[T], bool],
-    ) -> T | None:
-        """The object as a list shows it, at most ``max_age`` seconds old, else as it is. Only a single
-        ``read`` shows that it is gone: then its answer, or None where nothing shows it any more.
-
-        ``part``, ``operation``: where the snapshot has the list.
+    def by_id(self, part: str, operation: str, id: str, max_age: float) -> Any:
+        """The object as a list of the snapshot shows it, at most ``max_age`` seconds old; None: it must be
+        read singly. So must one that is gone: no list shows that.
         """
         page, now = self.session.page(operation), self.clock.monotonic
         at_once = 0 if self.name_is_identity else 1  # a task of a playbook seldom asks for more than one
-        found: T | None = self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)
-        return found if found is not None and not is_gone(found) else read()
+        return self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)

@@ -64,10 +64,6 @@ class Session:
         self._announced.add((kind, identity, id))
         return not known
 
-    def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
-        """An answer that everything in this session may share for ``max_age`` seconds."""
-        return self.reads.get(key, fetch, self.clock.monotonic, max_age)
-
     def snapshot(
         self,
         part: str,

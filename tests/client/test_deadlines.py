@@ -254,3 +254,27 @@ def test_all_connections_of_a_client_are_bounded_those_through_proxies_too() -> 
             backend = pool._network_backend
             assert isinstance(backend, deadlines._Backend)
             assert isinstance(backend._inner, httpcore.NetworkBackend)
+
+
+def test_the_names_of_httpx_that_hold_its_connections() -> None:
+    """None of them is public: a httpx that renames one fails here first."""
+    with httpx.Client() as client:
+        assert isinstance(client._transport, httpx.HTTPTransport)
+        assert isinstance(client._mounts, dict)
+        assert isinstance(client._transport._pool, httpcore.ConnectionPool)
+        assert isinstance(client._transport._pool._network_backend, httpcore.NetworkBackend)
+
+
+@pytest.mark.parametrize("renamed", ["_transport", "_mounts", "_pool", "_network_backend"])
+def test_a_httpx_that_renamed_one_is_reported(renamed: str, caplog: pytest.LogCaptureFixture) -> None:
+    with httpx.Client() as client:
+        transport: Any = client._transport
+        holder = {"_pool": transport, "_network_backend": transport._pool}.get(renamed, client)
+        kept = vars(holder).pop(renamed)
+        try:
+            deadlines.bound(client)
+        finally:
+            vars(holder)[renamed] = kept
+    (line,) = caplog.messages
+    assert line.startswith(f"httpx {httpx.__version__} does not show its connections (")
+    assert "a call may last longer than timeout and deadline. Next: " in line

@@ -386,7 +386,7 @@ def stored() -> KeyWindows:
 
 def test_what_is_stored_is_read_again() -> None:
     first = stored()
-    second = KeyWindows.load(from_json(to_json(first.dump())))
+    second = KeyWindows.load(from_json(to_json(first)))
     assert values(second, "at", "offset", "margin", "last_number", "moved") == (
         5.0,
         -2.5,
@@ -419,7 +419,7 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
 )
 def test_what_is_not_of_this_version_is_not_read(change: Callable[[dict[str, Any]], Any]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
-        KeyWindows.load(change(stored().dump()))
+        KeyWindows.load(change(from_json(to_json(stored()))))
 
 
 def test_a_new_key_has_the_limits_of_the_document() -> None:

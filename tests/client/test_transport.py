@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.client import httpx_connection, requests, transport
+from pulumi_hosting.client import httpx_connection, requests
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     InvalidResponse,
@@ -338,17 +338,15 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
 @pytest.mark.skipif(
     not hasattr(os, "fork"), reason="there is no fork on this system, so there is nothing to be safe against"
 )
-def test_a_forked_child_opens_connections_of_its_own() -> None:
-    opened = []
+def test_a_forked_child_opens_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, really = [], httpx_connection.opened
 
-    class Counting(transport.HttpTransport):
-        def _open(self) -> httpx.Client:
-            opened.append(os.getpid())
-            return super()._open()
+    def counted(*arguments: Any) -> httpx.Client:
+        opened.append(os.getpid())
+        return really(*arguments)
 
+    monkeypatch.setattr(httpx_connection, "opened", counted)
     client, _ = scripted(lambda request: httpx.Response(200, content=OK))
-    wire = client.transport
-    client.transport = Counting(wire._settings, wire._clock, wire._transport)
     client.health()
     client.health()
     assert opened == [os.getpid()]

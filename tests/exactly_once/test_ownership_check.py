@@ -119,13 +119,15 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 def asked(warnings: list[str] | None = None, *, empty: bool = False, **facts: Any) -> Request:
-    given = {"strict": False, "scope": None, "kind": "server", **facts}
+    settings = {"strict": False, "scope": None, "starts_empty": empty}
+    settings |= {name: facts.pop(name) for name in settings if name in facts}
+    given = {"kind": "server", **facts}
     return cast(
         Request,
         SimpleNamespace(
             warn=(warnings if warnings is not None else []).append,
             poller=lambda seconds: Wait(),
-            session=SimpleNamespace(starts_empty=empty),
+            session=SimpleNamespace(**settings),
             service_now=lambda: NOW,
             **given,
         ),

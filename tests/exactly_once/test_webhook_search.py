@@ -79,7 +79,9 @@ def asked(
     """A request of this resource. ``others``: ids that other declarations have."""
     lines = lines or Lines()
 
-    given = {"name_is_identity": False, "strict": False, "scope": None, **facts}
+    settings = {"strict": False, "scope": None, "starts_empty": False}
+    settings |= {name: facts.pop(name) for name in settings if name in facts}
+    given = {"name_is_identity": False, **facts}
     return cast(
         Request,
         SimpleNamespace(
@@ -88,7 +90,7 @@ def asked(
             has_owner=(others | facts.get("owned", frozenset())).__contains__,
             service_now=lambda: NOW,
             poller=lambda seconds: None,
-            session=SimpleNamespace(starts_empty=False),
+            session=SimpleNamespace(**settings),
             kind="webhook_subscription",
             info=lines.info.append,
             warn=lines.warnings.append,

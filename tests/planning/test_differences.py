@@ -13,10 +13,10 @@ from pulumi_hosting.planning.diff import (
     diff,
     forbidden,
     is_same,
-    live_inputs,
     refuse_forbidden,
 )
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
+from pulumi_hosting.provider.stack_state import live_inputs
 from pulumi_hosting.resources.powers import Predicted
 from pulumi_hosting.session.errors import Unchangeable
 from tests.planning.gadgets import (
@@ -145,7 +145,7 @@ def test_the_managed_inputs_as_they_are_now() -> None:
     now = GadgetState(id="7", name="b", size=2, tags=[])
     last = {"name": "a", "notes": "mine", "zone": "z", "months": 3}
     managed = ["name", "notes", "zone", "tags", "id", "elsewhere"]
-    assert live_inputs(Gadget(), now, managed, last) == {
+    assert live_inputs(Gadget(), now.values(), managed, last) == {
         "name": "b",
         "notes": "mine",
         "zone": "z",

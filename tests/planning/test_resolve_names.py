@@ -7,8 +7,8 @@ import pytest
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.apply import ensure
 from pulumi_hosting.planning.check import declared
-from pulumi_hosting.planning.diff import live_inputs
 from pulumi_hosting.planning.resolve_names import resolved
+from pulumi_hosting.provider.stack_state import live_inputs
 from pulumi_hosting.resources.base import Trait
 from pulumi_hosting.resources.powers import Named
 from pulumi_hosting.session.request import Request
@@ -85,4 +85,8 @@ def test_names_and_values_that_contradict_are_refused() -> None:
 
 def test_what_a_name_stood_for_stays_as_it_was_declared() -> None:
     managed, last = ["name", "size", "size_name"], {"name": "b", "size": 2, "size_name": "small"}
-    assert live_inputs(NamedGadget(), THERE, managed, last) == {"name": "a", "size": 2, "size_name": "small"}
+    assert live_inputs(NamedGadget(), THERE.values(), managed, last) == {
+        "name": "a",
+        "size": 2,
+        "size_name": "small",
+    }

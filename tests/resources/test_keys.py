@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
-from pulumi_hosting.exactly_once import idempotency_keys
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
@@ -95,13 +94,12 @@ def test_the_vectors_of_other_purchases_are_frozen(purchase: dict[str, Any], key
 )
 @pytest.mark.parametrize("name_is_identity", [True, False])
 def test_what_is_ordered_is_no_part_of_the_key_of_a_declared_server(
-    monkeypatch: pytest.MonkeyPatch, declared: dict[str, Any], name_is_identity: bool
+    declared: dict[str, Any], name_is_identity: bool
 ) -> None:
     """Of two different orders for one declaration at the same moment the second meets a conflict."""
     owner = SimpleNamespace(account_id=1, livemode=True)
-    monkeypatch.setattr(idempotency_keys, "account", lambda client: owner)
     request: Any = SimpleNamespace(
-        client=SimpleNamespace(call=len),
+        client=SimpleNamespace(call=len, key_owner=SimpleNamespace(get=lambda: owner)),
         identity="pulumi:demo/dev/server/web-1",
         name_is_identity=name_is_identity,
     )

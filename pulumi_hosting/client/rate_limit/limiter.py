@@ -2,8 +2,9 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from pulumi_hosting.api.operations import Operation
@@ -22,7 +23,9 @@ from pulumi_hosting.client.rate_limit.window import (
     Wait,
 )
 from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.requests import rate_limit_numbers
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
+from pulumi_hosting.client.words import PYTHON, Words
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.rate_limit.state_file import WindowStore
@@ -61,25 +64,21 @@ class RateLimiter:
         self._api_key, self._base_url = api_key, base_url
         self.store = store
 
-    def place(self, operation: Operation, query: Mapping[str, str]) -> "Place":
-        """A place for one call; it is in no queue before it waits."""
-        return Place(self, operation, query)
+    def place(self, operation: Operation, query: Mapping[str, str], words: Words = PYTHON) -> "Place":
+        """A place for one call; it is in no queue before it waits. ``words``: those of its errors."""
+        return Place(self, operation, query, words)
 
     def update(self, change: Callable[[KeyWindows], T]) -> T:
         """Change the windows, while no one else does."""
         # Loaded with the first request: who sends nothing need not wait for it.
         from pulumi_hosting.client.rate_limit.state_file import StateFile, memory, store_name
 
-        name = store_name(self._api_key, self._base_url) if self.store is None else ""
-        failure: Exception
         try:
-            if self.store is None:
-                self.store = StateFile(name)
+            self.store = self.store or StateFile(store_name(self._api_key, self._base_url))
             return self.store.update(change, self.clock())
         except (OSError, LocalFilesError) as error:
-            failure = error
-        log.debug("the rate limit is not shared with other processes: %s", failure)
-        self.store = memory(name or store_name(self._api_key, self._base_url))
+            log.debug("the rate limit is not shared with other processes: %s", error)
+        self.store = memory(store_name(self._api_key, self._base_url))
         return self.store.update(change, self.clock())
 
     def close(self) -> None:
@@ -93,8 +92,10 @@ class Place:
     """The place of one call in the queue of its bucket. ``waited``: seconds that it has waited in all;
     ``refusals``: how many of its requests met an empty bucket."""
 
-    def __init__(self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str]) -> None:
-        self._limiter, self._operation = limiter, operation
+    def __init__(
+        self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str], words: Words
+    ) -> None:
+        self._limiter, self._operation, self._words = limiter, operation, words
         self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
         is_poll = polls.take() and not operation.is_write
         write = DELETION if operation.method == "DELETE" else WRITE
@@ -105,6 +106,15 @@ class Place:
         self.waited = 0.0
         self.refusals = 0
         self._is_refused = self._is_empty = False
+
+    @contextmanager
+    def turn(self, failure: HostingError | None) -> Iterator[None]:
+        """Wait; within, one request is sent. Without :meth:`answered` it counts as lost."""
+        self.wait(failure)
+        try:
+            yield
+        finally:
+            self.lost()
 
     def wait(self, failure: HostingError | None = None) -> None:
         """Return when the request may be sent.
@@ -173,10 +183,10 @@ class Place:
         ticket = self._ticket
         if not self._is_queued or ticket is None:
             return
-        self._is_queued = False
         if not headers:  # of something in this process that stands in for the service
-            self._limiter.update(partial(self._left, ticket=ticket))
+            self.leave()
             return
+        self._is_queued = False
         count = _count(headers)
         if status == 429:
             # With requests left in the bucket it is another limit, such as that of password resets.
@@ -203,21 +213,19 @@ class Place:
 
     def lost(self) -> None:
         """A request was sent, and no response came. Nothing where :meth:`answered` was called."""
-        if self._is_queued and self._ticket is not None:
-            self._is_queued, number = False, self._ticket.number
-            self._limiter.update(lambda windows: windows.lost(self._bucket, number, os.getpid()))
+        self._end(KeyWindows.lost)
 
     def leave(self) -> None:
         """Give the place back: nothing will be sent."""
-        if self._is_queued and self._ticket is not None:
-            self._is_queued = False
-            self._limiter.update(partial(self._left, ticket=self._ticket))
+        self._end(KeyWindows.leave)
 
-    def _left(self, windows: KeyWindows, ticket: Ticket) -> None:
-        windows.leave(self._bucket, ticket.number, os.getpid())
+    def _end(self, ends: Callable[[KeyWindows, str, int, int], None]) -> None:
+        if self._is_queued and self._ticket is not None:
+            self._is_queued, number = False, self._ticket.number
+            self._limiter.update(lambda windows: ends(windows, self._bucket, number, os.getpid()))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
-        return RateLimitTimeout(
+        error = RateLimitTimeout(
             f"{self._operation.id}: the {self._bucket} rate limit of this API key leaves no room for it "
             f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
             f"more to wait; nothing was sent",
@@ -225,6 +233,8 @@ class Place:
             bucket=self._bucket,
             waited=self.waited,
         )
+        error._words = self._words
+        return error
 
 
 def _line(wait: Wait) -> str:
@@ -236,10 +246,9 @@ def _ahead(wait: Wait) -> str:
 
 
 def _count(headers: Mapping[str, str]) -> Count | None:
-    numbers = [headers.get(f"X-RateLimit-{part}", "").strip() for part in ("Limit", "Remaining", "Reset")]
-    if not all(text.isascii() and text.isdigit() and len(text) <= 11 for text in numbers):
+    limit, remaining, reset = rate_limit_numbers(headers)
+    if limit is None or remaining is None or reset is None:
         return None
-    limit, remaining, reset = map(int, numbers)
     return Count(limit, min(limit, remaining), reset)
 
 

@@ -50,7 +50,7 @@ class StateFile:
             windows = _loaded(content, now)
             result = change(windows)
             windows.at = now
-            return to_json(windows.dump()), result
+            return to_json(windows), result
 
         return self._value.update(changed)
 

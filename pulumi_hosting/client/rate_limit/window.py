@@ -6,7 +6,7 @@ they make this machine send fewer at once, so that it gets at most one 429 in a 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pulumi_hosting.api.operations import WINDOW_SECONDS
 
@@ -104,6 +104,12 @@ class Window:
     silent: bool = False
     sent: list[Ticket] = field(default_factory=list)
     waiting: list[Ticket] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> Self:
+        """From its JSON. Raises ``KeyError`` or ``TypeError`` where that is another."""
+        tickets = {name: [Ticket(**one) for one in found[name]] for name in ("sent", "waiting")}
+        return cls(**{**found, **tickets})
 
     def roll(self, service_now: float, now: float) -> None:
         """Begin the next window where this one is over."""
@@ -229,35 +235,3 @@ class Window:
     def _begin(self, reset: float, counted: int) -> None:
         self.reset, self.confirmed, self.counted = reset, True, counted
         self.own, self.foreign, self.lost = len(self.sent) + 1, 0, 0
-
-
-def values_of(window: Window) -> list[object]:
-    tickets = [
-        [[t.number, t.pid, t.priority, t.joined, t.granted, t.taken, t.alone] for t in some]
-        for some in (window.sent, window.waiting)
-    ]
-    return [
-        window.limit,
-        window.reset,
-        window.confirmed,
-        window.rolled,
-        window.counted,
-        window.own,
-        window.foreign,
-        window.last_own,
-        window.last_foreign,
-        window.lost,
-        window.seen,
-        window.parallel,
-        window.blocked,
-        window.silent,
-        *tickets,
-    ]
-
-
-def window_of(values: list[Any], kept: int) -> Window:
-    limit, *facts, sent, waiting = values
-    window = Window(limit, kept, *facts)
-    window.sent = [Ticket(*one) for one in sent]
-    window.waiting = [Ticket(*one) for one in waiting]
-    return window

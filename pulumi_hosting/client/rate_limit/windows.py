@@ -21,14 +21,13 @@ from pulumi_hosting.client.rate_limit.window import (
     Ticket,
     Wait,
     Window,
-    values_of,
-    window_of,
 )
 
 BUCKETS: tuple[Bucket, Bucket] = ("normal", "expensive")
 KEPT = {"normal": 1, "expensive": 0}
 """Requests of each window that are kept for deletions. The API counts none of those as expensive."""
 
+_VERSION = 3  # of what is kept of them as JSON
 ROLL_MARGIN = 0.05  # seconds by which a window is taken to end late
 LONGEST_MARGIN = 5.0
 LOST_AFTER = 300.0  # seconds after which a request without a response is forgotten
@@ -56,6 +55,7 @@ class KeyWindows:
             "expensive": Window(EXPENSIVE_PER_WINDOW, KEPT["expensive"]),
         }
     )
+    version: int = _VERSION
 
     def service_time(self, now: float) -> float:
         """A moment of the caller in the service's time, late rather than early."""
@@ -188,30 +188,9 @@ class KeyWindows:
                 if ticket.pid in dead or (ticket.granted is not None and now - ticket.granted > LOST_AFTER):
                     window.forget(ticket, may_be_counted=True)
 
-    # --- as JSON
-
-    def dump(self) -> dict[str, object]:
-        """Plain values, for a file."""
-        return {
-            "version": 2,
-            "at": self.at,
-            "offset": self.offset,
-            "margin": self.margin,
-            "last_number": self.last_number,
-            "moved": self.moved,
-            "windows": {name: values_of(window) for name, window in self.windows.items()},
-        }
-
     @classmethod
     def load(cls, found: Any) -> Self:
-        """From plain values; raises ``KeyError``, ``TypeError`` or ``ValueError`` where they are others."""
-        if found["version"] != 2:
-            raise ValueError  # written by another version
-        return cls(
-            found["at"],
-            found["offset"],
-            found["margin"],
-            found["last_number"],
-            found["moved"],
-            {name: window_of(found["windows"][name], KEPT[name]) for name in BUCKETS},
-        )
+        """From its JSON. Raises ``KeyError``, ``TypeError`` or ``ValueError`` where that is another."""
+        if found["version"] != _VERSION or found.keys() != cls.__dataclass_fields__.keys():
+            raise ValueError
+        return cls(**{**found, "windows": {name: Window.load(found["windows"][name]) for name in BUCKETS}})

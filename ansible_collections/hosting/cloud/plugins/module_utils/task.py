@@ -30,7 +30,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.errors import LimitExceeded
-    from pulumi_hosting.session.key_owner import ask_through
     from pulumi_hosting.session.own_writes import is_unknown
     from pulumi_hosting.session.request import Request
     from pulumi_hosting.session.session import Session
@@ -137,7 +136,7 @@ class ModuleTask:
             transport = transport.inner
         # What check mode is shown is not what the account has.
         client.observer = None if self.check_mode else self.observe
-        ask_through(client, lambda: self.memory.owner_of(client))
+        client.key_owner.ask = lambda: self.memory.owner_of(client)
         planned: Any = PlannedTransport(transport, self.memory)
         client.transport = planned if self.check_mode else transport
         return client

@@ -37,7 +37,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.exceptions import HostingError
     from pulumi_hosting.planning.budget import Budget
     from pulumi_hosting.session.cost import Cost
-    from pulumi_hosting.session.key_owner import account
 
 
 _CLIENTS: dict[tuple[object, ...], Client] = {}
@@ -274,7 +273,7 @@ def _account_of(task: ModuleTask) -> str:
     if not task.params.get("api_key"):
         return UNKNOWN_ACCOUNT
     try:
-        me = account(task.client(task.check_mode))
+        me = task.client(task.check_mode).key_owner.get()
     except HostingError:
         return UNKNOWN_ACCOUNT
     service = hashlib.sha256(str(task.params["base_url"]).encode()).hexdigest()[:16]
@@ -283,4 +282,4 @@ def _account_of(task: ModuleTask) -> str:
 
 def _rights_of(task: ModuleTask) -> str:
     """What the task's key may do."""
-    return " ".join(sorted(account(task.client(task.check_mode)).scopes))
+    return " ".join(sorted(task.client(task.check_mode).key_owner.get().scopes))

@@ -84,6 +84,28 @@ class Files:
             return fnmatch.filter(os.listdir(directory), pattern)
         return []
 
+    @contextmanager
+    def attempts(self, name: str) -> Iterator[Callable[[], bool]]:
+        """What takes the lock of a name if it is free, and says whether it is held; it is held until the end
+        of the context. A process that ends, however it ends, releases it."""
+        path = self.path(f"{name}.lock")
+        from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
+
+        # Never a soft lock, which stays behind when its process is killed; but one in the folder of a run is
+        # better than none, and ends with the folder.
+        lock = FileLock(path, mode=0o600, fallback_to_soft=self.folder is not None)
+
+        def take() -> bool:
+            with self._failing(path), suppress(Timeout):
+                lock.acquire(timeout=0)
+                return True
+            return False
+
+        try:
+            yield take
+        finally:
+            lock.release()
+
     def open(self, name: str, what: str) -> "OpenFile":
         """A value that is changed often, and may be lost. ``what`` it is, for errors."""
         return OpenFile(self, name, what)
@@ -103,24 +125,15 @@ class Files:
         check: Callable[[], None] = lambda: None,
     ) -> Iterator[None]:
         """Hold the lock of a name against every other thread and process that shares the store. Not
-        re-entrant. A process that ends, however it ends, releases it.
+        re-entrant.
 
         ``timeout``: seconds of real time to wait for it, None without end; :class:`LockTimeout` then says
         ``what`` is locked. ``on_wait`` is called once if it has to wait; ``check`` is called between attempts
         and may raise to end the wait.
         """
-        path = self.path(f"{name}.lock")
-        from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
-
-        # Never a soft lock, which stays behind when its process is killed; but one in the folder of a run is
-        # better than none, and ends with the folder.
-        lock = FileLock(path, mode=0o600, fallback_to_soft=self.folder is not None)
-        began, waiting = time.monotonic(), False
-        try:
-            while True:
-                with self._failing(path), suppress(Timeout):
-                    lock.acquire(timeout=0)
-                    break
+        with self.attempts(name) as take:
+            began, waiting = time.monotonic(), False
+            while not take():
                 if timeout is not None and time.monotonic() >= began + timeout:
                     raise LockTimeout(
                         f"{what}: another process on this machine is working on it and did not finish within "
@@ -133,8 +146,6 @@ class Files:
                 check()
                 time.sleep(_POLL)
             yield
-        finally:
-            lock.release()
 
     def note(self, name: str, *, survives: bool = False) -> dict[str, object]:
         """A value that is a JSON object; empty if there is none. ``survives``: as it was written."""

@@ -1,8 +1,8 @@
 """The one store for small values that processes share: the windows of the rate limit, locks, notes, the
 journal of purchases, the memory of a run and its snapshots.
 
-:class:`Files` keeps each value in a file of mode 0600, and never follows a symbolic link. A process that is
-killed leaves the old value or the new one, and releases its locks.
+:class:`SharedStore` is the interface. :class:`Files` keeps each value in a file of mode 0600, and never
+follows a symbolic link. A process that is killed leaves the old value or the new one, and releases its locks.
 """
 
 import errno
@@ -13,12 +13,13 @@ import random
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pulumi_hosting.client.private_directory import LocalFilesError, directory, refuse_unsafe, unusable
 
@@ -37,82 +38,53 @@ class LockTimeout(LocalFilesError):
     sent."""
 
 
-@dataclass(frozen=True)
-class Files:
-    """Values under names: one file for each in the private directory
-    (:mod:`~pulumi_hosting.client.private_directory`), or in the ``folder`` of a run. A value is not a secret,
-    and a name tells nothing of one.
+class OpenValue(Protocol):
+    """A value that is changed with every request."""
+
+    def update(self, change: Callable[[bytes], tuple[bytes, T]]) -> T:
+        """Replace the value, while no one else does. ``change`` is given what is kept, empty at first, and
+        returns what to keep and what to return. Raises ``OSError``, ``TimeoutError`` among them."""
+        ...
+
+    def close(self) -> None:
+        """Release what is open. The next ``update`` opens it again."""
+
+
+class SharedStore(ABC):
+    """Values under names. A value is not a secret, and a name tells nothing of one.
 
     ``survives``, in the methods: whether a value must outlast a loss of power, so that it is waited for until
     it is on the disk. One that only processes of this moment read need not.
-
-    In the private directory, anything but a file of this user is refused, and :class:`LocalFilesError` says
-    what a failure means. The folder of a run has no advice of its own: its failures are ``OSError``.
     """
 
-    folder: Path | None = None
-
+    @abstractmethod
     def read(self, name: str) -> bytes | None:
         """What was written last; None if there is nothing. Needs no lock."""
-        path = self.path(name)
-        with (
-            self._failing(path),
-            suppress(FileNotFoundError),
-            os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file,
-        ):
-            return file.read()
-        return None
 
+    @abstractmethod
     def write(self, name: str, data: bytes, *, survives: bool = False) -> None:
         """Replace the value in one step, so that a crash leaves the old one or the new one."""
-        path = self.path(name)
-        with self._failing(path):
-            # Files of a run are large, or read without their lock.
-            if survives or self.folder is not None or not _overwritten(path, data):
-                _replace(path, data, survives=survives)
 
+    @abstractmethod
     def forget(self, name: str) -> None:
         """Remove the value, if there is one."""
-        path = self._directory() / name
-        with self._failing(path):
-            path.unlink(missing_ok=True)
 
+    @abstractmethod
     def names(self, pattern: str) -> list[str]:
         """The names of the values that match, such as ``*.order``."""
-        directory = self._directory()
-        with self._failing(directory), suppress(FileNotFoundError):
-            return fnmatch.filter(os.listdir(directory), pattern)
-        return []
 
-    @contextmanager
-    def attempts(self, name: str) -> Iterator[Callable[[], bool]]:
+    @abstractmethod
+    def attempts(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
         """What takes the lock of a name if it is free, and says whether it is held; it is held until the end
         of the context. A process that ends, however it ends, releases it."""
-        path = self.path(f"{name}.lock")
-        from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
 
-        # Never a soft lock, which stays behind when its process is killed; but one in the folder of a run is
-        # better than none, and ends with the folder.
-        lock = FileLock(path, mode=0o600, fallback_to_soft=self.folder is not None)
-
-        def take() -> bool:
-            with self._failing(path), suppress(Timeout):
-                lock.acquire(timeout=0)
-                return True
-            return False
-
-        try:
-            yield take
-        finally:
-            lock.release()
-
-    def open(self, name: str, what: str) -> "OpenFile":
+    @abstractmethod
+    def open(self, name: str, what: str) -> OpenValue:
         """A value that is changed often, and may be lost. ``what`` it is, for errors."""
-        return OpenFile(self, name, what)
 
+    @abstractmethod
     def damaged(self, name: str) -> LocalFilesError:
         """What to say of a value that cannot be read."""
-        return LocalFilesError(f"{self.path(name)} is damaged. Next: delete that file and run again")
 
     @contextmanager
     def lock(
@@ -173,6 +145,72 @@ class Files:
             if json.dumps(values) != before:
                 self.keep(name, values)
 
+
+@dataclass(frozen=True)
+class Files(SharedStore):
+    """One file for each value in the private directory (:mod:`~pulumi_hosting.client.private_directory`), or
+    in the ``folder`` of a run.
+
+    In the private directory, anything but a file of this user is refused, and :class:`LocalFilesError` says
+    what a failure means. The folder of a run has no advice of its own: its failures are ``OSError``.
+    """
+
+    folder: Path | None = None
+
+    def read(self, name: str) -> bytes | None:
+        path = self.path(name)
+        with (
+            self._failing(path),
+            suppress(FileNotFoundError),
+            os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file,
+        ):
+            return file.read()
+        return None
+
+    def write(self, name: str, data: bytes, *, survives: bool = False) -> None:
+        path = self.path(name)
+        with self._failing(path):
+            # Files of a run are large, or read without their lock.
+            if survives or self.folder is not None or not _overwritten(path, data):
+                _replace(path, data, survives=survives)
+
+    def forget(self, name: str) -> None:
+        path = self._directory() / name
+        with self._failing(path):
+            path.unlink(missing_ok=True)
+
+    def names(self, pattern: str) -> list[str]:
+        directory = self._directory()
+        with self._failing(directory), suppress(FileNotFoundError):
+            return fnmatch.filter(os.listdir(directory), pattern)
+        return []
+
+    @contextmanager
+    def attempts(self, name: str) -> Iterator[Callable[[], bool]]:
+        path = self.path(f"{name}.lock")
+        from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
+
+        # Never a soft lock, which stays behind when its process is killed; but one in the folder of a run is
+        # better than none, and ends with the folder.
+        lock = FileLock(path, mode=0o600, fallback_to_soft=self.folder is not None)
+
+        def take() -> bool:
+            with self._failing(path), suppress(Timeout):
+                lock.acquire(timeout=0)
+                return True
+            return False
+
+        try:
+            yield take
+        finally:
+            lock.release()
+
+    def open(self, name: str, what: str) -> "OpenFile":
+        return OpenFile(self, name, what)
+
+    def damaged(self, name: str) -> LocalFilesError:
+        return LocalFilesError(f"{self.path(name)} is damaged. Next: delete that file and run again")
+
     def path(self, name: str) -> Path:
         """Where the value is kept. Raises :class:`LocalFilesError` where it may not be."""
         path = self._directory() / name
@@ -208,8 +246,6 @@ class OpenFile:
         self._lock, self._unlock = partial(lock_descriptor, blocking=False), unlock_descriptor
 
     def update(self, change: Callable[[bytes], tuple[bytes, T]]) -> T:
-        """Replace the value, while no one else does. ``change`` is given what is kept, empty at first, and
-        returns what to keep and what to return. Raises ``OSError``, ``TimeoutError`` among them."""
         if self._pid != os.getpid():
             self._threads = threading.Lock()  # a thread of the parent may have held it
         with self._threads:
@@ -226,7 +262,6 @@ class OpenFile:
                 self._unlock(file)
 
     def close(self) -> None:
-        """Release what is open. The next ``update`` opens it again."""
         with self._threads:
             self._close()
 

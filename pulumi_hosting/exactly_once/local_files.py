@@ -14,10 +14,10 @@ from pulumi_hosting.client.private_directory import LocalFilesError as LocalFile
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
-from pulumi_hosting.client.shared_store import Files
+from pulumi_hosting.client.shared_store import Files, SharedStore
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
 
-_STORE = Files()
+_STORE: SharedStore = Files()
 
 
 def account_scope(client: Client) -> str:
@@ -36,7 +36,7 @@ def lock(
     check: Callable[[], None] = lambda: None,
 ) -> AbstractContextManager[None]:
     """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), as
-    :meth:`Files.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
+    :meth:`SharedStore.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
     return _STORE.lock(name_of(scope, purpose), timeout, what=purpose, on_wait=on_wait, check=check)
 
 
@@ -50,7 +50,7 @@ def write(
     scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True, kind: str = "json"
 ) -> None:
     """Replace the note for ``purpose``. Call it with the lock held. No secrets. ``survives``: as in
-    :class:`Files`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
+    :class:`SharedStore`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
     _STORE.keep(_name(scope, purpose, kind), values, survives=survives)
 
 

@@ -22,7 +22,7 @@ from ..module_utils.run_memory import CHARGED, PLANNED, spent_in
 from .snapshot_files import SNAPSHOT, SnapshotFiles
 
 if TYPE_CHECKING:
-    from pulumi_hosting.client.shared_store import Files
+    from pulumi_hosting.client.shared_store import SharedStore
 
 _RANDOM_LETTERS = 8  # of tempfile, after the process id in the name of the run's directory
 
@@ -34,7 +34,7 @@ class RunFiles:
         self.folder = folder
 
     @cached_property
-    def store(self) -> Files:
+    def store(self) -> SharedStore:
         from pulumi_hosting.client.shared_store import Files
 
         return Files(self.folder)

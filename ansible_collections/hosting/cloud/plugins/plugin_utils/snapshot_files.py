@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, ClassVar
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.shared_store import Files
+    from pulumi_hosting.client.shared_store import SharedStore
     from pulumi_hosting.session.account_snapshot import Kept
     from pulumi_hosting.session.snapshot_text import from_text, to_text
 
@@ -27,11 +27,11 @@ class SnapshotFiles:
     """A :class:`~pulumi_hosting.session.account_snapshot.Storage` in ``store``. ``scope``: what tells the
     account and its key's rights from others; asked for when it is needed."""
 
-    _read: ClassVar[dict[tuple[Files, str], tuple[bytes, Any, dict[int, tuple[Any, str]]]]] = {}
+    _read: ClassVar[dict[tuple[SharedStore, str], tuple[bytes, Any, dict[int, tuple[Any, str]]]]] = {}
     """Of this process, by store and name: the text that was read or written last, what it says, and the texts
     of its objects."""
 
-    def __init__(self, store: Files, scope: Callable[[], str]) -> None:
+    def __init__(self, store: SharedStore, scope: Callable[[], str]) -> None:
         self._store, self._scope = store, scope
         self._unshared: dict[str, Kept] | None = None
         """What this process knows, where nothing can be shared."""

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.planning import apply
@@ -27,7 +27,6 @@ from pulumi_hosting.provider.conversion import (
     ORGANIZATION,
     UNKNOWN,
     WAIT_TIMEOUT,
-    PropertyChange,
     PropertyValues,
     Props,
     WireDiff,
@@ -55,7 +54,14 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, StillOrdered, and_then
+from pulumi_hosting.session.errors import (
+    NoSuchObject,
+    NotOurs,
+    OrderFailed,
+    ResourceError,
+    StillOrdered,
+    and_then,
+)
 from pulumi_hosting.session.request import Request
 
 
@@ -72,6 +78,8 @@ class Adapter:
     ids_may_change: bool = False
     urn: str | None = None
     """The resource's URN, where the engine tells it (plugin)."""
+    timeout: float | None = None
+    """Pulumi's ``custom_timeouts``: seconds to wait in this step, if the program sets no waiting time."""
 
     def __post_init__(self) -> None:
         self.session.tells(self.info)
@@ -191,7 +199,7 @@ class Adapter:
             and self.resource.has_lapsed(state, self._service_now(news))
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
-            return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
+            return WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
         checked = check(self.resource, raw, unknown)
         options = PlanOptions(reach=self.session.unreachable)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values, options=options)
@@ -208,15 +216,12 @@ class Adapter:
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
         remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
-            camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces)
+            camel(change.field): ("ADD" if change.before is None else "UPDATE")
+            + ("_REPLACE" if change.replaces else "")
             for change in found.changes
         }
-        return WireDiff(
-            planned.action != "unchanged" or bool(found),
-            tuple(map(camel, found.replaces)),
-            self.resource.replacement == "free",
-            properties,
-        )
+        changes = planned.action != "unchanged" or bool(found)
+        return WireDiff(changes, self.resource.replacement == "free", properties)
 
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be reached."""
@@ -325,6 +330,11 @@ class Adapter:
             state = apply.read(request, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
+            if MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
+                raise NoSuchObject(
+                    f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. "
+                    "Next: correct the id"
+                )
             return None
         latest = from_pulumi(inputs or {})[0]
         managed = managed_inputs(self.resource, state, olds, latest)
@@ -466,7 +476,7 @@ class Adapter:
         return self.session.request(
             self.resource.kind,
             str(props.get(IDENTITY) or ""),
-            float(timeout) if isinstance(timeout, int | float) else None,
+            float(timeout) if isinstance(timeout, int | float) else self.timeout,
             lambda line: self.info(f"{name}: {line}"),
             None if warn is None else lambda line: warn(f"{name}: {line}"),
             self._label(props),

@@ -6,9 +6,9 @@ Unknowns (values that exist only after another resource does) are found at any d
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from pulumi.output import Unknown
 
@@ -35,17 +35,16 @@ UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its 
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyChange:
-    kind: Literal["add", "update", "delete"]
-    replaces: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WireDiff:
+    """``properties``: what happens to each that differs, as Pulumi's protocol calls it."""
+
     changes: bool
-    replaces: tuple[str, ...]
     delete_before_replace: bool
-    properties: Mapping[str, PropertyChange] = field(default_factory=dict)
+    properties: Mapping[str, str]
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        return tuple(name for name, kind in self.properties.items() if kind.endswith("_REPLACE"))
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pulumi
 
-from pulumi_hosting.provider.names import TIMEOUTS, WAIT_TIMEOUT, PropertyValues, Props
+from pulumi_hosting.provider.names import TIMEOUTS, PropertyValues
 
 STEPS = ("create", "update", "delete", "read")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -34,16 +34,7 @@ def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
     return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
 
 
-def waiting_time(props: PropertyValues, step: str) -> Props:
-    """The custom timeout of ``step`` as the property of the waiting time, unless the program sets one."""
+def waiting_time(props: PropertyValues, step: str) -> float | None:
+    """The custom timeout of ``step``, in seconds."""
     timeouts = props.get(TIMEOUTS)
-    own = props.get(WAIT_TIMEOUT) is not None
-    if own or not isinstance(timeouts, Mapping) or not timeouts.get(step):
-        return {}
-    return {WAIT_TIMEOUT: timeouts[step]}
-
-
-def recorded(outputs: PropertyValues, props: PropertyValues) -> Props:
-    """The outputs without a waiting time that only the custom timeouts brought."""
-    own = props.get(WAIT_TIMEOUT) is not None
-    return {name: value for name, value in outputs.items() if own or name != WAIT_TIMEOUT}
+    return timeouts.get(step) if isinstance(timeouts, Mapping) else None

@@ -25,7 +25,7 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.custom_timeouts import recorded, waiting_time
+from pulumi_hosting.provider.custom_timeouts import waiting_time
 from pulumi_hosting.provider.names import Props, class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
@@ -78,7 +78,7 @@ class _Provider(ResourceProvider):
         unserved = PROVIDER_KEY in _news and PROVIDER_KEY not in _olds
         return DiffResult(
             changes=found.changes or unserved,
-            replaces=list(found.replaces),
+            replaces=[*found.replaces],
             delete_before_replace=found.delete_before_replace,
         )
 
@@ -90,10 +90,9 @@ class _Provider(ResourceProvider):
         )
         from pulumi_hosting.session.errors import WaitTimeout
 
-        with self._adapter() as adapter:
+        with self._adapter(waiting_time(props, "create")) as adapter:
             try:
-                id, outputs = adapter.create({**props, **waiting_time(props, "create")})
-                return CreateResult(id, recorded(outputs, props))
+                return CreateResult(*adapter.create(props))
             except WaitTimeout as error:  # what an earlier run ordered
                 raise order_still_open(error) from None
             except PartialFailure as failure:
@@ -102,36 +101,22 @@ class _Provider(ResourceProvider):
                     raise paid_and_not_recorded(failure, adapter.resource.title) from None
                 # What exists must be recorded; what is still to be set is a difference in the next run.
                 print(f"warning: {failure}", flush=True)
-                return CreateResult(failure.id, recorded(failure.outputs, props))
+                return CreateResult(failure.id, dict(failure.outputs))
 
     def read(self, id_: str, props: Props) -> ReadResult:
-        from pulumi_hosting.api.secrets import clean_text
-        from pulumi_hosting.provider.conversion import MANAGED
-        from pulumi_hosting.provider.failures import fail
-
-        with self._adapter() as adapter:
-            found = adapter.read(id_, {**props, **waiting_time(props, "read")})
-            if found is None and MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
-                fail(
-                    f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. "
-                    f"Next: correct the id"
-                )
-        if found is None:
-            return ReadResult("", {})
-        id, outputs, live = found
-        return ReadResult(id, recorded(outputs, props), recorded(live, props))
+        with self._adapter(waiting_time(props, "read")) as adapter:
+            return ReadResult(*(adapter.read(id_, props) or ("", {})))
 
     def update(self, _id: str, _olds: Props, _news: Props) -> UpdateResult:
-        with self._adapter() as adapter:
-            outputs = adapter.update(_id, _olds, {**_news, **waiting_time(_news, "update")})
-            return UpdateResult(recorded(outputs, _news))
+        with self._adapter(waiting_time(_news, "update")) as adapter:
+            return UpdateResult(adapter.update(_id, _olds, _news))
 
     def delete(self, _id: str, _props: Props) -> None:
-        with self._adapter() as adapter:
-            adapter.delete(_id, {**_props, **waiting_time(_props, "delete")})
+        with self._adapter(waiting_time(_props, "delete")) as adapter:
+            adapter.delete(_id, _props)
 
     @contextmanager
-    def _adapter(self) -> "Iterator[Adapter]":
+    def _adapter(self, timeout: float | None = None) -> "Iterator[Adapter]":
         """The resource's adapter. Its errors are reported in one line."""
         _load(self.kind)
         from pulumi_hosting.provider import provider_session
@@ -140,7 +125,7 @@ class _Provider(ResourceProvider):
         from pulumi_hosting.resources import RESOURCES
 
         with as_user_error():
-            yield Adapter(RESOURCES[self.kind], provider_session.SESSION)
+            yield Adapter(RESOURCES[self.kind], provider_session.SESSION, timeout=timeout)
 
 
 @cache

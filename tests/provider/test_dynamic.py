@@ -89,8 +89,9 @@ def test_each_step_waits_as_long_as_its_timeout_says(
     request = adapter.Adapter._request
 
     def recorded(serving: adapter.Adapter, props: Any) -> Any:
-        waited.append(props.get("waitTimeout"))
-        return request(serving, props)
+        made = request(serving, props)
+        waited.append(made.wait_timeout)
+        return made
 
     monkeypatch.setattr(adapter.Adapter, "_request", recorded)
     props = {**PROPS, "__timeouts": TIMEOUTS, **({} if own is None else {"waitTimeout": own})}

@@ -8,46 +8,43 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pydantic import BaseModel
-
-from pulumi_hosting.api.secrets import Secret, clean_text
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import purchase_journal
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
+from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider import refusals, remarks, spending
 from pulumi_hosting.provider.conversion import (
+    UNKNOWN,
+    WireDiff,
+    entry_stamp,
+    from_pulumi,
+    is_wait_timeout,
+    managed_inputs,
+    outputs_of,
+    provider_fields,
+    recorded,
+    to_pulumi,
+)
+from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
     ENTRY,
     IDENTITY,
     MANAGED,
     ORGANIZATION,
-    UNKNOWN,
     WAIT_TIMEOUT,
     PropertyValues,
     Props,
-    WireDiff,
     camel,
-    from_pulumi,
-    is_wait_timeout,
-    to_pulumi,
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
-from pulumi_hosting.provider.stack_state import (
-    entry_stamp,
-    managed_inputs,
-    on_order,
-    outputs_of,
-    provider_fields,
-    recorded_state,
-    recorded_values,
-    resolved_names,
-)
-from pulumi_hosting.resources.base import AnyResource, State, plain
+from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import (
     Repeatable,
     Sandboxed,
@@ -91,15 +88,21 @@ class Adapter:
         self.session.has_entry(olds)
         beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
-        unknown |= on_order(raw.get("server_id"))
-        raw = {name: value for name, value in raw.items() if name not in unknown}
+        if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
+            unknown |= {"server_id"}
         checked = check(self.resource, raw, unknown)
         failures: dict[str, str] = dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
-            named, failures = resolved_names(
-                lambda: self._request({**news, **beside}), self.resource, checked.values, olds
-            )
-            checked = check(self.resource, {**raw, **named}, unknown) if named else checked
+            try:
+                named, failures = resolved(
+                    lambda: self._request({**news, **beside}),
+                    self.resource,
+                    checked.values,
+                    from_pulumi(olds)[0],
+                )
+                checked = check(self.resource, {**raw, **named}, unknown)
+            except HostingError as error:  # nothing can be planned of a value that is not known
+                failures = {"": str(error)}
         if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if beside.get(IDENTITY):
@@ -120,18 +123,7 @@ class Adapter:
         elif is_new:
             failures = {**self._refused_beside(failures, raw, unknown, {**news, **beside}), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
-        inputs = checked.known
-        values = (
-            checked.raw
-            if inputs is None
-            else {name: getattr(inputs, name) for name in inputs.model_fields_set}
-        )
-        shown = {
-            camel(name): plain(value) if isinstance(value, BaseModel | Secret) else value
-            for name, value in values.items()
-            if value is not None
-        }
-        return {**shown, **later, **beside}, failures
+        return {**to_pulumi(checked.values), **later, **beside}, failures
 
     def _refused_beside(
         self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues
@@ -268,43 +260,46 @@ class Adapter:
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
-        request = self._request(props)
-        checked = check(self.resource, from_pulumi(props)[0])
-        if checked.failures:
-            raise InvalidInput(checked.failures, self._name(props))
-        inputs = checked.inputs
-        budget = self.session.budget
+        request, checked = self._request(props), self._declared(props)
+        inputs, budget = checked.inputs, self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
         bought = spending.PaidCreation(budget, request, self.session.replacements)
         interrupted = purchase_journal.interrupted(request, self.resource.kind)
+        failed: Exception | None = None
         try:
             state = apply.create(request, self.resource, inputs, bought.save)
+            bought.save(state)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
-            if (made := bought.made) is None:
+            if bought.made is None:
                 raise
-            failure = self._failure(made, self._created(made, props, inputs.given()), error)
-            if not failure.refresh:
-                next_step = "pulumi up, which sets the rest"
-                what = (
-                    f"{error.summary}. {and_then(error, next_step)}"
-                    if isinstance(error, CallError)
-                    else f"{failure.reasons[0]}; then {next_step}"
-                )
-                failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
-            if bought.exceeded:
-                failure.reasons.append(bought.exceeded)
-            spending.show_unreported(request, interrupted, made)
-            purchase_journal.reported(request.unreported)
-            raise failure from None
-        bought.save(state)
+            state, failed = bought.made, error
+        outputs = self._created(state, props, checked.values)
         spending.show_unreported(request, interrupted, state)
         purchase_journal.reported(request.unreported)
-        outputs = self._created(state, props, inputs.given())
-        if bought.exceeded:
-            reason = f"{spending.exists(request, self.resource, state)}, but: {bought.exceeded}"
-            raise PartialFailure(state.id, outputs, [reason], refresh=False)
-        return state.id, outputs
+        if failed is None and bought.exceeded is None:
+            return state.id, outputs
+        exists = f"{spending.exists(request, self.resource, state)}, but: "
+        if failed is None:
+            raise PartialFailure(state.id, outputs, [f"{exists}{bought.exceeded}"], refresh=False)
+        failure = self._failure(state, outputs, failed)
+        if not failure.refresh:
+            next_step = "pulumi up, which sets the rest"
+            what = (
+                f"{failed.summary}. {and_then(failed, next_step)}"
+                if isinstance(failed, CallError)
+                else f"{failure.reasons[0]}; then {next_step}"
+            )
+            failure.reasons = [exists + what]
+        failure.reasons += [bought.exceeded] if bought.exceeded else []
+        raise failure from failed
+
+    def _declared(self, props: PropertyValues) -> Checked:
+        """What is declared. Raises ``InvalidInput``."""
+        checked = check(self.resource, from_pulumi(props)[0])
+        if checked.failures:
+            raise InvalidInput(checked.failures, self._name(props))
+        return checked
 
     def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         """Outputs of a new entry of the stack's state."""
@@ -365,10 +360,8 @@ class Adapter:
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
         values, state = self._recorded(id, olds)
-        checked = check(self.resource, from_pulumi(news)[0])
-        if checked.failures:
-            raise InvalidInput(checked.failures, self._name(news))
-        inputs, given = checked.inputs, checked.values
+        checked = self._declared(news)
+        given = checked.values
         if self.ids_may_change and is_provisional(self.resource, state):
             raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
         request = self._request(news)
@@ -378,7 +371,7 @@ class Adapter:
             done: list[State] = []
             request.save = done.append
             try:
-                state = apply.update(request, self.resource, state, inputs, found.fields)
+                state = apply.update(request, self.resource, state, checked.inputs, found.fields)
             except NotOurs as error:
                 raise refusals.not_ours(self.resource, error, olds, self.urn) from None
             except HostingError as error:
@@ -457,8 +450,7 @@ class Adapter:
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[Props, State]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
-        values = recorded_values(self.resource, id, olds)
-        state = recorded_state(self.resource, values)
+        values, state = recorded(self.resource, id, olds)
         self.session.record_mode(state.mode)
         return values, state
 

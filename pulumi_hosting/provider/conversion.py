@@ -1,5 +1,5 @@
 """Between Pulumi's values and a resource's: camelCase on the wire, snake_case inside; no nulls on the wire;
-keys beginning ``__`` are ours.
+keys beginning ``__`` are ours. What an entry of the stack's state records is of Pulumi's values.
 
 Unknowns (values that exist only after another resource does) are found at any depth and named by field.
 """
@@ -12,23 +12,20 @@ from typing import Any
 
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.names import DECLARED as DECLARED
-from pulumi_hosting.provider.names import IDENTITY as IDENTITY
-from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
-from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS
-from pulumi_hosting.provider.names import WAIT_TIMEOUT as WAIT_TIMEOUT
-from pulumi_hosting.provider.names import PropertyValues as PropertyValues
-from pulumi_hosting.provider.names import Props as Props
-from pulumi_hosting.provider.names import camel as camel
-
-MANAGED = "__managed"
-"""Output: the inputs the program gives, so that a refresh compares those and no others."""
-
-ACCOUNT = "__account"
-"""Output: the account the object is on, so that another account's silence is never taken for its end."""
-
-ENTRY = "__entry"
-"""Output: which entry of the stack's state this is, to tell two that name one object apart."""
+from pulumi_hosting.planning.diff import shown_inputs
+from pulumi_hosting.provider.names import (
+    DECLARED,
+    ENTRY,
+    IDENTITY,
+    MANAGED,
+    ORGANIZATION,
+    TIMEOUTS,
+    WAIT_TIMEOUT,
+    PropertyValues,
+    Props,
+    camel,
+)
+from pulumi_hosting.resources.base import AnyResource, State
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
 """A value that exists only afterwards."""
@@ -92,3 +89,43 @@ def to_pulumi(values: PropertyValues, without: Iterable[str] = ()) -> Props:
     return {
         camel(name): value for name, value in values.items() if value is not None and name not in left_out
     }
+
+
+# --- what an entry of the stack's state records -----------------------------------------------------------
+
+
+def provider_fields(props: PropertyValues) -> Props:
+    """What is recorded beside the resource's own fields."""
+    kept = (IDENTITY, DECLARED, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
+    return {key: props[key] for key in kept if props.get(key) is not None}
+
+
+def entry_stamp(olds: PropertyValues) -> Props:
+    """The stamp of an entry of the stack's state: made once, kept for ever."""
+    return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
+
+
+def recorded(resource: AnyResource, id: str, olds: PropertyValues) -> tuple[Props, State]:
+    """Everything that an entry records, the inputs that are no part of the state among them, and the state.
+    States of other versions may have more fields or fewer.
+    """
+    values, fields = {**from_pulumi(olds)[0], "id": id}, resource.State.model_fields
+    return values, resource.State.partial({name: values[name] for name in values if name in fields})
+
+
+def outputs_of(resource: AnyResource, state: State, declared: PropertyValues) -> Props:
+    """What to record: the state, and what was declared but is no part of it."""
+    fields = resource.State.model_fields
+    beside = {name: value for name, value in declared.items() if name not in fields}
+    return to_pulumi({**beside, **state.values()}, ("id",))
+
+
+def managed_inputs(
+    resource: AnyResource, state: State, olds: PropertyValues, inputs: PropertyValues
+) -> list[str]:
+    """The inputs that a refresh compares: those recorded as managed, and the latest ``inputs``, since an
+    update that changed nothing recorded no outputs. For an import: every input that the state shows.
+    """
+    fields = resource.Inputs.model_fields
+    managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
+    return sorted({*(managed or shown_inputs(resource, state)), *(fields.keys() & inputs.keys())})

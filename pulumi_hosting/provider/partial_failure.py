@@ -37,7 +37,7 @@ def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
     """For the dynamic provider: an order is paid and cannot be recorded, unless it has ended: then
     nothing is paid for any more.
     """
-    cause, reasons = failure.__context__, str(failure)
+    cause, reasons = failure.__cause__, str(failure)
     if isinstance(cause, ResourceError) and not isinstance(cause, WaitTimeout):
         return ResourceError(reasons)
     kind, _, number = failure.id.partition(":")

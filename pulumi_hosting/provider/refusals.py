@@ -5,8 +5,15 @@ from contextlib import contextmanager
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY, PropertyValues
-from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
+from pulumi_hosting.provider.names import (
+    ACCOUNT,
+    DECLARED,
+    IDENTITY,
+    NAME,
+    PropertyValues,
+    class_of,
+    dynamic_token,
+)
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode

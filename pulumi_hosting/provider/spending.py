@@ -9,7 +9,7 @@ from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.planning.budget import Budget, would_charge
 from pulumi_hosting.planning.plan import takeover_of
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
 from pulumi_hosting.provider.replacements import Declaring, Replacements
 from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover

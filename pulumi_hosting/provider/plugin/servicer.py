@@ -22,9 +22,8 @@ from pulumi.runtime.proto import provider_pb2 as rpc
 
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.failures import check_failure
-from pulumi_hosting.provider.names import NAME, camel
+from pulumi_hosting.provider.names import IDENTITY, NAME, camel
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version

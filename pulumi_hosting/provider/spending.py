@@ -51,7 +51,8 @@ def show_price(
         else:
             request.info(line)
         return None
-    line += f", balance {budget.opening(currency)} {currency}"
+    opening = budget.openings.get(currency)
+    line += f", balance {opening} {currency}"
     if lacking <= 0:
         request.info(f"{line} ({'sufficient so far' if later else 'sufficient'})")
         return None
@@ -77,7 +78,7 @@ def show_price(
         return None
     budget.refused(request.identity)
     return (
-        f"{would_charge(cost, total)}, and it replaces {names}: the balance of {budget.opening(currency)} "
+        f"{would_charge(cost, total)}, and it replaces {names}: the balance of {opening} "
         f"{currency} and the {credit} {currency} credited for that do not cover it; it is not ordered, and "
         f"nothing is deleted for it. Next: top up {lacking - credit} {currency}"
     )

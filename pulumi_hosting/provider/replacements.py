@@ -37,6 +37,9 @@ class Declaring:
     def is_replaced(self) -> bool:
         return self.state is not None and (self.made or self.wanted is not None)
 
+    def values(self) -> PropertyValues:
+        return self.wanted() if self.wanted else {}
+
     def __str__(self) -> str:
         return f"{self.resource.title} {self.state.id}" if self.state else self.resource.title
 

@@ -101,7 +101,7 @@ def must_be_payable(
     """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
     and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.
     """
-    wanted = awaited.wanted() if awaited.wanted else {}
+    wanted = awaited.values()
     if not isinstance(resource, Priced) or request.client.is_test_key:
         return
     if resource.Inputs.adopted_by(wanted) is not None:
@@ -164,10 +164,8 @@ def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, 
         budget.found(request.identity, _nothing(taken))
         return
     cost = cost or resource.cost(request, inputs.given())
-    if cost is not None:
-        if refusal := budget.refusal(request.identity, cost):
-            raise _beyond_the_limit(request, resource, refusal)
-    elif refusal := budget.unpriced():
+    refusal = budget.unpriced() if cost is None else budget.refusal(request.identity, cost)
+    if refusal:
         raise _beyond_the_limit(request, resource, refusal)
 
 

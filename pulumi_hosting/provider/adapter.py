@@ -184,7 +184,9 @@ class Adapter:
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
         values, state = self._recorded(id, olds)
-        self._must_be_of_this_key(state, olds)
+        unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
+        if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
+            raise ResourceError(refusal)
         if (
             state.mode == "test"
             and isinstance(self.resource, Sandboxed)
@@ -427,14 +429,6 @@ class Adapter:
             raise refusals.still_ordered(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
-
-    def _must_be_of_this_key(self, state: State, olds: PropertyValues) -> None:
-        """Raise ``ResourceError`` where the key cannot be the one that the object was made with. Raises
-        ``ApiError`` where the service refuses the key.
-        """
-        unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
-        if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
-            raise ResourceError(refusal)
 
     def _must_be_its_account(self, id: str, olds: PropertyValues) -> None:
         refusals.must_be_its_account(self.session, self.resource, id, olds)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -81,7 +82,7 @@ class Findings:
         self.found: list[tuple[int, Mistake]] = []
         self.not_run = ""
         self._lookups = lookups
-        self._number = 0
+        self._numbers = count(1)
         self._declared: list[_Declared] = []
         self._urns: dict[tuple[str, str, str], list[_Declared]] = defaultdict(list)
 
@@ -90,7 +91,7 @@ class Findings:
         return len(self._declared)
 
     def declared(self, type: str, name: str, place: SourceLine) -> None:
-        self._declared.append(_Declared(self._next(), type, name, place))
+        self._declared.append(_Declared(next(self._numbers), type, name, place))
 
     def looked_up(self, function: str, args: PropertyValues, place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
@@ -98,10 +99,10 @@ class Findings:
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
         for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
             text = with_next_step(f"{name}: {reason}", [name])
-            self._add(self._next(), Mistake(place.file, place.line, function, "", text))
+            self._add(next(self._numbers), Mistake(place.file, place.line, function, "", text))
 
     def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
-        number = self._next()
+        number = next(self._numbers)
         if self._declared and (self._declared[-1].type, self._declared[-1].name) == (type, name):
             self._declared[-1].reported.update(fields)
             number = self._declared[-1].number
@@ -111,7 +112,7 @@ class Findings:
         """A name of ours that is not there. ``place``: where the program says it."""
         mistake = Mistake(place.file, place.line, "", "", text)
         if not self.found or self.found[-1][1] != mistake:  # an import asks twice
-            self._add(self._next(), mistake)
+            self._add(next(self._numbers), mistake)
 
     def registered(self, type: str, request: Any) -> Collection[str]:
         """Check a resource as it was registered, and name its wrong fields. Registrations come some time
@@ -140,7 +141,7 @@ class Findings:
         if next_step_to_run := _to_run(error):
             self.not_run = f"{place}: {shown}. Next: {next_step_to_run}"
         text = f"the program ends here, and what follows was not checked: {shown}{next_step}"
-        self._add(self._next(), Mistake(place.file, place.line, "", "", text))
+        self._add(next(self._numbers), Mistake(place.file, place.line, "", "", text))
 
     def mistakes(self) -> list[Mistake]:
         """In the order of the program's declarations. Called once."""
@@ -156,10 +157,6 @@ class Findings:
 
     def _add(self, number: int, mistake: Mistake) -> None:
         self.found.append((number, mistake))
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
 
     def _declaration(self, type: str, request: Any) -> _Declared:
         """Of several with one name the one on the line that registered it; on one line, in turn."""

@@ -3,7 +3,7 @@
 Takes and returns property values, whether they came through the dynamic provider or the plugin.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +13,7 @@ from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInp
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.planning import apply
-from pulumi_hosting.planning.check import Checked, check
+from pulumi_hosting.planning.check import Checked, check, check_others
 from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.planning.resolve_names import resolved
@@ -23,12 +23,12 @@ from pulumi_hosting.provider.conversion import (
     WireDiff,
     entry_stamp,
     from_pulumi,
-    is_wait_timeout,
     managed_inputs,
     outputs_of,
     provider_fields,
     recorded,
     to_pulumi,
+    wrong_wait_timeout,
 )
 from pulumi_hosting.provider.names import (
     ACCOUNT,
@@ -86,7 +86,7 @@ class Adapter:
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[Props, dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         self.session.has_entry(olds)
-        beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
+        beside, before = provider_fields(news), from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
         if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
             unknown |= {"server_id"}
@@ -94,59 +94,46 @@ class Adapter:
         failures: dict[str, str] = dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
             try:
-                named, failures = resolved(
-                    lambda: self._request({**news, **beside}),
-                    self.resource,
-                    checked.values,
-                    from_pulumi(olds)[0],
-                )
+                named, failures = resolved(lambda: self._request(news), self.resource, checked.values, before)
                 checked = check(self.resource, {**raw, **named}, unknown)
             except HostingError as error:  # nothing can be planned of a value that is not known
                 failures = {"": str(error)}
-        if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
-            failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+        failures |= wrong_wait_timeout(beside)
         if beside.get(IDENTITY):
             beside[IDENTITY] = self.session.identity(str(beside[IDENTITY]), beside.get(ORGANIZATION))
             if olds.get(IDENTITY) not in (None, beside[IDENTITY]):
                 # a renamed resource keeps the identity that its object's tag is made of
                 beside |= {IDENTITY: olds[IDENTITY], DECLARED: beside[IDENTITY]}
-        identity = str(beside.get(IDENTITY) or "")
-        self.session.entries.checked(identity)
-        self.session.replacements.checked(
-            self._label({**news, **beside}),
-            self.resource,
-            identity,
-            (lambda: checked.values) if is_new else None,
-        )
+        props, identity = {**news, **beside}, str(beside.get(IDENTITY) or "")
+        wanted = None if before else lambda: checked.values
+        self.session.replacements.checked(self._label(props), self.resource, identity, wanted)
         if not failures:
-            failures.update(self._refusals(olds, checked, {**news, **beside}))
-        elif is_new:
-            failures = {**self._refused_beside(failures, raw, unknown, {**news, **beside}), **failures}
+            failures = self._refusals(before, checked, props)
+        elif not before:
+            failures = {**self._refused_beside(failures, raw, unknown, props), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **beside}, failures
 
     def _refused_beside(
-        self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues
+        self,
+        failures: Mapping[str, str],
+        raw: PropertyValues,
+        unknown: Collection[str],
+        props: PropertyValues,
     ) -> dict[str, str]:
         """Field → reason, for what the account tells of a new declaration's fields that are not wrong
         already, so that one run names all. Nothing where the account cannot be asked.
         """
-        wrong = self.resource.Inputs.model_fields.keys() & failures
-        others = check(
-            self.resource, {name: raw[name] for name in raw if name not in failures}, {*unknown, *wrong}
-        )
-        if others.known is None or not isinstance(self.resource, Validated):
-            return {}
-        if others.unknown & self.resource.Inputs.deciding("order"):
-            return {}
+        resource, others = self.resource, check_others(self.resource, raw, unknown, failures)
+        is_open = others.known is None or others.unknown & resource.Inputs.deciding("order")
         with suppress(HostingError):
-            if self.session.unreachable() is None:
-                return self.resource.validate(self._request(props), others.values, frozenset(others.values))
+            if isinstance(resource, Validated) and not is_open and self.session.unreachable() is None:
+                return resource.validate(self._request(props), others.values, frozenset(others.values))
         return {}
 
-    def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
+    def _refusals(self, before: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
-        request, before = self._request(props), from_pulumi(olds)[0]
+        request, budget, refusal = self._request(props), self.session.budget, None
         try:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
             planned = plan(request, self.resource, desired, recorded=before, options=options)
@@ -155,21 +142,15 @@ class Adapter:
             return {"": str(error)}
         if planned.unchecked is not None:
             refusal = self._not_checked(props, planned.unchecked)
-            return {"": refusal} if refusal else {}
-        if not before:
+        elif not before:
             remarks.tell_replacement(self.session, request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
-            spending.show_unpriced(self.session.budget, request, self.resource, remark)
-        if planned.refusals:
-            return dict(planned.refusals)
-        refusal = None
+            spending.show_unpriced(budget, request, self.resource, remark)
         if planned.takeover is not None:
-            refusal = spending.show_takeover(self.session.budget, request, planned.takeover)
+            refusal = spending.show_takeover(budget, request, planned.takeover)
         elif planned.cost is not None:
-            refusal = spending.show_price(
-                self.session.budget, request, planned.cost, self.session.replacements
-            )
-        return {"": refusal} if refusal else {}
+            refusal = spending.show_price(budget, request, planned.cost, self.session.replacements)
+        return {**planned.refusals, **({"": refusal} if refusal else {})}
 
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
         """Warn once that the account cannot be read; a refusal where it must be."""
@@ -182,7 +163,6 @@ class Adapter:
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
-        raw, unknown = from_pulumi(news)
         values, state = self._recorded(id, olds)
         unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
         if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
@@ -194,19 +174,15 @@ class Adapter:
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
-        checked = check(self.resource, raw, unknown)
+        checked = check(self.resource, *from_pulumi(news))
         options = PlanOptions(reach=self.session.unreachable)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values, options=options)
         found = planned.changes
         identity = str(news.get(IDENTITY) or "")
-        self.session.entries.compared(
-            (self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces
-        )
         replacements, label = self.session.replacements, self._label(news)
-        replacements.found(
-            label, self.resource, state, changed=frozenset() if found.replaces else found.fields
-        )
-        if found.replaces and unknown:  # it may be deleted with what it depends on, before it is checked
+        replacements.compared(label, self.resource, state, olds.get(ENTRY), identity, found)
+        if found.replaces and checked.unknown:
+            # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
         remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
@@ -223,9 +199,8 @@ class Adapter:
 
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
-        desired, unknown = from_pulumi(props)
-        checked = check(self.resource, desired, unknown)
-        known, fields = checked.values, self.resource.State.model_fields
+        checked, fields = check(self.resource, *from_pulumi(props)), self.resource.State.model_fields
+        known, unknown = checked.values, checked.unknown
         outputs: Props = {
             **{camel(name): UNKNOWN for name in fields if name != "id"},
             **to_pulumi(known),
@@ -240,8 +215,7 @@ class Adapter:
 
     def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         """The outputs after an update, as far as they are known before it."""
-        desired, unknown = from_pulumi(news)
-        checked = check(self.resource, desired, unknown)
+        checked = check(self.resource, *from_pulumi(news))
         values, state = self._recorded(id, olds)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values)
         refuse_forbidden(self.resource, state, planned.changes)
@@ -250,9 +224,9 @@ class Adapter:
         return {
             **outputs_of(self.resource, state.model_copy(update=predicted), checked.values),
             **to_pulumi(checked.values),
-            **{camel(name): UNKNOWN for name in (*unknown, *uncertain)},
+            **{camel(name): UNKNOWN for name in (*checked.unknown, *uncertain)},
             **provider_fields(news),
-            MANAGED: sorted({*checked.values, *unknown}),
+            MANAGED: sorted({*checked.values, *checked.unknown}),
         }
 
     # --- doing
@@ -307,7 +281,7 @@ class Adapter:
         """Outputs of a new entry of the stack's state."""
         held, identity = (self.resource.kind, state.id), str(props.get(IDENTITY) or "")
         adopted = self.resource.Inputs.adopted_by(given)
-        entry = self.session.entries.created(held, identity, self._label(props), adopted)
+        entry = self.session.replacements.created(held, identity, self._label(props), adopted)
         return {**self._outputs(state, props, given), ENTRY: entry}
 
     def read(
@@ -348,10 +322,7 @@ class Adapter:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
                 raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
-        self.session.replacements.found(self._label(olds), self.resource, state)
-        self.session.entries.read(
-            (self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None)
-        )
+        self.session.replacements.read(self._label(olds), self.resource, state, olds.get(ENTRY))
         if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
             kept[ACCOUNT] = on
         live = to_pulumi(live_inputs(self.resource, state, managed, declared))
@@ -407,8 +378,8 @@ class Adapter:
     def _delete(self, id: str, olds: PropertyValues) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
-        entries, replacements, kind = self.session.entries, self.session.replacements, self.resource.kind
-        if other := entries.other((kind, id), olds.get(ENTRY)):
+        replacements, kind = self.session.replacements, self.resource.kind
+        if other := replacements.other((kind, id), olds.get(ENTRY)):
             if other.replaces(olds.get(IDENTITY), self._label(olds)):
                 raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
             self._warn(olds, refusals.stays(self.resource, id, olds))
@@ -422,7 +393,7 @@ class Adapter:
             apply.delete(request, self.resource, state)
             replacements.deleted(self.resource, state)
         except NotOurs as error:
-            if not entries.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
+            if not replacements.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
                 raise refusals.not_ours(self.resource, error, olds, self.urn) from None
             self._warn(olds, refusals.stays(self.resource, id, olds))
         except StillOrdered as ordered:

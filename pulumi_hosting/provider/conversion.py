@@ -65,11 +65,12 @@ def is_unknown(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(is_unknown, value))
 
 
-def is_wait_timeout(value: Any) -> bool:
-    """Whether it is none, seconds to wait, or only known later."""
-    if value is None or is_unknown(value):
-        return True
-    return isinstance(value, int | float) and 0 < value <= 86400
+def wrong_wait_timeout(props: PropertyValues) -> dict[str, str]:
+    """Field → reason, if the waiting time is given, known, and no seconds to wait."""
+    value = props.get(WAIT_TIMEOUT)
+    if value is None or is_unknown(value) or (isinstance(value, int | float) and 0 < value <= 86400):
+        return {}
+    return {"wait_timeout": "must be seconds: more than 0 and at most 86400"}
 
 
 def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:

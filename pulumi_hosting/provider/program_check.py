@@ -20,14 +20,13 @@ from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
-from pulumi_hosting.planning.check import check
-from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
+from pulumi_hosting.planning.check import check_others
+from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.names import (
     NAME,
-    WAIT_TIMEOUT,
     PropertyValues,
     Props,
     camel,
@@ -175,14 +174,11 @@ class Findings:
         raw, unknown = from_pulumi(values)
         failures: dict[str, str] = {}
         while True:
-            wrong = resource.Inputs.model_fields.keys() & failures
-            rest = {name: value for name, value in raw.items() if name not in failures}
-            found = check(resource, rest, {*unknown, *wrong}).failures
+            found = check_others(resource, raw, unknown, failures).failures
             if not found.keys() - failures:
                 break
             failures.update(found)
-        if not is_wait_timeout(values.get(WAIT_TIMEOUT)):
-            failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+        failures |= wrong_wait_timeout(values)
         if _KINDS[type] == "webhook_subscription" and "events" not in failures:
             failures.update(self._misspelled_event(raw.get("events") or ()))
         choices = {field.name: field.type.choices for field in inputs_of(resource)}

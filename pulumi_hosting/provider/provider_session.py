@@ -18,7 +18,6 @@ from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_ledger import RunLedger
@@ -89,7 +88,6 @@ class ProviderSession(Session):
         self._unreachable: HostingError | None = None
         self._warned = False
         self._told_money = ""
-        self.entries = Entries()
         self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
         self.ledger = RunLedger(lambda: account_scope(self.client))
@@ -251,7 +249,7 @@ class ProviderSession(Session):
             identity,
             kind,
             owned=self.ownership.of_kind(kind).of(identity),
-            stays=lambda kind, id: self.entries.other((kind, id), "") is not None,
+            stays=lambda kind, id: self.replacements.other((kind, id), "") is not None,
             wait_timeout=wait_timeout or 600.0,
             info=info,
             warn=warn or (lambda line: info(f"warning: {line}")),

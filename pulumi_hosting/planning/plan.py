@@ -104,6 +104,7 @@ def plan(
             request, resource, desired, current, current.values() if recorded is None else recorded, options
         )
     values, before = desired.values, recorded or {}
+    action: Action = "updated" if before else "created"
     if before and (refusals := forbidden(resource, before, values, same_as(request, resource))):
         return Plan("updated", refusals=refusals)
     fields = frozenset(values) | desired.unknown
@@ -114,13 +115,14 @@ def plan(
     if not fields:
         return Plan("unchanged")
     try:
-        if options.unreachable == "warn" and (error := options.reach()) is not None:
-            return Plan("updated" if before else "created", unchecked=error)
-        return _ask(request, resource, desired, fields, options, new=not before)
+        unreachable = options.reach() if options.unreachable == "warn" else None
+        if unreachable is None:
+            return _ask(request, resource, desired, fields, options, action)
     except (TransportError, ApiError) as error:
         if not cannot_answer(error) or options.unreachable == "raise":
             raise
-        return Plan("updated" if before else "created", unchecked=error)
+        unreachable = error
+    return Plan(action, unchecked=unreachable)
 
 
 def cannot_answer(error: HostingError) -> bool:
@@ -138,14 +140,12 @@ def _ask(
     desired: Checked,
     fields: frozenset[str],
     options: PlanOptions,
-    *,
-    new: bool,
+    action: Action,
 ) -> Plan:
     """What only the account can tell of the ``fields`` that are new in a declaration: scopes, catalog,
     takeover, price.
     """
-    action: Action = "created" if new else "updated"
-    unknown, warnings = desired.unknown, []
+    new, unknown, warnings = action == "created", desired.unknown, []
     verb = "create" if new else "update"
     if options.scopes == "refuse":
         spared = resource.spared_scopes(request, desired.values) if new else frozenset()
@@ -154,12 +154,11 @@ def _ask(
     elif lacks := missing_scopes(request, resource, verb):
         warnings.append(lacks)  # whoever only looks for drift needs no more than to read
     is_decided = not unknown & resource.Inputs.deciding("order")
+    failures = {}
     if isinstance(resource, Validated) and is_decided:
         failures = resource.validate(request, desired.values, fields)
-        if failures:
-            return Plan(action, refusals=failures, warnings=tuple(warnings))
-    if not new:
-        return Plan(action, warnings=tuple(warnings))
+    if failures or not new:
+        return Plan(action, refusals=failures, warnings=tuple(warnings))
     taken = None
     if is_decided and not unknown & {*natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)

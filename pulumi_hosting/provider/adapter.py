@@ -3,7 +3,7 @@
 Takes and returns property values, whether they came through the dynamic provider or the plugin.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -115,11 +115,7 @@ class Adapter:
         return {**to_pulumi(checked.values), **later, **beside}, failures
 
     def _refused_beside(
-        self,
-        failures: Mapping[str, str],
-        raw: PropertyValues,
-        unknown: Collection[str],
-        props: PropertyValues,
+        self, failures: Collection[str], raw: PropertyValues, unknown: Collection[str], props: PropertyValues
     ) -> dict[str, str]:
         """Field → reason, for what the account tells of a new declaration's fields that are not wrong
         already, so that one run names all. Nothing where the account cannot be asked.

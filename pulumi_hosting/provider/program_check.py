@@ -8,7 +8,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -24,7 +23,7 @@ from pulumi_hosting.planning.check import check_others
 from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
-from pulumi_hosting.provider.mistake import Mistake
+from pulumi_hosting.provider.mistake import Mistake, like
 from pulumi_hosting.provider.names import (
     NAME,
     PropertyValues,
@@ -191,9 +190,9 @@ class Findings:
         rows = self._lookups(token("getWebhookEvents"), {})["webhookEvents"]
         known = [row["type"] for row in rows]
         for event in given:
-            like = [] if event in (*known, "*") else get_close_matches(event, known, 1, cutoff=_ONE_LETTER)
-            if like and abs(len(like[0]) - len(event)) <= 1:
-                return {"events": f"there is no event {event!r} (did you mean {like[0]}?)"}
+            meant = None if event in (*known, "*") else like(event, known, _ONE_LETTER)
+            if meant and abs(len(meant) - len(event)) <= 1:
+                return {"events": f"there is no event {event!r} (did you mean {meant}?)"}
         return {}
 
 
@@ -201,8 +200,8 @@ def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
     """The reason; where few texts are allowed, what was given and which is like it."""
     if not choices or not isinstance(given, str) or ", and is " in reason:
         return reason
-    like = get_close_matches(given, [choice for choice in choices if isinstance(choice, str)], 1)
-    return f"{reason}, and is {given!r}" + (f" (did you mean {like[0]}?)" if like else "")
+    meant = like(given, [choice for choice in choices if isinstance(choice, str)])
+    return f"{reason}, and is {given!r}" + (f" (did you mean {meant}?)" if meant else "")
 
 
 def _to_run(error: BaseException) -> str:

@@ -112,11 +112,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         given = unmarshal(request.args).values
         # A provider that the program declares is another account beside the one of the environment: its own
         # settings come first.
-        others = {
-            variable
-            for name, variable in SETTINGS.items()
-            if _is_default(request.name) or not given.get(name)
-        }
+        # The engine makes the default provider of the stack's configuration.
+        is_default = request.name in ("", "default") or request.name.startswith("default_")
+        others = {variable for name, variable in SETTINGS.items() if is_default or not given.get(name)}
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(
@@ -225,11 +223,6 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Call(self, request: rpc.CallRequest, context: Context) -> NoReturn:
         raise NotImplementedError(f"resources of {NAME} have no methods")
-
-
-def _is_default(name: str) -> bool:
-    """Whether it is the provider that the engine makes of the stack's configuration."""
-    return not name or name == "default" or name.startswith("default_")
 
 
 def _failures(failures: Mapping[str, str]) -> list[rpc.CheckFailure]:

@@ -80,9 +80,8 @@ def diff(
         how = on_change(resource, field, news)
         if field in unknown:
             if not trait.when_creating and how != "keep":
-                changes.append(
-                    FieldChange(field, _shown(field, before, secret), "(known after apply)", how == "replace")
-                )
+                shown = _shown(field, before, secret)
+                changes.append(FieldChange(field, shown, "(known after apply)", how == "replace"))
             continue
         after = news[field]
         if _same(trait, before, after):

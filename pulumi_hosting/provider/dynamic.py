@@ -45,14 +45,12 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        from pulumi_hosting.provider.quick_imports import quick_imports
-
-        with quick_imports():
-            from pulumi_hosting.provider import provider_session
-            from pulumi_hosting.provider.failures import as_user_error
-            from pulumi_hosting.provider.interruption import end_waits_on_cancel
-            from pulumi_hosting.provider.plugin.engine_log import engine_address
-            from pulumi_hosting.provider.stack_settings import SETTINGS
+        _load(self.kind)
+        from pulumi_hosting.provider import provider_session
+        from pulumi_hosting.provider.failures import as_user_error
+        from pulumi_hosting.provider.interruption import end_waits_on_cancel
+        from pulumi_hosting.provider.plugin.engine_log import engine_address
+        from pulumi_hosting.provider.stack_settings import SETTINGS
 
         end_waits_on_cancel()
         with as_user_error():
@@ -134,13 +132,11 @@ def _load(kind: str) -> None:
     from pulumi_hosting.provider.quick_imports import quick_imports
 
     with quick_imports():
-        for module in ("adapter", "failures", "provider_session"):
-            import_module(f"pulumi_hosting.provider.{module}")
         from pulumi_hosting.resources import RESOURCES
 
         RESOURCES[kind]
-        import_module("pulumi_hosting.client.deadlines")
-        import_module("httpx")
+        for module in ("pulumi_hosting.provider.adapter", "pulumi_hosting.client.deadlines", "httpx"):
+            import_module(module)
 
 
 def _provider(kind: str) -> type[_Provider]:

@@ -172,10 +172,7 @@ class Findings:
         resource = RESOURCES[_KINDS[type]]
         raw, unknown = from_pulumi(values)
         failures: dict[str, str] = {}
-        while True:
-            found = check_others(resource, raw, unknown, failures).failures
-            if not found.keys() - failures:
-                break
+        while (found := check_others(resource, raw, unknown, failures).failures).keys() - failures:
             failures.update(found)
         failures |= wrong_wait_timeout(values)
         if _KINDS[type] == "webhook_subscription" and "events" not in failures:

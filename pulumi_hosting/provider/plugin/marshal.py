@@ -84,14 +84,13 @@ def _unmarshal_value(value: Value, signatures: list[str]) -> Any:
 
 def _unmarshal_fields(fields: Mapping[str, Value], signatures: list[str]) -> Any:
     signature = fields[SIGNATURE].string_value if SIGNATURE in fields else ""
-    if signature == SECRET:
+    if signature not in (SECRET, OUTPUT):
+        return {key: _unmarshal_value(item, signatures) for key, item in fields.items()}
+    if signature == SECRET or ("secret" in fields and fields["secret"].bool_value):
         signatures.append(SECRET)
-        return _unmarshal_value(fields["value"], signatures) if "value" in fields else None
-    if signature == OUTPUT:
-        if "secret" in fields and fields["secret"].bool_value:
-            signatures.append(SECRET)
-        return _unmarshal_value(fields["value"], signatures) if "value" in fields else conversion.UNKNOWN
-    return {key: _unmarshal_value(item, signatures) for key, item in fields.items()}
+    if "value" in fields:
+        return _unmarshal_value(fields["value"], signatures)
+    return conversion.UNKNOWN if signature == OUTPUT else None
 
 
 def _plain(value: Any) -> Any:

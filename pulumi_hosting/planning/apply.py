@@ -262,13 +262,8 @@ def _ensure_existing(
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
         current = resume(request, resource, current, inputs)
-    planned = plan(
-        request,
-        resource,
-        Checked(inputs, {}, inputs),
-        current,
-        options=PlanOptions(predicted=options.dry_run),
-    )
+    plan_options = PlanOptions(predicted=options.dry_run)
+    planned = plan(request, resource, Checked(inputs, {}, inputs), current, options=plan_options)
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         request.warn(warning)
@@ -389,13 +384,12 @@ def _set_by_settling(resource: AnyResource, current: State, inputs: Any) -> Diff
     """What ``settle`` will set on an object that is still coming: the inputs that can change in place and
     are not so yet.
     """
-    traits = {name: resource.Inputs.trait(name) for name in inputs.given()}
-    settled = {
-        name
-        for name, trait in traits.items()
-        if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
-    }
-    desired = {name: value for name, value in inputs.given().items() if name in settled}
+
+    def is_set(name: str) -> bool:
+        trait = resource.Inputs.trait(name)
+        return not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
+
+    desired = {name: value for name, value in inputs.given().items() if is_set(name)}
     return diff(resource, current.values(), desired)
 
 

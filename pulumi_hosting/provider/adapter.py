@@ -424,15 +424,24 @@ class Adapter:
         }
 
     def _request(self, props: PropertyValues) -> Request:
-        timeout = props.get(WAIT_TIMEOUT)
-        name, warn = self._name(props), self.warn
-        return self.session.request(
-            self.resource.kind,
-            str(props.get(IDENTITY) or ""),
-            float(timeout) if isinstance(timeout, int | float) else self.timeout,
-            lambda line: self.info(f"{name}: {line}"),
-            None if warn is None else lambda line: warn(f"{name}: {line}"),
-            self._label(props),
+        session, kind, warn, name = self.session, self.resource.kind, self.warn, self._name(props)
+        identity, timeout = str(props.get(IDENTITY) or ""), props.get(WAIT_TIMEOUT)
+
+        def info(line: str) -> None:
+            self.info(f"{name}: {line}")
+
+        session.tells(info)
+        return Request(
+            session,
+            identity,
+            kind,
+            owned=session.ownership.of_kind(kind).of(identity),
+            stays=lambda kind, id: session.replacements.other((kind, id), "") is not None,
+            wait_timeout=(float(timeout) if isinstance(timeout, int | float) else self.timeout) or 600.0,
+            info=info,
+            warn=lambda line: warn(f"{name}: {line}") if warn else info(f"warning: {line}"),
+            credited=session.credited,
+            label=self._label(props),
         )
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:

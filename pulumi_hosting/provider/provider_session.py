@@ -25,7 +25,6 @@ from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.key_owner import account
-from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 
 log = logging.getLogger("pulumi_hosting")
@@ -215,7 +214,8 @@ class ProviderSession(Session):
         self.forbid_writes("the run was cancelled")
         self.clock.cancelled.set()
 
-    def _credited(self, amount: Decimal, currency: str | None) -> None:
+    def credited(self, amount: Decimal, currency: str | None) -> None:
+        """A removal credited this to the balance, really with a live key."""
         if not self.client.is_test_key:
             self.budget.moved("credited", amount, currency)
 
@@ -233,29 +233,6 @@ class ProviderSession(Session):
         ):
             line += f", balance {client.balance.get().balance}"
         return line
-
-    def request(
-        self,
-        kind: str,
-        identity: str,
-        wait_timeout: float | None,
-        info: Callable[[str], None],
-        warn: Callable[[str], None] | None = None,
-        label: str = "",
-    ) -> Request:
-        self.tells(info)
-        return Request(
-            self,
-            identity,
-            kind,
-            owned=self.ownership.of_kind(kind).of(identity),
-            stays=lambda kind, id: self.replacements.other((kind, id), "") is not None,
-            wait_timeout=wait_timeout or 600.0,
-            info=info,
-            warn=warn or (lambda line: info(f"warning: {line}")),
-            credited=self._credited,
-            label=label,
-        )
 
 
 SESSION = ProviderSession()

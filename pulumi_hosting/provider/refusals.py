@@ -77,7 +77,11 @@ def must_be_of_this_key(
     asked, if so.
     """
     if recorded_mode(resource, state) == "test" and not session.client.is_test_key:
-        raise made_with_a_test_key(resource, state.id)
+        raise ResourceError(
+            f"{resource.title} {state.id} was made with a test key: nothing of it is real, and this is a "
+            "live key; nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
+            "pulumi up with the live key"
+        )
     if (unreachable := session.unreachable()) is None:
         try:
             must_be_its_account(session, resource, state.id, olds)
@@ -86,14 +90,6 @@ def must_be_of_this_key(
                 raise
             unreachable = error
     return unreachable
-
-
-def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
-    return ResourceError(
-        f"{resource.title} {id} was made with a test key: nothing of it is real, and this is a live key; "
-        "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
-        "pulumi up with the live key"
-    )
 
 
 def nothing_planned(session: ProviderSession, unchecked: str) -> str | None:

@@ -199,18 +199,16 @@ class PaidCreation:
         self.replacements.made(self.request.label)
         if charged is None or self._told:
             return
-        self._told, request = True, self.request
+        self._told, request, amount = True, self.request, Decimal(charged)
         if not request.client.is_test_key and state.id not in request.taken_over:
-            self._show(Decimal(charged), getattr(state, "currency", None), getattr(state, "invoice_id", None))
-        if exceeded := self.budget.charged(request.identity, Decimal(charged)):
+            currency, invoice = getattr(state, "currency", None), getattr(state, "invoice_id", None)
+            self.budget.moved("charged", amount, currency)
+            cost = self.budget.planned(request.identity)
+            what = f" ({cost.what})" if cost else ""
+            paid = f"charged {amount} {currency or ''}".rstrip()
+            request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
+        if exceeded := self.budget.charged(request.identity, amount):
             self.exceeded = f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
-
-    def _show(self, amount: Decimal, currency: str | None, invoice: str | None) -> None:
-        self.budget.moved("charged", amount, currency)
-        cost = self.budget.planned(self.request.identity)
-        what = f" ({cost.what})" if cost else ""
-        paid = f"charged {amount} {currency or ''}".rstrip()
-        self.request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
 
 
 def show_unreported(request: Request, interrupted: purchase_journal.Entry | None, state: State) -> None:

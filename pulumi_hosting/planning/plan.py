@@ -7,11 +7,12 @@ applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportError
 from pulumi_hosting.planning.check import Checked
-from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, differs, forbidden, is_same
+from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
 from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
 from pulumi_hosting.resources.powers import (
@@ -238,12 +239,9 @@ def takeover_of(request: Request, resource: AnyResource, inputs: Inputs) -> Take
     return resource.takeover(request, inputs) if isinstance(resource, Adoptable) else None
 
 
-def same_as(request: Request, resource: AnyResource) -> Same:
+def same_as(request: Request, resource: AnyResource) -> Same | None:
     """Asks the account about a field that reads differently, and only then needs a key."""
-    if not isinstance(resource, Rebuildable):
-        return differs
-    rebuildable = resource
-    return lambda field, olds, after: rebuildable.is_same(request, field, olds, after)
+    return partial(resource.is_same, request) if isinstance(resource, Rebuildable) else None
 
 
 def predict(resource: AnyResource, inputs: Inputs, state: State | None) -> dict[str, Any]:

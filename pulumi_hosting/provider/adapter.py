@@ -151,10 +151,11 @@ class Adapter:
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
         """Warn once that the account cannot be read; a refusal where it must be."""
         line = f"prices and limits were not checked: {error}"
-        refusal = refusals.nothing_planned(self.session, line)
-        if refusal is None and (error is not self.session.unreachable() or self.session.first_warning()):
+        if why := self.session.budget.limited or ("strict is set" if self.session.strict else None):
+            return f"{line.rstrip('.')}. ({why}, so nothing is planned without the account.)"
+        if error is not self.session.unreachable() or self.session.first_warning():
             self._warn(props, line)
-        return refusal
+        return None
 
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""

@@ -92,13 +92,6 @@ def must_be_of_this_key(
     return unreachable
 
 
-def nothing_planned(session: ProviderSession, unchecked: str) -> str | None:
-    """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
-    was not checked, and why."""
-    why = session.budget.limited or ("strict is set" if session.strict else None)
-    return why and f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
-
-
 def not_there_yet(resource: AnyResource, id: str) -> str:
     return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
 

@@ -343,7 +343,7 @@ class Adapter:
             try:
                 state = apply.update(request, self.resource, state, checked.inputs, found.fields)
             except NotOurs as error:
-                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
+                raise refusals.advised(self.resource, error, olds, self.urn) from None
             except HostingError as error:
                 if (
                     isinstance(error, NotFound | ResourceError)
@@ -391,10 +391,10 @@ class Adapter:
             replacements.deleted(self.resource, state)
         except NotOurs as error:
             if not replacements.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
-                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
+                raise refusals.advised(self.resource, error, olds, self.urn) from None
             self._warn(olds, refusals.stays(self.resource, id, olds))
         except StillOrdered as ordered:
-            raise refusals.still_ordered(self.resource, ordered, olds, self.urn) from None
+            raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
 

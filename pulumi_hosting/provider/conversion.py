@@ -47,11 +47,9 @@ class WireDiff:
 @cache
 def snake(name: str) -> str:
     """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
-    return (
-        name
-        if name.startswith("__")
-        else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
-    )
+    if name.startswith("__"):
+        return name
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
 
 
 def is_unknown(value: Any) -> bool:

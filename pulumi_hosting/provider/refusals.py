@@ -127,9 +127,16 @@ def not_replaced(
     )
 
 
-def not_ours(resource: AnyResource, error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
-    """With how to leave the object alone, and how to take it over, or back."""
+def advised(
+    resource: AnyResource, error: NotOurs | StillOrdered | WaitTimeout, olds: PropertyValues, urn: str | None
+) -> ResourceError:
+    """With its next step: how to leave the object alone and how to take it over, or back; how to let the
+    declaration go, though what was paid may still come.
+    """
     forget = _forget(resource, olds, urn)
+    if not isinstance(error, NotOurs):
+        text = f"{error}; or {forget}, which leaves it to the account"
+        return WaitTimeout(text, id=error.id) if isinstance(error, WaitTimeout) else ResourceError(text)
     if error.reason == "elsewhere":
         step = (
             "pulumi up --refresh with a program that declares this resource, which takes "
@@ -143,29 +150,13 @@ def not_ours(resource: AnyResource, error: NotOurs, olds: PropertyValues, urn: s
     return NotOurs(error.id, error.tag, error.reason, f"{error}. Next: {step}")
 
 
-def still_ordered(
-    resource: AnyResource, error: StillOrdered, olds: PropertyValues, urn: str | None
-) -> ResourceError:
-    """With how to let the declaration go, though what was paid may still come."""
-    return ResourceError(f"{error.why}. Next: run again later; {_leave(resource, olds, urn)}")
-
-
-def _leave(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:
-    """The other step for what was paid and has not come."""
-    return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
-
-
 @contextmanager
 def advising(resource: AnyResource, olds: PropertyValues, urn: str | None) -> Iterator[None]:
     """Give ``NotOurs`` and ``StillOrdered`` their next step, and a wait that ended a second one."""
     try:
         yield
-    except NotOurs as error:
-        raise not_ours(resource, error, olds, urn) from None
-    except StillOrdered as error:
-        raise still_ordered(resource, error, olds, urn) from None
-    except WaitTimeout as error:
-        raise WaitTimeout(f"{error}; {_leave(resource, olds, urn)}", id=error.id) from None
+    except (NotOurs, StillOrdered, WaitTimeout) as error:
+        raise advised(resource, error, olds, urn) from None
 
 
 def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:

@@ -163,38 +163,31 @@ class Declaration:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
         there. A server that the engine does not delete takes nothing with it."""
         server = given.pop("server", None)
-        if server is None:
-            if "server_id" not in given:
-                self._refuse(
-                    resource_name,
-                    "missing argument 'server', or 'server_id'. Next: give server",
-                    ["server_id"],
-                )
-                return opts, None
+        refuse = partial(self._refuse, resource_name, fields=["server_id"])
+        if server is None and "server_id" not in given:
+            refuse("missing argument 'server', or 'server_id'. Next: give server")
+        elif server is None:
             # An id that is written out is no server of this program, so no order of deletions follows from
             # it.
-            lock = isinstance(given["server_id"], pulumi.Output) and (
-                opts is None or opts.deleted_with is None
-            )
-            return opts, (
-                f"{self._early_deletion}. Next: declare it with server=… in place of server_id; "
-                'Server.get("NAME", id) is a server of another stack'
-            ) if lock else None
-        if "server_id" in given:
-            self._refuse(resource_name, "give either server or server_id, not both", ["server_id"])
-        if (
-            not isinstance(server, Declaration)
-            or not isinstance(server, pulumi.CustomResource)
-            or server._kind != "server"
-        ):
-            self._refuse(
-                resource_name,
-                f"server must be a Server, and this is a {type(server).__name__}. Next: give server_id",
-                ["server_id"],
-            )
-            return opts, None
-        given["server_id"] = server.id
-        return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
+            is_of_program = isinstance(given["server_id"], pulumi.Output)
+            if is_of_program and (opts is None or opts.deleted_with is None):
+                return opts, (
+                    f"{self._early_deletion}. Next: declare it with server=… in place of server_id; "
+                    'Server.get("NAME", id) is a server of another stack'
+                )
+        else:
+            if "server_id" in given:
+                refuse("give either server or server_id, not both")
+            is_ours = isinstance(server, Declaration) and isinstance(server, pulumi.CustomResource)
+            if is_ours and server._kind == "server":
+                given["server_id"] = server.id
+                if not server._stays:
+                    opts = _merged(pulumi.ResourceOptions(deleted_with=server), opts)
+            else:
+                refuse(
+                    f"server must be a Server, and this is a {type(server).__name__}. Next: give server_id"
+                )
+        return opts, None
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         """What the form adds: how it is registered with the engine, its own options, and properties of a

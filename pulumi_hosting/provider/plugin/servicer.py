@@ -9,9 +9,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
@@ -110,9 +110,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Configure(self, request: rpc.ConfigureRequest, context: Context) -> rpc.ConfigureResponse:
         given = unmarshal(request.args).values
-        # A provider that the program declares is another account beside the one of the environment: its own
-        # settings come first.
-        # The engine makes the default provider of the stack's configuration.
+        # The engine makes the default provider of the stack's configuration. One that the program declares is
+        # another account beside the one of the environment: its own settings come first.
         is_default = request.name in ("", "default") or request.name.startswith("default_")
         others = {variable for name, variable in SETTINGS.items() if is_default or not given.get(name)}
         # Another command begins: state of the previous command must not leak into this one (a plugin may
@@ -128,81 +127,77 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- resources
 
-    def _call(self, request: Any, *received: Properties, **known: Any) -> ResourceCall:
+    @contextmanager
+    def _call(self, request: Any, *received: Properties, **known: Any) -> Iterator[ResourceCall]:
         timeout = getattr(request, "timeout", 0.0)  # of a step that may wait
-        return ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
+        call = ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
+        try:
+            yield call
+        except PartialFailure as failure:
+            raise call.init_failed(failure) from None
 
     def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        call = self._call(request, news, declared=news.values)
-        props = program_inputs(news.values)
-        if call.resource.default_name and props.get("name") is None:
-            props["name"] = call.urn.name
-        inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
-        return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
+        with self._call(request, news, declared=news.values) as call:
+            props = program_inputs(news.values)
+            if call.resource.default_name and props.get("name") is None:
+                props["name"] = call.urn.name
+            inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
+            return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 
     def Diff(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
-        call = self._call(request, declared=news, recorded=olds)
-        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
-        # a replacement is ordered under the identity that is declared now
-        found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
-        kinds = rpc.DiffResponse
-        answer = kinds(
-            changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
-            replaces=found.replaces,
-            deleteBeforeReplace=found.delete_before_replace,
-            diffs=sorted(found.properties),
-            hasDetailedDiff=True,
-        )
-        for name, kind in found.properties.items():
-            answer.detailedDiff[name].kind = rpc.PropertyDiff.Kind.Value(kind)
-        return answer
+        with self._call(request, declared=news, recorded=olds) as call:
+            before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+            # a replacement is ordered under the identity that is declared now
+            found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
+            kinds = rpc.DiffResponse
+            answer = kinds(
+                changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
+                replaces=found.replaces,
+                deleteBeforeReplace=found.delete_before_replace,
+                diffs=sorted(found.properties),
+                hasDetailedDiff=True,
+            )
+            for name, kind in found.properties.items():
+                answer.detailedDiff[name].kind = rpc.PropertyDiff.Kind.Value(kind)
+            return answer
 
     def Create(self, request: rpc.CreateRequest, context: Context) -> rpc.CreateResponse:
         props = unmarshal(request.properties)
-        call = self._call(request, props, declared=props.values)
-        desired = call.with_identity(props.values)
-        if request.preview:
-            return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
-        try:
+        with self._call(request, props, declared=props.values) as call:
+            desired = call.with_identity(props.values)
+            if request.preview:
+                return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
             id, outputs = call.adapter.create(desired)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
+            return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
 
     def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
-        call = self._call(request, olds, inputs, declared=inputs.values, recorded=olds.values)
-        before = call.with_identity(olds.values)
-        try:
+        with self._call(request, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
+            before = call.with_identity(olds.values)
             found = call.adapter.read(request.id, before, inputs.values or None)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        if found is None:
-            return rpc.ReadResponse()
-        id, outputs, live = found
-        return rpc.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
+            if found is None:
+                return rpc.ReadResponse()
+            id, outputs, live = found
+            return rpc.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
 
     def Update(self, request: rpc.UpdateRequest, context: Context) -> rpc.UpdateResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        call = self._call(request, news, declared=news.values, recorded=olds)
-        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
-        desired = call.with_identity(news.values)
-        if request.preview:
-            predicted = call.adapter.preview_update(request.id, before, desired)
-            return rpc.UpdateResponse(properties=call.outputs(predicted))
-        try:
+        with self._call(request, news, declared=news.values, recorded=olds) as call:
+            before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+            desired = call.with_identity(news.values)
+            if request.preview:
+                predicted = call.adapter.preview_update(request.id, before, desired)
+                return rpc.UpdateResponse(properties=call.outputs(predicted))
             outputs = call.adapter.update(request.id, before, desired)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        return rpc.UpdateResponse(properties=call.outputs(outputs))
+            return rpc.UpdateResponse(properties=call.outputs(outputs))
 
     def Delete(self, request: rpc.DeleteRequest, context: Context) -> empty_pb2.Empty:
         olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
-        call = self._call(request, olds, declared=declared, recorded=olds.values)
-        call.adapter.delete(request.id, call.with_identity(olds.values))
-        return empty_pb2.Empty()
+        with self._call(request, olds, declared=declared, recorded=olds.values) as call:
+            call.adapter.delete(request.id, call.with_identity(olds.values))
+            return empty_pb2.Empty()
 
     # --- functions
 

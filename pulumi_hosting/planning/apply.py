@@ -72,7 +72,20 @@ def create(
     refuse_other_mode(request.client, request.declared_mode)
     # what is paid for is saved before it is waited for
     saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))
-    state = _stamped(resource.create(saving, inputs), request.mode)
+    made = resource.create(saving, inputs)
+    return _created(request, resource, inputs, made, save, wait)
+
+
+def _created(
+    request: Request,
+    resource: AnyResource,
+    inputs: Any,
+    made: State,
+    save: Callable[[State], None],
+    wait: bool,
+) -> Any:
+    """The state of a new object: saved, and waited for with ``wait``."""
+    state = _stamped(made, request.mode)
     _refuse_taken(request, resource, inputs, state)
     save(state)
     request.ownership.add(request.identity, state.id)
@@ -241,7 +254,10 @@ def ensure(
         if cost is not None:
             remark_on_balance(request, cost)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
-    state = create(request, resource, inputs, options.save, wait=options.wait)
+    refuse_other_mode(request.client, request.declared_mode)
+    saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
+    made = resource.create(saving, inputs)
+    state = _created(request, resource, inputs, made, options.save, options.wait)
     return Outcome("created", before, state.shown(), state, cost=cost, takeover=taken)
 
 

@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pulumi_hosting.api.secrets import clean_text
+from pydantic import BaseModel
+
+from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
@@ -44,7 +46,7 @@ from pulumi_hosting.provider.names import (
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
-from pulumi_hosting.resources.base import AnyResource, State
+from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (
     Repeatable,
     Sandboxed,
@@ -112,7 +114,15 @@ class Adapter:
         elif not before:
             failures = {**self._refused_beside(failures, raw, unknown, props), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
-        return {**to_pulumi(checked.values), **later, **beside}, failures
+        inputs, values = checked.known, checked.raw
+        if inputs is not None:
+            values = {name: getattr(inputs, name) for name in inputs.model_fields_set}
+        shown = {
+            camel(name): plain(value) if isinstance(value, BaseModel | Secret) else value
+            for name, value in values.items()
+            if value is not None
+        }
+        return {**shown, **later, **beside}, failures
 
     def _refused_beside(
         self, failures: Collection[str], raw: PropertyValues, unknown: Collection[str], props: PropertyValues
@@ -233,7 +243,9 @@ class Adapter:
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
-        request, checked = self._request(props), self._declared(props)
+        request, checked = self._request(props), check(self.resource, from_pulumi(props)[0])
+        if checked.failures:
+            raise InvalidInput(checked.failures, self._name(props))
         inputs, budget = checked.inputs, self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
@@ -266,13 +278,6 @@ class Adapter:
             failure.reasons = [exists + what]
         failure.reasons += [bought.exceeded] if bought.exceeded else []
         raise failure from failed
-
-    def _declared(self, props: PropertyValues) -> Checked:
-        """What is declared. Raises ``InvalidInput``."""
-        checked = check(self.resource, from_pulumi(props)[0])
-        if checked.failures:
-            raise InvalidInput(checked.failures, self._name(props))
-        return checked
 
     def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         """Outputs of a new entry of the stack's state."""
@@ -330,7 +335,9 @@ class Adapter:
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
         values, state = self._recorded(id, olds)
-        checked = self._declared(news)
+        checked = check(self.resource, from_pulumi(news)[0])
+        if checked.failures:
+            raise InvalidInput(checked.failures, self._name(news))
         given = checked.values
         if self.ids_may_change and is_provisional(self.resource, state):
             raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import grpc
 from google.protobuf import any_pb2
@@ -38,9 +38,9 @@ def reports_errors(servicer: type[Servicer]) -> type[Servicer]:
     return servicer
 
 
-def _reporting(method: Callable[..., Any]) -> Callable[..., Any]:
+def _reporting(method: Callable[..., object]) -> Callable[..., object]:
     @wraps(method)
-    def reporting(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+    def reporting(self: object, request: object, context: grpc.ServicerContext) -> object:
         code = grpc.StatusCode.UNKNOWN
         try:
             with as_user_error(InitFailed, NotImplementedError):

@@ -23,7 +23,7 @@ from pulumi.runtime.proto import provider_pb2 as rpc
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.failures import check_failure
-from pulumi_hosting.provider.names import IDENTITY, NAME, camel
+from pulumi_hosting.provider.names import IDENTITY, NAME, Props, camel
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
@@ -128,7 +128,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- resources
 
     @contextmanager
-    def _call(self, request: Any, *received: Properties, **known: Any) -> Iterator[ResourceCall]:
+    def _call(self, request: Any, *received: Properties, **known: Props) -> Iterator[ResourceCall]:
         timeout = getattr(request, "timeout", 0.0)  # of a step that may wait
         call = ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
         try:

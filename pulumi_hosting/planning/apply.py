@@ -116,11 +116,10 @@ def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: S
 
 def wait(request: Request, resource: AnyResource, state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
-    arrived = (
-        _stamped(resource.wait(request, state), state.mode) if isinstance(resource, Provisioned) else state
-    )
-    request.ownership.add(request.identity, arrived.id)
-    return arrived
+    if isinstance(resource, Provisioned):
+        state = _stamped(resource.wait(request, state), state.mode)
+    request.ownership.add(request.identity, state.id)
+    return state
 
 
 def resume(request: Request, resource: AnyResource, state: Any, inputs: Any) -> Any:
@@ -130,11 +129,10 @@ def resume(request: Request, resource: AnyResource, state: Any, inputs: Any) -> 
 
 
 def _settle(request: Request, resource: AnyResource, state: Any, inputs: Any, mode: str) -> Any:
-    settled = (
-        _stamped(resource.settle(request, state, inputs), mode) if isinstance(resource, Settled) else state
-    )
-    request.ownership.add(request.identity, settled.id)
-    return settled
+    if isinstance(resource, Settled):
+        state = _stamped(resource.settle(request, state, inputs), mode)
+    request.ownership.add(request.identity, state.id)
+    return state
 
 
 def _stamped(state: Any, mode: str | None) -> Any:
@@ -145,31 +143,27 @@ def read(request: Request, resource: AnyResource, last: Any) -> Any:
     """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as
     it was recorded.
     """
-    made = recorded_mode(resource, last)
-    if made == "test" and not request.client.is_test_key:
+    made, has_test_key = recorded_mode(resource, last), request.client.is_test_key
+    if made == "test" and not has_test_key:
         guard(request, resource, last)
-    if made == "test" and sandbox_of(resource) != "listed":
+    if _is_only_recorded(resource, last):
         return last
-    if sandbox_of(resource) == "refused" and request.client.is_test_key:
+    if sandbox_of(resource) == "refused" and has_test_key:
         request.info(f"{resource.title} {last.id} cannot be read with a test key: using the last known state")
         return last
     found = resource.read(request, last.id, last)
-    if found is None:
-        # A state that does not say which key made it: with a test key, absence says nothing where such
-        # objects are never listed.
-        return (
-            last
-            if made is None
-            and request.client.is_test_key
-            and sandbox_of(resource) != "listed"
-            and _is_recorded(last)
-            else None
-        )
-    return found.model_copy(update={"mode": made or mode_of(resource, found)})
+    if found is not None:
+        return found.model_copy(update={"mode": made or mode_of(resource, found)})
+    # A state that does not say which key made it: with a test key, absence says nothing where such objects
+    # are never listed.
+    is_unclear = made is None and has_test_key and sandbox_of(resource) != "listed"
+    known = [value for name, value in last.values().items() if name != "id" and value not in (None, "", [])]
+    return last if is_unclear and known else None
 
 
-def _is_recorded(last: State) -> bool:
-    return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
+def _is_only_recorded(resource: AnyResource, state: State) -> bool:
+    """Whether it was simulated, and cannot be read back."""
+    return recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed"
 
 
 def update(request: Request, resource: AnyResource, state: Any, inputs: Any, fields: frozenset[str]) -> Any:
@@ -177,7 +171,7 @@ def update(request: Request, resource: AnyResource, state: Any, inputs: Any, fie
     alone.
     """
     guard(request, resource, state)
-    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
+    if _is_only_recorded(resource, state):
         request.info(f"{resource.title} {state.id} was simulated, and so is its change")
         desired = {name: getattr(inputs, name) for name in fields if name in resource.State.model_fields}
         return state.model_copy(update=desired)
@@ -187,10 +181,10 @@ def update(request: Request, resource: AnyResource, state: Any, inputs: Any, fie
 def delete(request: Request, resource: AnyResource, state: Any) -> None:
     """Remove it; gone already = done."""
     guard(request, resource, state)
-    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
+    if _is_only_recorded(resource, state):
         request.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
-        return
-    resource.delete(request, state)
+    else:
+        resource.delete(request, state)
 
 
 def shown(resource: AnyResource, state: State) -> dict[str, Any]:
@@ -250,16 +244,16 @@ def ensure(
         raise InvalidInput(dict(planned.refusals), resource.called(inputs.given()))
     cost, taken = planned.cost, planned.takeover
     before = shown(resource, taken.state) if taken else None
-    if isinstance(resource, Priced) and options.priced and taken is None:
-        options.approve(cost)
+    if isinstance(resource, Priced) and options.priced:
+        priced = resource
+        if taken is None:
+            options.approve(cost)
+        else:  # should it be paid after all
+            request = replace(request, approve=lambda: options.approve(priced.cost(request, inputs.given())))
     if options.dry_run:
         if cost is not None:
             remark_on_balance(request, cost)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
-    if isinstance(resource, Priced) and options.priced and taken is not None:
-        priced = resource
-        # should it be paid after all
-        request = replace(request, approve=lambda: options.approve(priced.cost(request, inputs.given())))
     refuse_other_mode(request.client, request.session.declared_mode)
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
@@ -284,13 +278,8 @@ def _ensure_existing(
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
         current = resume(request, resource, current, inputs)
-    planned = plan(
-        request,
-        resource,
-        Checked(inputs, {}, inputs),
-        current,
-        options=PlanOptions(predicted=options.dry_run),
-    )
+    plan_options = PlanOptions(predicted=options.dry_run)
+    planned = plan(request, resource, Checked(inputs, {}, inputs), current, options=plan_options)
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         request.warn(warning)
@@ -411,40 +400,36 @@ def _set_by_settling(resource: AnyResource, current: State, inputs: Any) -> Diff
     """What ``settle`` will set on an object that is still coming: the inputs that can change in place and
     are not so yet.
     """
-    traits = {name: resource.Inputs.trait(name) for name in inputs.given()}
-    settled = {
-        name
-        for name, trait in traits.items()
-        if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
-    }
-    desired = {name: value for name, value in inputs.given().items() if name in settled}
+
+    def is_set(name: str) -> bool:
+        trait = resource.Inputs.trait(name)
+        return not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
+
+    desired = {name: value for name, value in inputs.given().items() if is_set(name)}
     return diff(resource, current.values(), desired)
 
 
 def _lookup(
     request: Request, resource: AnyResource, inputs: Any, id: str | None, *, must_exist: bool = True
 ) -> Any:
-    found = _looked_up(request, resource, inputs, id, must_exist)
-    return found if found is None else _stamped(found, mode_of(resource, found))
-
-
-def _looked_up(request: Request, resource: AnyResource, inputs: Any, id: str | None, must_exist: bool) -> Any:
-    if id is None:
-        return _find(request, resource, inputs)
-    resource.must_be_id(id)
-    # What the service may rewrite (a key's comment) is compared as declared, as by the natural key.
-    named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
-    current = resource.read(request, id, resource.State.partial({**named, "id": id}))
-    nameable = any(getattr(inputs, field) is not None for field in natural_key(resource))
-    if current is None and must_exist and resource.replacement == "free" and nameable:
+    if id is not None:
+        resource.must_be_id(id)
+        # What the service may rewrite (a key's comment) is compared as declared, as by the natural key.
+        named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
+        found = resource.read(request, id, resource.State.partial({**named, "id": id}))
         # a replacement has another id: the declaration that asked for it must hold afterwards
-        current = _find(request, resource, inputs)
-    if current is None and must_exist:
+        is_named = any(getattr(inputs, field) is not None for field in natural_key(resource))
+        may_be_replaced = must_exist and resource.replacement == "free" and is_named
+    if id is None or (found is None and may_be_replaced):
+        found = _find(request, resource, inputs)
+    if found is not None:
+        return _stamped(found, mode_of(resource, found))
+    if id is not None and must_exist:
         raise NoSuchObject(
             f"there is no {resource.title} with id {id} on this account. Next: correct the id, or "
             "leave it out to create one"
         )
-    return current
+    return None
 
 
 def _refuse_another(resource: AnyResource, inputs: Any, current: State) -> None:
@@ -484,13 +469,11 @@ def _cannot_change(resource: AnyResource, current: State, found: Diff) -> str:
         for change in found.changes
         if change.replaces
     )
+    step = "delete it first and order again"
     if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
-        return (
-            f"{with_id(resource, current)}: {what}, and that cannot be "
-            "changed in place; nothing was changed. Next: declare what it is, or have it reinstalled, which "
-            f"erases its disk (state: reinstalled, erase: {getattr(current, 'name', None) or current.id})"
-        )
+        name = getattr(current, "name", None) or current.id
+        step = f"have it reinstalled, which erases its disk (state: reinstalled, erase: {name})"
     return (
-        f"{with_id(resource, current)}: {what}, and that cannot be "
-        "changed in place; nothing was changed. Next: declare what it is, or delete it first and order again"
+        f"{with_id(resource, current)}: {what}, and that cannot be changed in place; nothing was changed. "
+        f"Next: declare what it is, or {step}"
     )

@@ -109,13 +109,14 @@ class Book:
     """What one process plans to charge, once for each identity, and what the others of its run do.
 
     - ``elsewhere``: what the others plan, by currency.
-    - ``openings``: the balances as the run first saw them, by currency.
+    - ``openings``: the balances as the run first saw them, by currency: what it has paid since is among what
+      it planned. None is there if no price came with a balance.
     - ``stopped``: why the run orders nothing more; None while it may.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.planned: dict[str, Cost] = {}
+        self._costs: dict[str, Cost] = {}
         self.elsewhere: dict[str, Decimal] = {}
         self.openings: dict[str, Decimal] = {}
         self.stopped: str | None = None
@@ -126,20 +127,23 @@ class Book:
         with self.lock:
             if self._own is None:
                 self._own = {}
-                for cost in self.planned.values():
+                for cost in self._costs.values():
                     self._add(self._own, cost)
             return self._own
 
+    def planned(self, identity: str) -> Cost | None:
+        return self._costs.get(identity)
+
     def total(self, currency: str) -> Decimal:
         """What the run charges so far, in this currency."""
-        total = self.own().get(currency, Decimal(0))
-        return total + self.elsewhere.get(currency, Decimal(0))
+        with self.lock:
+            return self.own().get(currency, Decimal(0)) + self.elsewhere.get(currency, Decimal(0))
 
     def add(self, identity: str, cost: Cost) -> None:
         """Plan it, in place of what was planned for this identity before."""
         with self.lock:
-            before = self.planned.get(identity)
-            self.planned[identity] = cost
+            before = self._costs.get(identity)
+            self._costs[identity] = cost
             if cost.balance is not None:
                 self.openings.setdefault(cost.currency, cost.balance)
             if before is None and self._own is not None:
@@ -151,7 +155,7 @@ class Book:
         """What was planned for this identity; from now on, nothing is."""
         with self.lock:
             self._own = None
-            return self.planned.pop(identity, None)
+            return self._costs.pop(identity, None)
 
     @staticmethod
     def _add(sums: dict[str, Decimal], cost: Cost) -> None:
@@ -166,15 +170,14 @@ class Ledger(Protocol):
         what it says. No other process of the run decides meanwhile."""
 
 
-class Budget:
+class Budget(Book):
     """What this run is going to charge, counted once per declaration, against what it may charge. Without a
     ``ledger`` the run is this process."""
 
     def __init__(self, limit: Limit | None = None, ledger: Ledger | None = None) -> None:
+        super().__init__()
         self.limit = limit or Limit()
         self._ledger = ledger
-        self._book = Book()
-        self._lock = self._book.lock
         self._found: set[str] = set()
         self._moved: dict[str, dict[Moved, Decimal]] = {}
         self._later: dict[str, str] = {}
@@ -183,7 +186,7 @@ class Budget:
 
     def book(self, identity: str, cost: Cost) -> str | None:
         """Count an order before it is sent. Returns why it may not be made; then it is not counted."""
-        return self._counted(identity, lambda: self._book.stopped or self._within_limit(identity, cost))
+        return self._counted(identity, lambda: self.stopped or self._within_limit(identity, cost))
 
     def refusal(self, identity: str, cost: Cost) -> str | None:
         """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
@@ -191,7 +194,7 @@ class Budget:
 
     def refused(self, identity: str) -> None:
         """It is not ordered for another reason than the limit, and is not counted."""
-        self._counted(identity, lambda: self._book.remove(identity))
+        self._counted(identity, lambda: self.remove(identity))
 
     @property
     def limited(self) -> str | None:
@@ -223,13 +226,13 @@ class Budget:
         """Like ``refusal``, for what exists already: ``cost`` is nothing, and what its order once cost is
         not compared with it.
         """
-        with self._lock:
+        with self.lock:
             self._found.add(identity)
         return self.refusal(identity, cost)
 
     def is_to_be_paid(self, identity: str) -> bool:
         """Whether it was ``found`` before, and is to be priced now that it has to be paid after all."""
-        with self._lock:
+        with self.lock:
             was_found = identity in self._found
             self._found.discard(identity)
         return was_found
@@ -243,31 +246,11 @@ class Budget:
             return None  # as nearly always: nothing changes for the others
         return self._counted(identity, lambda: self._exceeded(identity, cost, amount))
 
-    @property
-    def stopped(self) -> str | None:
-        """Why nothing more may be ordered in this run; None while it may."""
-        return self._book.stopped
-
     # --- what is told of it
-
-    def planned(self, identity: str) -> Cost | None:
-        with self._lock:
-            return self._book.planned.get(identity)
-
-    def total(self, currency: str) -> Decimal:
-        """What the run charges so far, in this currency."""
-        with self._lock:
-            return self._book.total(currency)
-
-    def opening(self, currency: str) -> Decimal | None:
-        """The balance as this run first saw it: what it has paid since is among what it planned. None if no
-        price came with a balance."""
-        with self._lock:
-            return self._book.openings.get(currency)
 
     def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
         """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
-        with self._lock:
+        with self.lock:
             currency = currency or self.currency or ""  # an account has one
             sums = self._moved.setdefault(currency, {"charged": Decimal("0.00"), "credited": Decimal("0.00")})
             sums[what] += amount
@@ -275,8 +258,8 @@ class Budget:
     def lacking(self, currency: str) -> Decimal | None:
         """What the balance lacks for everything that this run orders: for its total, with what deletions have
         credited so far. Zero or less: nothing; None: the balance is not known."""
-        with self._lock:
-            opening = self.opening(currency)
+        with self.lock:
+            opening = self.openings.get(currency)
             credited = self._moved.get(currency, {}).get("credited", Decimal(0))
             return None if opening is None else self.total(currency) - opening - credited
 
@@ -287,7 +270,7 @@ class Budget:
         >>> budget.moved("charged", Decimal("5.00"), "EUR"); budget.summary()
         'charged 5.00 EUR, credited 0.00'
         """
-        with self._lock:
+        with self.lock:
             return "; ".join(
                 f"charged {sums['charged']} {currency}, credited {sums['credited']}"
                 for currency, sums in self._moved.items()
@@ -295,15 +278,15 @@ class Budget:
 
     def priced_later(self, identity: str, what: str) -> None:
         """``what`` is bought, too, at a price that only a later question can tell."""
-        with self._lock:
-            if identity not in self._book.planned:
+        with self.lock:
+            if identity not in self._costs:
                 self._later[identity] = what
 
     @property
     def currency(self) -> str | None:
         """The currency in which this run pays; the first of several, None before the first price."""
-        with self._lock:
-            return next(iter({**self._moved, **self._book.own()}), None)
+        with self.lock:
+            return next(iter({**self._moved, **self.own()}), None)
 
     def later(self) -> str:
         """What the total leaves out, since its price is known later; empty if nothing.
@@ -314,7 +297,7 @@ class Budget:
         >>> budget.priced_later("b", "server address"); budget.later()
         ' + 2 purchases whose prices are known later'
         """
-        with self._lock:
+        with self.lock:
             found = [*self._later.values()]
         if len(found) > 1:
             return f" + {len(found)} purchases whose prices are known later"
@@ -325,29 +308,29 @@ class Budget:
     def _counted(self, identity: str, decide: Callable[[], T]) -> T:
         """Decide while no other process of the run does, with what the others have planned."""
         try:
-            shared = self._ledger.open(self._book, identity) if self._ledger else nullcontext()
-            with shared, self._lock:
+            shared = self._ledger.open(self, identity) if self._ledger else nullcontext()
+            with shared, self.lock:
                 return decide()
         except LocalFilesError:
             if self.limited:
                 raise
-        with self._lock:
+        with self.lock:
             return decide()  # nothing is limited here, so nothing depends on the others
 
     def _within_limit(self, identity: str, cost: Cost) -> str | None:
         self._later.pop(identity, None)
-        self._book.add(identity, cost)
-        refusal = self.limit.refusal(cost, self._book.total(cost.currency))
+        self.add(identity, cost)
+        refusal = self.limit.refusal(cost, self.total(cost.currency))
         if refusal is not None:
-            self._book.remove(identity)
+            self.remove(identity)
         return refusal
 
     def _exceeded(self, identity: str, announced: Cost, amount: Decimal) -> str:
-        self._book.add(identity, replace(announced, amount=amount))
+        self.add(identity, replace(announced, amount=amount))
         currency = announced.currency
         limit = f", and {self.limited}" if self.limited else ""
-        self._book.stopped = (
+        self.stopped = (
             f"{amount} {currency} were charged for {announced.what}, announced were {announced.amount}; this "
-            f"run has charged {self._book.total(currency)} {currency}{limit}"
+            f"run has charged {self.total(currency)} {currency}{limit}"
         )
-        return self._book.stopped
+        return self.stopped

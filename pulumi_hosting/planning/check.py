@@ -61,6 +61,14 @@ def check(resource: AnyResource, raw: Mapping[str, Any], unknown: Collection[str
     return Checked(None if open_fields else inputs, failures, inputs, later)
 
 
+def check_others(
+    resource: AnyResource, raw: Mapping[str, Any], unknown: Collection[str], failures: Collection[str]
+) -> Checked:
+    """Like ``check``, of the fields that are not wrong already."""
+    rest = {name: value for name, value in raw.items() if name not in failures}
+    return check(resource, rest, {*unknown, *resource.Inputs.model_fields.keys() & failures})
+
+
 def declared(resource: AnyResource, raw: Mapping[str, Any]) -> Checked:
     """Like ``check``, where an object that exists need not be described whole: what only a new one needs
     may be absent, and reads None.

@@ -49,16 +49,12 @@ class Diff:
 NO_CHANGES = Diff()
 
 
-def differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
-    return False
-
-
 def diff(
     resource: AnyResource,
     olds: Mapping[str, Any],
     news: Mapping[str, Any],
     unknown: Collection[str] = (),
-    same: Same = differs,
+    same: Same | None = None,
 ) -> Diff:
     """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal
     form).
@@ -80,9 +76,8 @@ def diff(
         how = on_change(resource, field, news)
         if field in unknown:
             if not trait.when_creating and how != "keep":
-                changes.append(
-                    FieldChange(field, _shown(field, before, secret), "(known after apply)", how == "replace")
-                )
+                shown = _shown(field, before, secret)
+                changes.append(FieldChange(field, shown, "(known after apply)", how == "replace"))
             continue
         after = news[field]
         if _same(trait, before, after):
@@ -97,7 +92,7 @@ def diff(
             trait.write_only or ((trait.replaces or trait.rebuilds) and field in resource.State.model_fields)
         ):
             continue  # not observable, and nothing was ever recorded: nothing to compare with
-        if same(field, olds, after):
+        if same is not None and same(field, olds, after):
             continue
         if how == "keep":
             installed.append(field)
@@ -146,7 +141,7 @@ def shown_inputs(resource: AnyResource, state: State) -> frozenset[str]:
 
 
 def forbidden(
-    resource: AnyResource, olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs
+    resource: AnyResource, olds: Mapping[str, Any], news: Mapping[str, Any], same: Same | None = None
 ) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
@@ -157,7 +152,7 @@ def forbidden(
         for field in resource.Inputs.model_fields
         if field in news and on_change(resource, field, news) == "refuse" and field in olds
         if not _same(resource.Inputs.trait(field), olds[field], news[field])
-        and not same(field, olds, news[field])
+        and not (same is not None and same(field, olds, news[field]))
     }
 
 

@@ -7,11 +7,12 @@ applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportError
 from pulumi_hosting.planning.check import Checked
-from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, differs, forbidden, is_same
+from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
 from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
 from pulumi_hosting.resources.powers import (
@@ -104,6 +105,7 @@ def plan(
             request, resource, desired, current, current.values() if recorded is None else recorded, options
         )
     values, before = desired.values, recorded or {}
+    action: Action = "updated" if before else "created"
     if before and (refusals := forbidden(resource, before, values, same_as(request, resource))):
         return Plan("updated", refusals=refusals)
     fields = frozenset(values) | desired.unknown
@@ -114,13 +116,14 @@ def plan(
     if not fields:
         return Plan("unchanged")
     try:
-        if options.unreachable == "warn" and (error := options.reach()) is not None:
-            return Plan("updated" if before else "created", unchecked=error)
-        return _ask(request, resource, desired, fields, options, new=not before)
+        unreachable = options.reach() if options.unreachable == "warn" else None
+        if unreachable is None:
+            return _ask(request, resource, desired, fields, options, action)
     except (TransportError, ApiError) as error:
         if not cannot_answer(error) or options.unreachable == "raise":
             raise
-        return Plan("updated" if before else "created", unchecked=error)
+        unreachable = error
+    return Plan(action, unchecked=unreachable)
 
 
 def cannot_answer(error: HostingError) -> bool:
@@ -138,14 +141,12 @@ def _ask(
     desired: Checked,
     fields: frozenset[str],
     options: PlanOptions,
-    *,
-    new: bool,
+    action: Action,
 ) -> Plan:
     """What only the account can tell of the ``fields`` that are new in a declaration: scopes, catalog,
     takeover, price.
     """
-    action: Action = "created" if new else "updated"
-    unknown, warnings = desired.unknown, []
+    new, unknown, warnings = action == "created", desired.unknown, []
     verb = "create" if new else "update"
     if options.scopes == "refuse":
         spared = resource.spared_scopes(request, desired.values) if new else frozenset()
@@ -154,12 +155,11 @@ def _ask(
     elif lacks := missing_scopes(request, resource, verb):
         warnings.append(lacks)  # whoever only looks for drift needs no more than to read
     is_decided = not unknown & resource.Inputs.deciding("order")
+    failures = {}
     if isinstance(resource, Validated) and is_decided:
         failures = resource.validate(request, desired.values, fields)
-        if failures:
-            return Plan(action, refusals=failures, warnings=tuple(warnings))
-    if not new:
-        return Plan(action, warnings=tuple(warnings))
+    if failures or not new:
+        return Plan(action, refusals=failures, warnings=tuple(warnings))
     taken = None
     if is_decided and not unknown & {*natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)
@@ -239,12 +239,9 @@ def takeover_of(request: Request, resource: AnyResource, inputs: Inputs) -> Take
     return resource.takeover(request, inputs) if isinstance(resource, Adoptable) else None
 
 
-def same_as(request: Request, resource: AnyResource) -> Same:
+def same_as(request: Request, resource: AnyResource) -> Same | None:
     """Asks the account about a field that reads differently, and only then needs a key."""
-    if not isinstance(resource, Rebuildable):
-        return differs
-    rebuildable = resource
-    return lambda field, olds, after: rebuildable.is_same(request, field, olds, after)
+    return partial(resource.is_same, request) if isinstance(resource, Rebuildable) else None
 
 
 def predict(resource: AnyResource, inputs: Inputs, state: State | None) -> dict[str, Any]:

@@ -3,53 +3,51 @@
 Takes and returns property values, whether they came through the dynamic provider or the plugin.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.secrets import Secret, clean_text
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once import purchase_journal
+from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.planning import apply
-from pulumi_hosting.planning.check import Checked, check
+from pulumi_hosting.planning.check import Checked, check, check_others
 from pulumi_hosting.planning.diff import diff, refuse_forbidden, shown_inputs
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
+from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.provider import refusals, remarks, spending
 from pulumi_hosting.provider.conversion import (
+    UNKNOWN,
+    WireDiff,
+    declared_lately,
+    entry_stamp,
+    from_pulumi,
+    live_inputs,
+    outputs_of,
+    provider_fields,
+    recorded,
+    recorded_inputs,
+    to_pulumi,
+    wrong_wait_timeout,
+)
+from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
     ENTRY,
     IDENTITY,
     MANAGED,
     ORGANIZATION,
-    UNKNOWN,
     WAIT_TIMEOUT,
-    PropertyChange,
     PropertyValues,
     Props,
-    WireDiff,
     camel,
-    from_pulumi,
-    is_wait_timeout,
-    to_pulumi,
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
-from pulumi_hosting.provider.stack_state import (
-    declared_lately,
-    entry_stamp,
-    live_inputs,
-    on_order,
-    outputs_of,
-    provider_fields,
-    recorded_inputs,
-    recorded_state,
-    recorded_values,
-    resolved_names,
-)
 from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (
     Repeatable,
@@ -57,7 +55,14 @@ from pulumi_hosting.resources.powers import (
     Validated,
     is_provisional,
 )
-from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, StillOrdered, and_then
+from pulumi_hosting.session.errors import (
+    NoSuchObject,
+    NotOurs,
+    OrderFailed,
+    ResourceError,
+    StillOrdered,
+    and_then,
+)
 from pulumi_hosting.session.request import Request
 
 
@@ -74,8 +79,8 @@ class Adapter:
     ids_may_change: bool = False
     urn: str | None = None
     """The resource's URN, where the engine tells it (plugin)."""
-    wait_timeout: float | None = None
-    """Seconds to wait where the declaration does not set them: a custom timeout."""
+    timeout: float | None = None
+    """Pulumi's ``custom_timeouts``: seconds to wait in this step, if the program sets no waiting time."""
 
     def __post_init__(self) -> None:
         self.session.tells(self.info)
@@ -85,43 +90,35 @@ class Adapter:
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[Props, dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         self.session.has_entry(olds)
-        beside, is_new = provider_fields(news), not from_pulumi(olds)[0]
+        beside, before = provider_fields(news), from_pulumi(olds)[0]
         raw, unknown = from_pulumi(news)
-        unknown |= on_order(raw.get("server_id"))
-        raw = {name: value for name, value in raw.items() if name not in unknown}
+        if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
+            unknown |= {"server_id"}
         checked = check(self.resource, raw, unknown)
         failures: dict[str, str] = dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
-            named, failures = resolved_names(
-                lambda: self._request({**news, **beside}), self.resource, checked.values, olds
-            )
-            checked = check(self.resource, {**raw, **named}, unknown) if named else checked
-        if not is_wait_timeout(beside.get(WAIT_TIMEOUT)):
-            failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+            try:
+                named, failures = resolved(lambda: self._request(news), self.resource, checked.values, before)
+                checked = check(self.resource, {**raw, **named}, unknown)
+            except HostingError as error:  # nothing can be planned of a value that is not known
+                failures = {"": str(error)}
+        failures |= wrong_wait_timeout(beside)
         if beside.get(IDENTITY):
             beside[IDENTITY] = self.session.identity(str(beside[IDENTITY]), beside.get(ORGANIZATION))
             if olds.get(IDENTITY) not in (None, beside[IDENTITY]):
                 # a renamed resource keeps the identity that its object's tag is made of
                 beside |= {IDENTITY: olds[IDENTITY], DECLARED: beside[IDENTITY]}
-        identity = str(beside.get(IDENTITY) or "")
-        self.session.entries.checked(identity)
-        self.session.replacements.checked(
-            self._label({**news, **beside}),
-            self.resource,
-            identity,
-            (lambda: checked.values) if is_new else None,
-        )
+        props, identity = {**news, **beside}, str(beside.get(IDENTITY) or "")
+        wanted = None if before else lambda: checked.values
+        self.session.replacements.checked(self._label(props), self.resource, identity, wanted)
         if not failures:
-            failures.update(self._refusals(olds, checked, {**news, **beside}))
-        elif is_new:
-            failures = {**self._refused_beside(failures, raw, unknown, {**news, **beside}), **failures}
+            failures = self._refusals(before, checked, props)
+        elif not before:
+            failures = {**self._refused_beside(failures, raw, unknown, props), **failures}
         later = {camel(name): news[camel(name)] for name in unknown}
-        inputs = checked.known
-        values = (
-            checked.raw
-            if inputs is None
-            else {name: getattr(inputs, name) for name in inputs.model_fields_set}
-        )
+        inputs, values = checked.known, checked.raw
+        if inputs is not None:
+            values = {name: getattr(inputs, name) for name in inputs.model_fields_set}
         shown = {
             camel(name): plain(value) if isinstance(value, BaseModel | Secret) else value
             for name, value in values.items()
@@ -130,27 +127,21 @@ class Adapter:
         return {**shown, **later, **beside}, failures
 
     def _refused_beside(
-        self, failures: Mapping[str, str], raw: PropertyValues, unknown: Iterable[str], props: PropertyValues
+        self, failures: Collection[str], raw: PropertyValues, unknown: Collection[str], props: PropertyValues
     ) -> dict[str, str]:
         """Field → reason, for what the account tells of a new declaration's fields that are not wrong
         already, so that one run names all. Nothing where the account cannot be asked.
         """
-        wrong = self.resource.Inputs.model_fields.keys() & failures
-        others = check(
-            self.resource, {name: raw[name] for name in raw if name not in failures}, {*unknown, *wrong}
-        )
-        if others.known is None or not isinstance(self.resource, Validated):
-            return {}
-        if others.unknown & self.resource.Inputs.deciding("order"):
-            return {}
+        resource, others = self.resource, check_others(self.resource, raw, unknown, failures)
+        is_open = others.known is None or others.unknown & resource.Inputs.deciding("order")
         with suppress(HostingError):
-            if self.session.unreachable() is None:
-                return self.resource.validate(self._request(props), others.values, frozenset(others.values))
+            if isinstance(resource, Validated) and not is_open and self.session.unreachable() is None:
+                return resource.validate(self._request(props), others.values, frozenset(others.values))
         return {}
 
-    def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
+    def _refusals(self, before: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
-        request, before = self._request(props), from_pulumi(olds)[0]
+        request, budget, refusal = self._request(props), self.session.budget, None
         try:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
             planned = plan(request, self.resource, desired, recorded=before, options=options)
@@ -159,68 +150,57 @@ class Adapter:
             return {"": str(error)}
         if planned.unchecked is not None:
             refusal = self._not_checked(props, planned.unchecked)
-            return {"": refusal} if refusal else {}
-        if not before:
+        elif not before:
             remarks.tell_replacement(self.session, request, self.session.replacements.of(self._label(props)))
         for remark in planned.remarks:
-            spending.show_unpriced(self.session.budget, request, self.resource, remark)
-        if planned.refusals:
-            return dict(planned.refusals)
-        refusal = None
+            spending.show_unpriced(budget, request, self.resource, remark)
         if planned.takeover is not None:
-            refusal = spending.show_takeover(self.session.budget, request, planned.takeover)
+            refusal = spending.show_takeover(budget, request, planned.takeover)
         elif planned.cost is not None:
-            refusal = spending.show_price(
-                self.session.budget, request, planned.cost, self.session.replacements
-            )
-        return {"": refusal} if refusal else {}
+            refusal = spending.show_price(budget, request, planned.cost, self.session.replacements)
+        return {**planned.refusals, **({"": refusal} if refusal else {})}
 
     def _not_checked(self, props: PropertyValues, error: HostingError) -> str | None:
         """Warn once that the account cannot be read; a refusal where it must be."""
         line = f"prices and limits were not checked: {error}"
-        refusal = refusals.nothing_planned(self.session, line)
-        if refusal is None and (error is not self.session.unreachable() or self.session.first_warning()):
+        if why := self.session.budget.limited or ("strict is set" if self.session.strict else None):
+            return f"{line.rstrip('.')}. ({why}, so nothing is planned without the account.)"
+        if error is not self.session.unreachable() or self.session.first_warning():
             self._warn(props, line)
-        return refusal
+        return None
 
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
-        raw, unknown = from_pulumi(news)
         values, state = self._recorded(id, olds)
-        self._must_be_of_this_key(state, olds)
+        unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
+        if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
+            raise ResourceError(refusal)
         if (
             state.mode == "test"
             and isinstance(self.resource, Sandboxed)
             and self.resource.has_lapsed(state, self._service_now(news))
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
-            return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
-        checked = check(self.resource, raw, unknown)
+            return WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
+        checked = check(self.resource, *from_pulumi(news))
         options = PlanOptions(reach=self.session.unreachable)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values, options=options)
         found = planned.changes
         identity = str(news.get(IDENTITY) or "")
-        self.session.entries.compared(
-            (self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces
-        )
         replacements, label = self.session.replacements, self._label(news)
-        replacements.found(
-            label, self.resource, state, changed=frozenset() if found.replaces else found.fields
-        )
-        if found.replaces and unknown:  # it may be deleted with what it depends on, before it is checked
+        replacements.compared(label, self.resource, state, olds.get(ENTRY), identity, found)
+        if found.replaces and checked.unknown:
+            # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
         remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
-            camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces)
+            camel(change.field): ("ADD" if change.before is None else "UPDATE")
+            + ("_REPLACE" if change.replaces else "")
             for change in found.changes
         }
-        return WireDiff(
-            planned.action != "unchanged" or bool(found),
-            tuple(map(camel, found.replaces)),
-            self.resource.replacement == "free",
-            properties,
-        )
+        changes = planned.action != "unchanged" or bool(found)
+        return WireDiff(changes, self.resource.replacement == "free", properties)
 
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be reached."""
@@ -228,9 +208,8 @@ class Adapter:
 
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
-        desired, unknown = from_pulumi(props)
-        checked = check(self.resource, desired, unknown)
-        known, fields = checked.values, self.resource.State.model_fields
+        checked, fields = check(self.resource, *from_pulumi(props)), self.resource.State.model_fields
+        known, unknown = checked.values, checked.unknown
         outputs: Props = {
             **{camel(name): UNKNOWN for name in fields if name != "id"},
             **to_pulumi(known),
@@ -245,8 +224,7 @@ class Adapter:
 
     def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         """The outputs after an update, as far as they are known before it."""
-        desired, unknown = from_pulumi(news)
-        checked = check(self.resource, desired, unknown)
+        checked = check(self.resource, *from_pulumi(news))
         values, state = self._recorded(id, olds)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values)
         refuse_forbidden(self.resource, state, planned.changes)
@@ -255,9 +233,9 @@ class Adapter:
         return {
             **outputs_of(self.resource, state.model_copy(update=predicted).values(), checked.values),
             **to_pulumi(checked.values),
-            **{camel(name): UNKNOWN for name in (*unknown, *uncertain)},
+            **{camel(name): UNKNOWN for name in (*checked.unknown, *uncertain)},
             **provider_fields(news),
-            MANAGED: sorted({*checked.values, *unknown}),
+            MANAGED: sorted({*checked.values, *checked.unknown}),
         }
 
     # --- doing
@@ -267,49 +245,47 @@ class Adapter:
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
-        request = self._request(props)
-        checked = check(self.resource, from_pulumi(props)[0])
+        request, checked = self._request(props), check(self.resource, from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._name(props))
-        inputs = checked.inputs
-        budget = self.session.budget
+        inputs, budget = checked.inputs, self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
         bought = spending.PaidCreation(budget, request, self.session.replacements)
         interrupted = purchase_journal.interrupted(request, self.resource.kind)
+        failed: Exception | None = None
         try:
             state = apply.create(request, self.resource, inputs, bought.save)
+            bought.save(state)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
-            if (made := bought.made) is None:
+            if bought.made is None:
                 raise
-            failure = self._failure(made, self._created(made, props, inputs.given()), error)
-            if not failure.refresh:
-                next_step = "pulumi up, which sets the rest"
-                what = (
-                    f"{error.summary}. {and_then(error, next_step)}"
-                    if isinstance(error, CallError)
-                    else f"{failure.reasons[0]}; then {next_step}"
-                )
-                failure.reasons = [f"{spending.exists(request, self.resource, made)}, but: {what}"]
-            if bought.exceeded:
-                failure.reasons.append(bought.exceeded)
-            spending.show_unreported(request, interrupted, made)
-            purchase_journal.reported(request.unreported)
-            raise failure from None
-        bought.save(state)
+            state, failed = bought.made, error
+        outputs = self._created(state, props, checked.values)
         spending.show_unreported(request, interrupted, state)
         purchase_journal.reported(request.unreported)
-        outputs = self._created(state, props, inputs.given())
-        if bought.exceeded:
-            reason = f"{spending.exists(request, self.resource, state)}, but: {bought.exceeded}"
-            raise PartialFailure(state.id, outputs, [reason], refresh=False)
-        return state.id, outputs
+        if failed is None and bought.exceeded is None:
+            return state.id, outputs
+        exists = f"{spending.exists(request, self.resource, state)}, but: "
+        if failed is None:
+            raise PartialFailure(state.id, outputs, [f"{exists}{bought.exceeded}"], refresh=False)
+        failure = self._failure(state, outputs, failed)
+        if not failure.refresh:
+            next_step = "pulumi up, which sets the rest"
+            what = (
+                f"{failed.summary}. {and_then(failed, next_step)}"
+                if isinstance(failed, CallError)
+                else f"{failure.reasons[0]}; then {next_step}"
+            )
+            failure.reasons = [exists + what]
+        failure.reasons += [bought.exceeded] if bought.exceeded else []
+        raise failure from failed
 
     def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         """Outputs of a new entry of the stack's state."""
         held, identity = (self.resource.kind, state.id), str(props.get(IDENTITY) or "")
         adopted = self.resource.Inputs.adopted_by(given)
-        entry = self.session.entries.created(held, identity, self._label(props), adopted)
+        entry = self.session.replacements.created(held, identity, self._label(props), adopted)
         return {**self._outputs(state, props, given), ENTRY: entry}
 
     def read(
@@ -329,6 +305,11 @@ class Adapter:
             state = apply.read(request, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
+            if MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
+                raise NoSuchObject(
+                    f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. "
+                    "Next: correct the id"
+                )
             return None
         latest = from_pulumi(inputs or {})[0]
         recorded = recorded_inputs(olds) or shown_inputs(self.resource, state)
@@ -343,9 +324,7 @@ class Adapter:
                 outputs = {**outputs_of(self.resource, state.values(), declared), **kept}
                 raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
-        self.session.replacements.found(self._label(olds), self.resource, state)
-        held, tag = (self.resource.kind, state.id), getattr(state, "ownership_tag", None)
-        self.session.entries.read(held, olds.get(ENTRY), tag)
+        self.session.replacements.read(self._label(olds), self.resource, state, olds.get(ENTRY))
         if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
             kept[ACCOUNT] = on
         now = state.values()
@@ -360,7 +339,7 @@ class Adapter:
         checked = check(self.resource, from_pulumi(news)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._name(news))
-        inputs, given = checked.inputs, checked.values
+        given = checked.values
         if self.ids_may_change and is_provisional(self.resource, state):
             raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
         request = self._request(news)
@@ -370,9 +349,9 @@ class Adapter:
             done: list[State] = []
             request.save = done.append
             try:
-                state = apply.update(request, self.resource, state, inputs, found.fields)
+                state = apply.update(request, self.resource, state, checked.inputs, found.fields)
             except NotOurs as error:
-                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
+                raise refusals.advised(self.resource, error, olds, self.urn) from None
             except HostingError as error:
                 if (
                     isinstance(error, NotFound | ResourceError)
@@ -404,8 +383,8 @@ class Adapter:
     def _delete(self, id: str, olds: PropertyValues) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
-        entries, replacements, kind = self.session.entries, self.session.replacements, self.resource.kind
-        if other := entries.other((kind, id), olds.get(ENTRY)):
+        replacements, kind = self.session.replacements, self.resource.kind
+        if other := replacements.other((kind, id), olds.get(ENTRY)):
             if other.replaces(olds.get(IDENTITY), self._label(olds)):
                 raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
             self._warn(olds, refusals.stays(self.resource, id, olds))
@@ -419,21 +398,13 @@ class Adapter:
             apply.delete(request, self.resource, state)
             replacements.deleted(self.resource, state)
         except NotOurs as error:
-            if not entries.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
-                raise refusals.not_ours(self.resource, error, olds, self.urn) from None
+            if not replacements.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
+                raise refusals.advised(self.resource, error, olds, self.urn) from None
             self._warn(olds, refusals.stays(self.resource, id, olds))
         except StillOrdered as ordered:
-            raise refusals.still_ordered(self.resource, ordered, olds, self.urn) from None
+            raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
-
-    def _must_be_of_this_key(self, state: State, olds: PropertyValues) -> None:
-        """Raise ``ResourceError`` where the key cannot be the one that the object was made with. Raises
-        ``ApiError`` where the service refuses the key.
-        """
-        unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
-        if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
-            raise ResourceError(refusal)
 
     def _must_be_its_account(self, id: str, olds: PropertyValues) -> None:
         refusals.must_be_its_account(self.session, self.resource, id, olds)
@@ -449,8 +420,7 @@ class Adapter:
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[Props, State]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
-        values = recorded_values(self.resource, id, olds)
-        state = recorded_state(self.resource, values)
+        values, state = recorded(self.resource, id, olds)
         self.session.record_mode(state.mode)
         return values, state
 
@@ -463,16 +433,24 @@ class Adapter:
         }
 
     def _request(self, props: PropertyValues) -> Request:
-        timeout = props.get(WAIT_TIMEOUT)
-        timeout = self.wait_timeout if timeout is None else timeout
-        name, warn = self._name(props), self.warn
-        return self.session.request(
-            self.resource.kind,
-            str(props.get(IDENTITY) or ""),
-            float(timeout) if isinstance(timeout, int | float) else None,
-            lambda line: self.info(f"{name}: {line}"),
-            None if warn is None else lambda line: warn(f"{name}: {line}"),
-            self._label(props),
+        session, kind, warn, name = self.session, self.resource.kind, self.warn, self._name(props)
+        identity, timeout = str(props.get(IDENTITY) or ""), props.get(WAIT_TIMEOUT)
+
+        def info(line: str) -> None:
+            self.info(f"{name}: {line}")
+
+        session.tells(info)
+        return Request(
+            session,
+            identity,
+            kind,
+            owned=session.ownership.of_kind(kind).of(identity),
+            stays=lambda kind, id: session.replacements.other((kind, id), "") is not None,
+            wait_timeout=(float(timeout) if isinstance(timeout, int | float) else self.timeout) or 600.0,
+            info=info,
+            warn=lambda line: warn(f"{name}: {line}") if warn else info(f"warning: {line}"),
+            credited=session.credited,
+            label=self._label(props),
         )
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:

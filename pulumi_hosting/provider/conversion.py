@@ -1,61 +1,54 @@
 """Between Pulumi's values and a resource's: camelCase on the wire, snake_case inside; no nulls on the wire;
-keys beginning ``__`` are ours.
+keys beginning ``__`` are ours. What an entry of the stack's state records is of Pulumi's values.
 
 Unknowns (values that exist only after another resource does) are found at any depth and named by field.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.names import DECLARED as DECLARED
-from pulumi_hosting.provider.names import IDENTITY as IDENTITY
-from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
-from pulumi_hosting.provider.names import TIMEOUTS as TIMEOUTS
-from pulumi_hosting.provider.names import WAIT_TIMEOUT as WAIT_TIMEOUT
-from pulumi_hosting.provider.names import PropertyValues as PropertyValues
-from pulumi_hosting.provider.names import Props as Props
-from pulumi_hosting.provider.names import camel as camel
-
-MANAGED = "__managed"
-"""Output: the inputs the program gives, so that a refresh compares those and no others."""
-
-ACCOUNT = "__account"
-"""Output: the account the object is on, so that another account's silence is never taken for its end."""
-
-ENTRY = "__entry"
-"""Output: which entry of the stack's state this is, to tell two that name one object apart."""
+from pulumi_hosting.provider.names import (
+    DECLARED,
+    ENTRY,
+    IDENTITY,
+    MANAGED,
+    ORGANIZATION,
+    TIMEOUTS,
+    WAIT_TIMEOUT,
+    PropertyValues,
+    Props,
+    camel,
+)
+from pulumi_hosting.resources.base import AnyResource, State
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
 """A value that exists only afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyChange:
-    kind: Literal["add", "update", "delete"]
-    replaces: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WireDiff:
+    """``properties``: what happens to each that differs, as Pulumi's protocol calls it."""
+
     changes: bool
-    replaces: tuple[str, ...]
     delete_before_replace: bool
-    properties: Mapping[str, PropertyChange] = field(default_factory=dict)
+    properties: Mapping[str, str]
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        return tuple(name for name, kind in self.properties.items() if kind.endswith("_REPLACE"))
 
 
 @cache
 def snake(name: str) -> str:
     """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
-    return (
-        name
-        if name.startswith("__")
-        else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
-    )
+    if name.startswith("__"):
+        return name
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
 
 
 def is_unknown(value: Any) -> bool:
@@ -69,11 +62,12 @@ def is_unknown(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(is_unknown, value))
 
 
-def is_wait_timeout(value: Any) -> bool:
-    """Whether it is none, seconds to wait, or only known later."""
-    if value is None or is_unknown(value):
-        return True
-    return isinstance(value, int | float) and 0 < value <= 86400
+def wrong_wait_timeout(props: PropertyValues) -> dict[str, str]:
+    """Field → reason, if the waiting time is given, known, and no seconds to wait."""
+    value = props.get(WAIT_TIMEOUT)
+    if value is None or is_unknown(value) or (isinstance(value, int | float) and 0 < value <= 86400):
+        return {}
+    return {"wait_timeout": "must be seconds: more than 0 and at most 86400"}
 
 
 def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
@@ -92,4 +86,65 @@ def to_pulumi(values: PropertyValues, without: Iterable[str] = ()) -> Props:
     left_out = frozenset(without)
     return {
         camel(name): value for name, value in values.items() if value is not None and name not in left_out
+    }
+
+
+# --- what an entry of the stack's state records -----------------------------------------------------------
+
+
+def provider_fields(props: PropertyValues) -> Props:
+    """What is recorded beside the resource's own fields."""
+    kept = (IDENTITY, DECLARED, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
+    return {key: props[key] for key in kept if props.get(key) is not None}
+
+
+def entry_stamp(olds: PropertyValues) -> Props:
+    """The stamp of an entry of the stack's state: made once, kept for ever."""
+    return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
+
+
+def recorded(resource: AnyResource, id: str, olds: PropertyValues) -> tuple[Props, State]:
+    """Everything that an entry records, the inputs that are no part of the state among them, and the state.
+    States of other versions may have more fields or fewer.
+    """
+    values, fields = {**from_pulumi(olds)[0], "id": id}, resource.State.model_fields
+    return values, resource.State.partial({name: values[name] for name in values if name in fields})
+
+
+def outputs_of(resource: AnyResource, values: PropertyValues, declared: PropertyValues) -> Props:
+    """What to record: the values of the state, and what was declared but is no part of it."""
+    fields = resource.State.model_fields
+    beside = {name: value for name, value in declared.items() if name not in fields}
+    return to_pulumi({**beside, **values}, ("id",))
+
+
+def recorded_inputs(olds: PropertyValues) -> list[str]:
+    """The inputs that an entry records as managed; none before an import."""
+    return [name for name in olds.get(MANAGED, ()) if isinstance(name, str)]
+
+
+def declared_lately(
+    resource: AnyResource, recorded: Collection[str], values: PropertyValues, latest: PropertyValues
+) -> tuple[list[str], Props]:
+    """The inputs that a refresh compares, those ``recorded`` as managed and the ``latest`` ones, since an
+    update that changed nothing recorded no outputs; and what was declared of them, where a name and what it
+    was resolved to are the latest.
+    """
+    managed = sorted({*recorded, *(resource.Inputs.model_fields.keys() & latest.keys())})
+    fixed = resource.Inputs.resolved_fields(latest)
+    declared = {name: values.get(name, latest.get(name)) for name in managed}
+    return managed, declared | {name: value for name, value in latest.items() if name in fixed}
+
+
+def live_inputs(
+    resource: AnyResource, now: PropertyValues, managed: Collection[str], last: PropertyValues
+) -> Props:
+    """The managed inputs as the values of the state have them now; what cannot be observed stays as it was,
+    and so do a name and what it was resolved to.
+    """
+    fixed = resource.Inputs.resolved_fields(last)
+    return {
+        name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
+        for name in managed
+        if name in resource.Inputs.model_fields
     }

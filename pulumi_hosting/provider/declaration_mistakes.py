@@ -7,13 +7,12 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
 import pulumi
 
-from pulumi_hosting.provider.mistake import subject
+from pulumi_hosting.provider.mistake import like, subject
 
 _PACKAGES = (
     *(str(Path(file).parent) + os.sep for file in (Path(__file__).parent, pulumi.__file__)),
@@ -105,14 +104,14 @@ def refuse_names(
     unknown = sorted(set(given).difference(inputs))
     meant: set[str] = set()
     for wrong in grouped(unknown):
-        like = {name: found for name in wrong if (found := _valid_name(name, inputs))}
-        meant.update(like.values())
+        right = {name: found for name in wrong if (found := like(name, inputs))}
+        meant.update(right.values())
         refuse(
             type,
             name,
             f"{_quoted('unknown argument', wrong)}. Valid arguments: {', '.join(inputs) or 'none'}. "
-            f"Next: {_correction(wrong, like)}",
-            [*wrong, *like.values(), *(key for key in needed if not meant.isdisjoint(needed[key]))],
+            f"Next: {_correction(wrong, right)}",
+            [*wrong, *right.values(), *(key for key in needed if not meant.isdisjoint(needed[key]))],
         )
     absent = [name for name, choice in needed.items() if meant.union(given).isdisjoint(choice)]
     for missing in grouped(sorted(absent)):
@@ -127,15 +126,10 @@ def _quoted(what: str, names: Iterable[str]) -> str:
     return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
 
 
-def _valid_name(name: str, valid: Iterable[str]) -> str | None:
-    """The valid argument that a wrong one is like."""
-    return next(iter(get_close_matches(name, [*valid], 1)), None)
-
-
-def _correction(unknown: Iterable[str], like: Mapping[str, str]) -> str:
+def _correction(unknown: Iterable[str], right: Mapping[str, str]) -> str:
     """``write notes in place of note`` for every argument that is like a valid one."""
     return ", ".join(
-        f"write {like[name]} in place of {name}" if name in like else f"remove {name}"
+        f"write {right[name]} in place of {name}" if name in right else f"remove {name}"
         for name in sorted(unknown)
     )
 

@@ -45,14 +45,12 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        from pulumi_hosting.provider.quick_imports import quick_imports
-
-        with quick_imports():
-            from pulumi_hosting.provider import provider_session
-            from pulumi_hosting.provider.failures import as_user_error
-            from pulumi_hosting.provider.interruption import end_waits_on_cancel
-            from pulumi_hosting.provider.plugin.engine_log import engine_address
-            from pulumi_hosting.provider.stack_settings import SETTINGS
+        _load(self.kind)
+        from pulumi_hosting.provider import provider_session
+        from pulumi_hosting.provider.failures import as_user_error
+        from pulumi_hosting.provider.interruption import end_waits_on_cancel
+        from pulumi_hosting.provider.plugin.engine_log import engine_address
+        from pulumi_hosting.provider.stack_settings import SETTINGS
 
         end_waits_on_cancel()
         with as_user_error():
@@ -78,7 +76,7 @@ class _Provider(ResourceProvider):
         unserved = PROVIDER_KEY in _news and PROVIDER_KEY not in _olds
         return DiffResult(
             changes=found.changes or unserved,
-            replaces=list(found.replaces),
+            replaces=[*found.replaces],
             delete_before_replace=found.delete_before_replace,
         )
 
@@ -104,18 +102,8 @@ class _Provider(ResourceProvider):
                 return CreateResult(failure.id, dict(failure.outputs))
 
     def read(self, id_: str, props: Props) -> ReadResult:
-        from pulumi_hosting.api.secrets import clean_text
-        from pulumi_hosting.provider.conversion import MANAGED
-        from pulumi_hosting.provider.failures import fail
-
         with self._adapter(timeout_of(props, "read")) as adapter:
-            found = adapter.read(id_, props)
-            if found is None and MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
-                fail(
-                    f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. "
-                    f"Next: correct the id"
-                )
-        return ReadResult("", {}) if found is None else ReadResult(*found)
+            return ReadResult(*(adapter.read(id_, props) or ("", {})))
 
     def update(self, _id: str, _olds: Props, _news: Props) -> UpdateResult:
         with self._adapter(timeout_of(_news, "update")) as adapter:
@@ -135,7 +123,7 @@ class _Provider(ResourceProvider):
         from pulumi_hosting.resources import RESOURCES
 
         with as_user_error():
-            yield Adapter(RESOURCES[self.kind], provider_session.SESSION, wait_timeout=timeout)
+            yield Adapter(RESOURCES[self.kind], provider_session.SESSION, timeout=timeout)
 
 
 @cache
@@ -144,13 +132,11 @@ def _load(kind: str) -> None:
     from pulumi_hosting.provider.quick_imports import quick_imports
 
     with quick_imports():
-        for module in ("adapter", "failures", "provider_session"):
-            import_module(f"pulumi_hosting.provider.{module}")
         from pulumi_hosting.resources import RESOURCES
 
         RESOURCES[kind]
-        import_module("pulumi_hosting.client.deadlines")
-        import_module("httpx")
+        for module in ("pulumi_hosting.provider.adapter", "pulumi_hosting.client.deadlines", "httpx"):
+            import_module(module)
 
 
 def _provider(kind: str) -> type[_Provider]:

@@ -26,19 +26,13 @@ def call(client: Client, name: str, args: PropertyValues) -> Props:
         raise InvalidInput({"name": "no lookup has this name"}, "the lookup")
     ids, query = _given(lookup, args)
     try:
-        return _answer(client, lookup, ids, query)
+        found = ask(client, lookup, ids, query)
+        if lookup.single is None:
+            return object_to_wire(found)
+        return {camel(lookup.single): to_wire(found, lookup.value)}
     except InvalidInput as error:
         wrong, subject = error.fields, lookup.wire
     raise InvalidInput({camel(field): reason for field, reason in wrong.items()}, subject)
-
-
-def _answer(client: Client, lookup: Lookup, ids: list[Any], query: Props) -> Props:
-    found = ask(client, lookup, ids, query)
-    return (
-        object_to_wire(found)
-        if lookup.single is None
-        else {camel(lookup.single): to_wire(found, lookup.value)}
-    )
 
 
 def _given(lookup: Lookup, args: PropertyValues) -> tuple[list[Any], Props]:

@@ -5,13 +5,13 @@ them, so that the check goes on.
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line
+from pulumi_hosting.provider.mistake import like
 from pulumi_hosting.provider.resource_base import Declaration
 
 Tell = Callable[[str, SourceLine], None]
@@ -39,7 +39,7 @@ def _of_module(tell: Tell, module: ModuleType, find: Callable[[str], Any], name:
     try:
         return find(name)
     except AttributeError:
-        meant = None if name.startswith("_") else _like(name, find("__all__"))
+        meant = None if name.startswith("_") else like(name, find("__all__"))
         if meant is None or (Path(__file__).parents[1] / name).exists():
             raise
         tell(_text(module.__name__, name, meant), program_line())
@@ -48,7 +48,7 @@ def _of_module(tell: Tell, module: ModuleType, find: Callable[[str], Any], name:
 
 def _output_of(tell: Tell, directory: Path) -> Callable[[Declaration, str], Any]:
     def output(self: Declaration, name: str) -> Any:
-        meant = None if name.startswith("_") else _like(name, [*self._outputs.values(), "id", "urn"])
+        meant = None if name.startswith("_") else like(name, [*self._outputs.values(), "id", "urn"])
         file = Path(sys._getframe(1).f_code.co_filename)
         if (
             meant is None
@@ -61,10 +61,6 @@ def _output_of(tell: Tell, directory: Path) -> Callable[[Declaration, str], Any]
         return getattr(self, meant)
 
     return output
-
-
-def _like(name: str, names: list[str]) -> str | None:
-    return next(iter(get_close_matches(name, names, 1)), None)
 
 
 def _text(owner: str, name: str, meant: str) -> str:

@@ -1,6 +1,8 @@
-"""A mistake of a program, as it is told. Loads nothing."""
+"""A mistake of a program, as it is told. Loads next to nothing."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,8 @@ class Mistake:
 def subject(resource: str, name: str) -> str:
     """``Server('web')``; ``get_server()`` of a lookup."""
     return f"{resource}({name!r})" if name else f"{resource}()"
+
+
+def like(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of ``names`` that a wrong one is like."""
+    return next(iter(get_close_matches(name, [*names], 1, cutoff)), None)

@@ -23,6 +23,15 @@ one: an alias renamed the resource. (A native one is named by its URN.)"""
 TIMEOUTS = "__timeouts"
 """Input of dynamic resources: the program's option ``custom_timeouts``, in seconds by step."""
 
+MANAGED = "__managed"
+"""Output: the inputs the program gives, so that a refresh compares those and no others."""
+
+ACCOUNT = "__account"
+"""Output: the account the object is on, so that another account's silence is never taken for its end."""
+
+ENTRY = "__entry"
+"""Output: which entry of the stack's state this is, to tell two that name one object apart."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"

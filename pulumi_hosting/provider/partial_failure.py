@@ -1,33 +1,26 @@
 """A creation or update that failed after something existed already, and what the state keeps of it."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
 
+from pulumi_hosting.provider.names import PropertyValues
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout, and_then
 
-PropertyValues = Mapping[str, Any]
 _THEN = "pulumi up, which waits for it; run it before destroy"
 _NEXT = f"Next: {_THEN}"
 """The next step for what is paid and in no state: a destroy alone would not know of it."""
 
 
+@dataclass(eq=False)
 class PartialFailure(Exception):
     """Something exists and is not ready. ``refresh``: only a read can go on from here, since the id is not
     the final one yet.
     """
 
-    def __init__(
-        self,
-        id: str,
-        outputs: PropertyValues,
-        reasons: list[str],
-        *,
-        refresh: bool,
-        inputs: PropertyValues | None = None,
-    ) -> None:
-        self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
-        self.inputs = None if inputs is None else dict(inputs)
-        super().__init__()
+    id: str
+    outputs: PropertyValues
+    reasons: list[str]
+    refresh: bool = field(kw_only=True)
+    inputs: PropertyValues | None = None
 
     def __str__(self) -> str:
         return "; ".join(self.reasons)
@@ -44,7 +37,7 @@ def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
     """For the dynamic provider: an order is paid and cannot be recorded, unless it has ended: then
     nothing is paid for any more.
     """
-    cause, reasons = failure.__context__, str(failure)
+    cause, reasons = failure.__cause__, str(failure)
     if isinstance(cause, ResourceError) and not isinstance(cause, WaitTimeout):
         return ResourceError(reasons)
     kind, _, number = failure.id.partition(":")

@@ -8,7 +8,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -19,14 +19,13 @@ from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
-from pulumi_hosting.planning.check import check
-from pulumi_hosting.provider.conversion import from_pulumi, is_wait_timeout, snake
+from pulumi_hosting.planning.check import check_others
+from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
 from pulumi_hosting.provider.misspelled_names import misspelled_names
-from pulumi_hosting.provider.mistake import Mistake
+from pulumi_hosting.provider.mistake import Mistake, like
 from pulumi_hosting.provider.names import (
     NAME,
-    WAIT_TIMEOUT,
     PropertyValues,
     Props,
     camel,
@@ -81,7 +80,7 @@ class Findings:
         self.found: list[tuple[int, Mistake]] = []
         self.not_run = ""
         self._lookups = lookups
-        self._number = 0
+        self._numbers = count(1)
         self._declared: list[_Declared] = []
         self._urns: dict[tuple[str, str, str], list[_Declared]] = defaultdict(list)
 
@@ -90,7 +89,7 @@ class Findings:
         return len(self._declared)
 
     def declared(self, type: str, name: str, place: SourceLine) -> None:
-        self._declared.append(_Declared(self._next(), type, name, place))
+        self._declared.append(_Declared(next(self._numbers), type, name, place))
 
     def looked_up(self, function: str, args: PropertyValues, place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
@@ -98,10 +97,10 @@ class Findings:
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
         for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
             text = with_next_step(f"{name}: {reason}", [name])
-            self._add(self._next(), Mistake(place.file, place.line, function, "", text))
+            self._add(next(self._numbers), Mistake(place.file, place.line, function, "", text))
 
     def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
-        number = self._next()
+        number = next(self._numbers)
         if self._declared and (self._declared[-1].type, self._declared[-1].name) == (type, name):
             self._declared[-1].reported.update(fields)
             number = self._declared[-1].number
@@ -111,7 +110,7 @@ class Findings:
         """A name of ours that is not there. ``place``: where the program says it."""
         mistake = Mistake(place.file, place.line, "", "", text)
         if not self.found or self.found[-1][1] != mistake:  # an import asks twice
-            self._add(self._next(), mistake)
+            self._add(next(self._numbers), mistake)
 
     def registered(self, type: str, request: Any) -> Collection[str]:
         """Check a resource as it was registered, and name its wrong fields. Registrations come some time
@@ -140,7 +139,7 @@ class Findings:
         if next_step_to_run := _to_run(error):
             self.not_run = f"{place}: {shown}. Next: {next_step_to_run}"
         text = f"the program ends here, and what follows was not checked: {shown}{next_step}"
-        self._add(self._next(), Mistake(place.file, place.line, "", "", text))
+        self._add(next(self._numbers), Mistake(place.file, place.line, "", "", text))
 
     def mistakes(self) -> list[Mistake]:
         """In the order of the program's declarations. Called once."""
@@ -156,10 +155,6 @@ class Findings:
 
     def _add(self, number: int, mistake: Mistake) -> None:
         self.found.append((number, mistake))
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
 
     def _declaration(self, type: str, request: Any) -> _Declared:
         """Of several with one name the one on the line that registered it; on one line, in turn."""
@@ -177,15 +172,9 @@ class Findings:
         resource = RESOURCES[_KINDS[type]]
         raw, unknown = from_pulumi(values)
         failures: dict[str, str] = {}
-        while True:
-            wrong = resource.Inputs.model_fields.keys() & failures
-            rest = {name: value for name, value in raw.items() if name not in failures}
-            found = check(resource, rest, {*unknown, *wrong}).failures
-            if not found.keys() - failures:
-                break
+        while (found := check_others(resource, raw, unknown, failures).failures).keys() - failures:
             failures.update(found)
-        if not is_wait_timeout(values.get(WAIT_TIMEOUT)):
-            failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
+        failures |= wrong_wait_timeout(values)
         if _KINDS[type] == "webhook_subscription" and "events" not in failures:
             failures.update(self._misspelled_event(raw.get("events") or ()))
         choices = {field.name: field.type.choices for field in inputs_of(resource)}
@@ -198,9 +187,9 @@ class Findings:
         rows = self._lookups(token("getWebhookEvents"), {})["webhookEvents"]
         known = [row["type"] for row in rows]
         for event in given:
-            like = [] if event in (*known, "*") else get_close_matches(event, known, 1, cutoff=_ONE_LETTER)
-            if like and abs(len(like[0]) - len(event)) <= 1:
-                return {"events": f"there is no event {event!r} (did you mean {like[0]}?)"}
+            meant = None if event in (*known, "*") else like(event, known, _ONE_LETTER)
+            if meant and abs(len(meant) - len(event)) <= 1:
+                return {"events": f"there is no event {event!r} (did you mean {meant}?)"}
         return {}
 
 
@@ -208,8 +197,8 @@ def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
     """The reason; where few texts are allowed, what was given and which is like it."""
     if not choices or not isinstance(given, str) or ", and is " in reason:
         return reason
-    like = get_close_matches(given, [choice for choice in choices if isinstance(choice, str)], 1)
-    return f"{reason}, and is {given!r}" + (f" (did you mean {like[0]}?)" if like else "")
+    meant = like(given, [choice for choice in choices if isinstance(choice, str)])
+    return f"{reason}, and is {given!r}" + (f" (did you mean {meant}?)" if meant else "")
 
 
 def _to_run(error: BaseException) -> str:

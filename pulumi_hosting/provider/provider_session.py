@@ -18,14 +18,12 @@ from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 
 log = logging.getLogger("pulumi_hosting")
@@ -81,14 +79,13 @@ class ProviderSession(Session):
         self._lock = threading.Lock()
         self._told = threading.local()
         self.settings = StackSettings()
-        self._seen_modes: set[str] = set()
+        self._has_live = False
         self._no_writes: str | None = None
         self._probe = threading.Lock()
         self._probed = False
         self._unreachable: HostingError | None = None
         self._warned = False
         self._told_money = ""
-        self.entries = Entries()
         self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
         self.ledger = RunLedger(lambda: account_scope(self.client))
@@ -132,15 +129,18 @@ class ProviderSession(Session):
                             f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set "
                             f"{flag}hosting:{name} …"
                         )
-                self._client = self._connect(api_key, base_url)
-                self._client.keeps_refusal = True
-                self._client.words = WORDS
+                self._client = self._connected()
                 self.reads.watch(self._client)
                 limiter = self._client.rate_limiter
                 limiter.sleep, limiter.on_wait = self._sleep, self._tell
                 if self.settings.rate_limit_timeout is not None:
                     limiter.timeout = self.settings.rate_limit_timeout
             return self._client
+
+    def _connected(self, **options: float) -> Client:
+        client = self._connect(self.settings.api_key, self.settings.base_url, **options)
+        client.keeps_refusal, client.words = True, WORDS
+        return client
 
     def _sleep(self, seconds: float) -> None:
         self.clock.sleep(seconds)
@@ -166,8 +166,7 @@ class ProviderSession(Session):
         return self._unreachable
 
     def _try_to_reach(self, client: Client) -> HostingError | None:
-        with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
-            probe.keeps_refusal, probe.words = True, WORDS
+        with self._connected(deadline=REACH_WITHIN) as probe:
             try:
                 client.key_owner.get(probe.me)
             except HostingError as error:
@@ -193,8 +192,7 @@ class ProviderSession(Session):
 
     def record_mode(self, mode: str | None) -> None:
         """An object of the stack was made with a key of this mode."""
-        if mode is not None:
-            self._seen_modes.add(mode)
+        self._has_live = self._has_live or mode == "live"
 
     def forbid_writes(self, reason: str) -> None:
         """Start no write from now on; a write under way goes on."""
@@ -205,7 +203,7 @@ class ProviderSession(Session):
         if self._no_writes is not None:
             raise ResourceError(f"{self._no_writes}; nothing was sent. Next: run again")
         refuse_other_mode(self.client, self.settings.mode)
-        if creating and self.client.is_test_key and "live" in self._seen_modes:
+        if creating and self.client.is_test_key and self._has_live:
             raise ResourceError(
                 "this stack holds objects made with a live key, and a test key must not add simulated ones "
                 "to them; nothing was sent. Next: use the live key for changes, the test key for previews"
@@ -216,7 +214,8 @@ class ProviderSession(Session):
         self.forbid_writes("the run was cancelled")
         self.clock.cancelled.set()
 
-    def _credited(self, amount: Decimal, currency: str | None) -> None:
+    def credited(self, amount: Decimal, currency: str | None) -> None:
+        """A removal credited this to the balance, really with a live key."""
         if not self.client.is_test_key:
             self.budget.moved("credited", amount, currency)
 
@@ -228,35 +227,9 @@ class ProviderSession(Session):
             is_new, self._told_money = line != self._told_money, line
         if not is_new:
             return None
-        with (
-            suppress(HostingError),
-            self._connect(self.settings.api_key, self.settings.base_url, deadline=_BALANCE_WITHIN) as client,
-        ):
+        with suppress(HostingError), self._connected(deadline=_BALANCE_WITHIN) as client:
             line += f", balance {client.balance.get().balance}"
         return line
-
-    def request(
-        self,
-        kind: str,
-        identity: str,
-        wait_timeout: float | None,
-        info: Callable[[str], None],
-        warn: Callable[[str], None] | None = None,
-        label: str = "",
-    ) -> Request:
-        self.tells(info)
-        return Request(
-            self,
-            identity,
-            kind,
-            owned=self.ownership.of_kind(kind).of(identity),
-            stays=lambda kind, id: self.entries.other((kind, id), "") is not None,
-            wait_timeout=wait_timeout or 600.0,
-            info=info,
-            warn=warn or (lambda line: info(f"warning: {line}")),
-            credited=self._credited,
-            label=label,
-        )
 
 
 SESSION = ProviderSession()

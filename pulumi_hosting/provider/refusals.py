@@ -5,8 +5,15 @@ from contextlib import contextmanager
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.conversion import ACCOUNT, DECLARED, IDENTITY, PropertyValues
-from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
+from pulumi_hosting.provider.names import (
+    ACCOUNT,
+    DECLARED,
+    IDENTITY,
+    NAME,
+    PropertyValues,
+    class_of,
+    dynamic_token,
+)
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode
@@ -69,7 +76,11 @@ def must_be_of_this_key(
     asked, if so.
     """
     if recorded_mode(resource, state) == "test" and not session.client.is_test_key:
-        raise made_with_a_test_key(resource, state.id)
+        raise ResourceError(
+            f"{resource.title} {state.id} was made with a test key: nothing of it is real, and this is a "
+            "live key; nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
+            "pulumi up with the live key"
+        )
     if (unreachable := session.unreachable()) is None:
         try:
             must_be_its_account(session, resource, state.id, olds)
@@ -78,21 +89,6 @@ def must_be_of_this_key(
                 raise
             unreachable = error
     return unreachable
-
-
-def made_with_a_test_key(resource: AnyResource, id: str) -> ResourceError:
-    return ResourceError(
-        f"{resource.title} {id} was made with a test key: nothing of it is real, and this is a live key; "
-        "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
-        "pulumi up with the live key"
-    )
-
-
-def nothing_planned(session: ProviderSession, unchecked: str) -> str | None:
-    """The refusal, where the settings ask that nothing is planned without the account. ``unchecked``: what
-    was not checked, and why."""
-    why = session.budget.limited or ("strict is set" if session.strict else None)
-    return why and f"{unchecked.rstrip('.')}. ({why}, so nothing is planned without the account.)"
 
 
 def not_there_yet(resource: AnyResource, id: str) -> str:
@@ -130,9 +126,16 @@ def not_replaced(
     )
 
 
-def not_ours(resource: AnyResource, error: NotOurs, olds: PropertyValues, urn: str | None) -> NotOurs:
-    """With how to leave the object alone, and how to take it over, or back."""
+def advised(
+    resource: AnyResource, error: NotOurs | StillOrdered | WaitTimeout, olds: PropertyValues, urn: str | None
+) -> ResourceError:
+    """With its next step: how to leave the object alone and how to take it over, or back; how to let the
+    declaration go, though what was paid may still come.
+    """
     forget = _forget(resource, olds, urn)
+    if not isinstance(error, NotOurs):
+        text = f"{error}; or {forget}, which leaves it to the account"
+        return WaitTimeout(text, id=error.id) if isinstance(error, WaitTimeout) else ResourceError(text)
     if error.reason == "elsewhere":
         step = (
             "pulumi up --refresh with a program that declares this resource, which takes "
@@ -146,29 +149,13 @@ def not_ours(resource: AnyResource, error: NotOurs, olds: PropertyValues, urn: s
     return NotOurs(error.id, error.tag, error.reason, f"{error}. Next: {step}")
 
 
-def still_ordered(
-    resource: AnyResource, error: StillOrdered, olds: PropertyValues, urn: str | None
-) -> ResourceError:
-    """With how to let the declaration go, though what was paid may still come."""
-    return ResourceError(f"{error.why}. Next: run again later; {_leave(resource, olds, urn)}")
-
-
-def _leave(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:
-    """The other step for what was paid and has not come."""
-    return f"or {_forget(resource, olds, urn)}, which leaves it to the account"
-
-
 @contextmanager
 def advising(resource: AnyResource, olds: PropertyValues, urn: str | None) -> Iterator[None]:
     """Give ``NotOurs`` and ``StillOrdered`` their next step, and a wait that ended a second one."""
     try:
         yield
-    except NotOurs as error:
-        raise not_ours(resource, error, olds, urn) from None
-    except StillOrdered as error:
-        raise still_ordered(resource, error, olds, urn) from None
-    except WaitTimeout as error:
-        raise WaitTimeout(f"{error}; {_leave(resource, olds, urn)}", id=error.id) from None
+    except (NotOurs, StillOrdered, WaitTimeout) as error:
+        raise advised(resource, error, olds, urn) from None
 
 
 def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str:

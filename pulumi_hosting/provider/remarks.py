@@ -14,10 +14,17 @@ from pulumi_hosting.session.request import Request
 def tell(
     session: ProviderSession, request: Request, resource: AnyResource, state: State, planned: Plan
 ) -> None:
-    """Say it. Of an object that is gone, a change does nothing more."""
-    if not _is_said_to_be_gone(session, request, resource, state):
-        for remark in planned.remarks:
-            request.info(remark)
+    """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
+    answer, it shows nothing. Of an object that is gone, a change does nothing more.
+    """
+    is_gone = False
+    with suppress(HostingError):
+        if isinstance(resource, Remarked) and session.unreachable() is None:
+            for remark in resource.remarks(request, state):
+                request.warn(remark)
+            is_gone = resource.is_gone(request, state)
+    for remark in () if is_gone else planned.remarks:
+        request.info(remark)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
 
@@ -31,18 +38,3 @@ def tell_replacement(session: ProviderSession, request: Request, declared: Decla
         declared.changed = frozenset()
         asked = request if session.unreachable() is None else None
         request.info(declared.resource.consequence(asked, declared.state, frozenset(), fields) or "")
-
-
-def _is_said_to_be_gone(
-    session: ProviderSession, request: Request, resource: AnyResource, state: State
-) -> bool:
-    """Say what the account shows of it whatever the program declares. Without a key, or an answer, there is
-    nothing to say."""
-    if not isinstance(resource, Remarked):
-        return False
-    with suppress(HostingError):
-        if session.unreachable() is None:
-            for remark in resource.remarks(request, state):
-                request.warn(remark)
-            return resource.is_gone(request, state)
-    return False

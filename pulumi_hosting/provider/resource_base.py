@@ -6,6 +6,7 @@ one form fits the other.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
 from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin, get_overloads, overload
@@ -130,11 +131,8 @@ class Declaration:
             wanted = f"args must be {self._args.__name__}, and is {type(args).__name__}"
             self._refuse(resource_name, f"{wanted}. Next: give keywords, and options as opts=…", self._inputs)
             args, is_known = None, False
-        given = {
-            name: value
-            for name, value in (inputs if args is None else vars(args)).items()
-            if value is not None
-        }
+        written = inputs if args is None else vars(args)
+        given = {name: value for name, value in written.items() if value is not None}
         if self._default_name:
             given.setdefault("name", resource_name)
         warning = None
@@ -150,11 +148,7 @@ class Declaration:
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
         # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The
         # program's own option wins.
-        ours = (
-            pulumi.ResourceOptions(delete_before_replace=True)
-            if self._delete_before_replace
-            else pulumi.ResourceOptions()
-        )
+        ours = pulumi.ResourceOptions(delete_before_replace=self._delete_before_replace or None)
         opts = _merged(ours, opts)
         register, form, beside = self._form(resource_name, opts)
         own = {*vars(self)}  # what a subclass set before it came here
@@ -169,38 +163,31 @@ class Declaration:
         """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
         there. A server that the engine does not delete takes nothing with it."""
         server = given.pop("server", None)
-        if server is None:
-            if "server_id" not in given:
-                self._refuse(
-                    resource_name,
-                    "missing argument 'server', or 'server_id'. Next: give server",
-                    ["server_id"],
-                )
-                return opts, None
+        refuse = partial(self._refuse, resource_name, fields=["server_id"])
+        if server is None and "server_id" not in given:
+            refuse("missing argument 'server', or 'server_id'. Next: give server")
+        elif server is None:
             # An id that is written out is no server of this program, so no order of deletions follows from
             # it.
-            lock = isinstance(given["server_id"], pulumi.Output) and (
-                opts is None or opts.deleted_with is None
-            )
-            return opts, (
-                f"{self._early_deletion}. Next: declare it with server=… in place of server_id; "
-                'Server.get("NAME", id) is a server of another stack'
-            ) if lock else None
-        if "server_id" in given:
-            self._refuse(resource_name, "give either server or server_id, not both", ["server_id"])
-        if (
-            not isinstance(server, Declaration)
-            or not isinstance(server, pulumi.CustomResource)
-            or server._kind != "server"
-        ):
-            self._refuse(
-                resource_name,
-                f"server must be a Server, and this is a {type(server).__name__}. Next: give server_id",
-                ["server_id"],
-            )
-            return opts, None
-        given["server_id"] = server.id
-        return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
+            is_of_program = isinstance(given["server_id"], pulumi.Output)
+            if is_of_program and (opts is None or opts.deleted_with is None):
+                return opts, (
+                    f"{self._early_deletion}. Next: declare it with server=… in place of server_id; "
+                    'Server.get("NAME", id) is a server of another stack'
+                )
+        else:
+            if "server_id" in given:
+                refuse("give either server or server_id, not both")
+            is_ours = isinstance(server, Declaration) and isinstance(server, pulumi.CustomResource)
+            if is_ours and server._kind == "server":
+                given["server_id"] = server.id
+                if not server._stays:
+                    opts = _merged(pulumi.ResourceOptions(deleted_with=server), opts)
+            else:
+                refuse(
+                    f"server must be a Server, and this is a {type(server).__name__}. Next: give server_id"
+                )
+        return opts, None
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         """What the form adds: how it is registered with the engine, its own options, and properties of a
@@ -229,9 +216,7 @@ class Declaration:
     def _check_arguments(self, resource_name: str, given: Props) -> None:
         """Refuse those that it does not take, and say which are missing."""
         valid = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
-        needed = {
-            name: [name, *([self._named_by[name]] if name in self._named_by else [])] for name in self._needed
-        }
+        needed = {name: [*filter(None, (name, self._named_by.get(name)))] for name in self._needed}
         for name in mistakes.refuse_names(class_of(self._kind), resource_name, given, valid, needed):
             del given[name]
 
@@ -258,11 +243,7 @@ class Dynamic(Declaration, Resource):
         timeouts = self._timeouts(resource_name, opts)
         if mocked():  # a unit test sees the program's own inputs, and no others
             return partial(pulumi.CustomResource.__init__, self, dynamic_token(self._kind)), ours, {}
-        beside = {
-            IDENTITY: _identity(self._kind, resource_name, opts),
-            **_organization(),
-            **timeouts,
-        }
+        beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
     def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> Props:
@@ -283,11 +264,8 @@ class Native(Declaration, pulumi.CustomResource):
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=dynamic_token(self._kind))],
         )
-        return (
-            partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))),
-            ours,
-            {} if mocked() else _organization(),
-        )
+        register = partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind)))
+        return register, ours, {} if mocked() else _organization()
 
 
 P = ParamSpec("P")
@@ -381,12 +359,8 @@ def _merged(ours: pulumi.ResourceOptions, theirs: pulumi.ResourceOptions | None)
 
 def _path(path: str) -> str:
     """``custom_fields.data_center`` → ``customFields.data_center``."""
-    field, rest = path, ""
-    for place, character in enumerate(path):
-        if character in ".[":
-            field, rest = path[:place], path[place:]
-            break
-    return camel(field) + rest
+    field, *rest = re.split(r"(?=[.[])", path, maxsplit=1)
+    return camel(field) + "".join(rest)
 
 
 def _organization() -> dict[str, str]:

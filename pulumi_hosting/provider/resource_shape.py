@@ -20,6 +20,15 @@ _WAIT_TIMEOUT = Field(
     description="Seconds to wait for what the service does later: more than 0, at most 86400; default 600.",
 )
 
+_CHANGES = {
+    "replaces": "A change replaces it",
+    "rebuilds": "`rebuild` decides what a change does",
+    "when_creating": "Used at creation only",
+    "trigger": "Changing it triggers an action",
+    "policy": "Provider-side setting, not sent to the API",
+}
+"""Fact of a trait → what a change does. The first that holds counts."""
+
 
 def class_name(resource: AnyResource) -> str:
     """``ssh_key`` → ``SshKey``."""
@@ -68,19 +77,7 @@ def changes_of(resource: AnyResource) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for name in resource.Inputs.model_fields:
         trait = resource.Inputs.trait(name)
-        words = (
-            "A change replaces it"
-            if trait.replaces
-            else "`rebuild` decides what a change does"
-            if trait.rebuilds
-            else "Used at creation only"
-            if trait.when_creating
-            else "Changing it triggers an action"
-            if trait.trigger
-            else "Provider-side setting, not sent to the API"
-            if trait.policy
-            else "Changes in place"
-        )
+        words = next((text for fact, text in _CHANGES.items() if getattr(trait, fact)), "Changes in place")
         found[words] = (*found.get(words, ()), name)
     return found
 

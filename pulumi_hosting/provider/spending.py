@@ -9,7 +9,7 @@ from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.planning.budget import Budget, would_charge
 from pulumi_hosting.planning.plan import takeover_of
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
 from pulumi_hosting.provider.replacements import Declaring, Replacements
 from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
@@ -51,7 +51,8 @@ def show_price(
         else:
             request.info(line)
         return None
-    line += f", balance {budget.opening(currency)} {currency}"
+    opening = budget.openings.get(currency)
+    line += f", balance {opening} {currency}"
     if lacking <= 0:
         request.info(f"{line} ({'sufficient so far' if later else 'sufficient'})")
         return None
@@ -77,7 +78,7 @@ def show_price(
         return None
     budget.refused(request.identity)
     return (
-        f"{would_charge(cost, total)}, and it replaces {names}: the balance of {budget.opening(currency)} "
+        f"{would_charge(cost, total)}, and it replaces {names}: the balance of {opening} "
         f"{currency} and the {credit} {currency} credited for that do not cover it; it is not ordered, and "
         f"nothing is deleted for it. Next: top up {lacking - credit} {currency}"
     )
@@ -100,7 +101,7 @@ def must_be_payable(
     """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
     and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.
     """
-    wanted = awaited.wanted() if awaited.wanted else {}
+    wanted = awaited.values()
     if not isinstance(resource, Priced) or request.client.is_test_key:
         return
     if resource.Inputs.adopted_by(wanted) is not None:
@@ -163,10 +164,8 @@ def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, 
         budget.found(request.identity, _nothing(taken))
         return
     cost = cost or resource.cost(request, inputs.given())
-    if cost is not None:
-        if refusal := budget.refusal(request.identity, cost):
-            raise _beyond_the_limit(request, resource, refusal)
-    elif refusal := budget.unpriced():
+    refusal = budget.unpriced() if cost is None else budget.refusal(request.identity, cost)
+    if refusal:
         raise _beyond_the_limit(request, resource, refusal)
 
 
@@ -200,18 +199,16 @@ class PaidCreation:
         self.replacements.made(self.request.label)
         if charged is None or self._told:
             return
-        self._told, request = True, self.request
+        self._told, request, amount = True, self.request, Decimal(charged)
         if not request.client.is_test_key and state.id not in request.taken_over:
-            self._show(Decimal(charged), getattr(state, "currency", None), getattr(state, "invoice_id", None))
-        if exceeded := self.budget.charged(request.identity, Decimal(charged)):
+            currency, invoice = getattr(state, "currency", None), getattr(state, "invoice_id", None)
+            self.budget.moved("charged", amount, currency)
+            cost = self.budget.planned(request.identity)
+            what = f" ({cost.what})" if cost else ""
+            paid = f"charged {amount} {currency or ''}".rstrip()
+            request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
+        if exceeded := self.budget.charged(request.identity, amount):
             self.exceeded = f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
-
-    def _show(self, amount: Decimal, currency: str | None, invoice: str | None) -> None:
-        self.budget.moved("charged", amount, currency)
-        cost = self.budget.planned(self.request.identity)
-        what = f" ({cost.what})" if cost else ""
-        paid = f"charged {amount} {currency or ''}".rstrip()
-        self.request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
 
 
 def show_unreported(request: Request, interrupted: purchase_journal.Entry | None, state: State) -> None:

@@ -6,23 +6,58 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.planning.budget import Limit
 from pulumi_hosting.provider.names import PropertyValues, Props
 
-SETTINGS: Mapping[str, str] = {
-    "apiKey": "HOSTING_API_KEY",
-    "baseUrl": "HOSTING_BASE_URL",
-    "mode": "HOSTING_MODE",
-    "maxCharge": "HOSTING_MAX_CHARGE",
-    "scope": "HOSTING_SCOPE",
-    "strict": "HOSTING_STRICT",
-    "rateLimitTimeout": "HOSTING_RATE_LIMIT_TIMEOUT",
+
+class Setting(NamedTuple):
+    """``variable``: of the environment, which comes first; ``kind``: its type in the package schema."""
+
+    variable: str
+    kind: str
+    description: str
+    secret: bool = False
+
+
+STACK_SETTINGS: Mapping[str, Setting] = {
+    "apiKey": Setting(
+        "HOSTING_API_KEY", "string", "API key: `vk_live_…`, or `vk_test_…` for simulated writes.", secret=True
+    ),
+    "baseUrl": Setting("HOSTING_BASE_URL", "string", "Address of the API, https, ending in `/v1`."),
+    "mode": Setting(
+        "HOSTING_MODE", "string", "`live` or `test`: change nothing with an API key of the other mode."
+    ),
+    "maxCharge": Setting(
+        "HOSTING_MAX_CHARGE",
+        "string",
+        "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's "
+        "currency.",
+    ),
+    "scope": Setting(
+        "HOSTING_SCOPE",
+        "string",
+        "A part of every identity: for stacks of one project and name that share an account.",
+    ),
+    "strict": Setting(
+        "HOSTING_STRICT",
+        "boolean",
+        "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a "
+        "scope.",
+    ),
+    "rateLimitTimeout": Setting(
+        "HOSTING_RATE_LIMIT_TIMEOUT",
+        "number",
+        "Seconds that a request may wait for the rate limit of the key. Default 600.",
+    ),
 }
-"""Setting of the stack or the provider → the variable of the environment that comes first."""
+"""Of the stack or the provider."""
+
+SETTINGS: Mapping[str, str] = {name: setting.variable for name, setting in STACK_SETTINGS.items()}
+"""Setting → variable."""
 
 MODES = ("live", "test")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

@@ -159,9 +159,9 @@ def test_the_first_balance_that_is_seen_is_the_opening_one() -> None:
         "c": cost("5.00", balance="15.00"),
         "d": cost("5.00", "USD", "7.00"),
     }.items():
-        assert (budget.opening("EUR") is None) is (identity in "ab")
+        assert (budget.openings.get("EUR") is None) is (identity in "ab")
         budget.refusal(identity, price)
-    assert (budget.opening("EUR"), budget.opening("USD")) == (Decimal("20.00"), Decimal("7.00"))
+    assert (budget.openings.get("EUR"), budget.openings.get("USD")) == (Decimal("20.00"), Decimal("7.00"))
 
 
 @pytest.mark.parametrize(("limit", "told"), [("20.00", ", and maxCharge is 20.00"), (None, "")])

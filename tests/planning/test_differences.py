@@ -16,7 +16,7 @@ from pulumi_hosting.planning.diff import (
     refuse_forbidden,
 )
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
-from pulumi_hosting.provider.stack_state import live_inputs
+from pulumi_hosting.provider.conversion import live_inputs
 from pulumi_hosting.resources.powers import Predicted
 from pulumi_hosting.session.errors import Unchangeable
 from tests.planning.gadgets import (

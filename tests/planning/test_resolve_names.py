@@ -8,7 +8,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.apply import ensure
 from pulumi_hosting.planning.check import declared
 from pulumi_hosting.planning.resolve_names import resolved
-from pulumi_hosting.provider.stack_state import live_inputs
+from pulumi_hosting.provider.conversion import live_inputs
 from pulumi_hosting.resources.base import Trait
 from pulumi_hosting.resources.powers import Named
 from pulumi_hosting.session.request import Request

@@ -11,7 +11,7 @@ import httpx
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.provider_session import InterruptibleClock, ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from tests.support.account import Account

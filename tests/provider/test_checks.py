@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.failures import check_failure
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from tests.provider.processes import provider_process

@@ -20,7 +20,7 @@ import pulumi_hosting
 from pulumi_hosting import native
 from pulumi_hosting.installation import install_extras
 from pulumi_hosting.provider import dynamic, resource_base
-from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.resources import RESOURCES

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import TransportError
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.session.errors import ResourceError
 from tests.emulator.support import PUBLIC_KEY
@@ -195,7 +195,7 @@ def ordered(account: Account) -> Entry:
     inputs = process.check("server", "web", {**WEB, "waitTimeout": 3.0})
     with pytest.raises(PartialFailure) as waiting:
         process.of("server", native=True).create(inputs)
-    return Entry(waiting.value.id, waiting.value.outputs, inputs)
+    return Entry(waiting.value.id, dict(waiting.value.outputs), inputs)
 
 
 def test_a_destroy_waits_for_an_order_and_deletes_what_it_became() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from tests.provider.processes import Process, Start
 from tests.support.account import Account
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from tests.provider.processes import WEB, Process, provider_process
 from tests.resources.conftest import KillingTransport, ProcessKilled
 from tests.support.account import Account

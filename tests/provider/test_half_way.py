@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
+from pulumi_hosting.provider.conversion import UNKNOWN
 from pulumi_hosting.provider.dynamic import ServerProvider
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.errors import ResourceError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
+from pulumi_hosting.provider.names import IDENTITY, ORGANIZATION
 from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.session.errors import ResourceError

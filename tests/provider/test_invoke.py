@@ -13,8 +13,8 @@ from pulumi_hosting import native
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.provider import invoke, lookup_tokens
-from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.declaration_mistakes import program_line
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.provider.sdk import lookups as functions

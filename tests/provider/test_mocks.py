@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.resource_shape import class_name, outputs_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS

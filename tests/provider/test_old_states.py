@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, with_tag
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.session.errors import NotOurs
 from tests.provider.processes import WEB, Entry, Process, provider_process
 from tests.support.account import Account

@@ -7,7 +7,7 @@ from pulumi_hosting.session.errors import OrderFailed, WaitTimeout
 
 def told(cause: Exception) -> str:
     failure = PartialFailure("order:7", {}, [str(cause)], refresh=True)
-    failure.__context__ = cause
+    failure.__cause__ = cause
     return str(paid_and_not_recorded(failure, "server"))
 
 

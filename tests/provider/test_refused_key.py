@@ -9,7 +9,7 @@ import pytest
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.client.exceptions import ApiError
-from pulumi_hosting.provider.conversion import ACCOUNT
+from pulumi_hosting.provider.names import ACCOUNT
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, Process, provider_process

@@ -3,7 +3,7 @@
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from tests.provider.processes import WEB, Start
 from tests.support.account import Account
 

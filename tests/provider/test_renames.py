@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import DECLARED, IDENTITY
+from pulumi_hosting.provider.names import DECLARED, IDENTITY
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Entry, Process, provider_process
 from tests.support.account import Account

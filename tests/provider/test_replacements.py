@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import ResourceError
-from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
+from pulumi_hosting.provider.conversion import UNKNOWN
+from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.resources import RESOURCES
 from tests.emulator.support import PUBLIC_KEY

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.plugin.package_schema import package_spec, token
 from pulumi_hosting.provider.resource_shape import class_name, secrets_of
 from pulumi_hosting.provider.stack_settings import SETTINGS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.names import IDENTITY
 from tests.provider.processes import Process, Start
 from tests.support.account import Account
 from tests.support.programs import OTHER_KEY, PUBLIC_KEY

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
+from pulumi_hosting.provider.conversion import UNKNOWN
+from pulumi_hosting.provider.names import IDENTITY
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.conversion import camel, from_pulumi, is_unknown, snake, to_pulumi
+from pulumi_hosting.provider.conversion import from_pulumi, is_unknown, snake, to_pulumi
+from pulumi_hosting.provider.names import camel
 from pulumi_hosting.resources import RESOURCES
 
 LATER: Any = Unknown.__new__(Unknown)  # the SDK's constructor has no types

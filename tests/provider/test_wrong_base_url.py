@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import ApiError, NotFound
-from pulumi_hosting.provider.conversion import ACCOUNT
+from pulumi_hosting.provider.names import ACCOUNT
 from pulumi_hosting.resources import RESOURCES
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, Process, provider_process

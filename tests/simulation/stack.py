@@ -8,8 +8,8 @@ from typing import Any
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import IDENTITY, is_unknown
-from pulumi_hosting.provider.names import camel
+from pulumi_hosting.provider.conversion import is_unknown
+from pulumi_hosting.provider.names import IDENTITY, camel
 from pulumi_hosting.provider.partial_failure import (
     PartialFailure,
     order_still_open,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf.struct_pb2 import ListValue, Struct, Value
+from google.protobuf.struct_pb2 import Struct, Value
 from pulumi.output import Unknown
 
 from pulumi_hosting.provider import conversion
@@ -60,11 +60,8 @@ def marshal(properties: PropertyValues, secrets: Collection[str] = ()) -> Struct
     """
     struct = Struct()
     for key, value in properties.items():
-        target = struct.fields[key]
-        if key in secrets and value is not None:
-            target.struct_value.fields[SIGNATURE].string_value = SECRET
-            target = target.struct_value.fields["value"]
-        _marshal_value(value, target)
+        plain = _plain(value)
+        struct[key] = {SIGNATURE: SECRET, "value": plain} if key in secrets and value is not None else plain
     return struct
 
 
@@ -87,34 +84,23 @@ def _unmarshal_value(value: Value, signatures: list[str]) -> Any:
 
 def _unmarshal_fields(fields: Mapping[str, Value], signatures: list[str]) -> Any:
     signature = fields[SIGNATURE].string_value if SIGNATURE in fields else ""
-    if signature == SECRET:
+    if signature not in (SECRET, OUTPUT):
+        return {key: _unmarshal_value(item, signatures) for key, item in fields.items()}
+    if signature == SECRET or ("secret" in fields and fields["secret"].bool_value):
         signatures.append(SECRET)
-        return _unmarshal_value(fields["value"], signatures) if "value" in fields else None
-    if signature == OUTPUT:
-        if "secret" in fields and fields["secret"].bool_value:
-            signatures.append(SECRET)
-        return _unmarshal_value(fields["value"], signatures) if "value" in fields else conversion.UNKNOWN
-    return {key: _unmarshal_value(item, signatures) for key, item in fields.items()}
+    if "value" in fields:
+        return _unmarshal_value(fields["value"], signatures)
+    return conversion.UNKNOWN if signature == OUTPUT else None
 
 
-def _marshal_value(value: Any, target: Value) -> None:
-    if value is None:
-        target.null_value = 0  # type: ignore[assignment]  # the only value of its enum
-    elif isinstance(value, Unknown):
-        target.string_value = UNKNOWN
-    elif isinstance(value, bool):
-        target.bool_value = value
-    elif isinstance(value, int | float):
-        target.number_value = value
-    elif isinstance(value, str):
-        target.string_value = value
-    elif isinstance(value, Mapping):
-        target.struct_value.CopyFrom(Struct())  # an empty map is a map too
-        for key, item in value.items():
-            _marshal_value(item, target.struct_value.fields[str(key)])
-    elif isinstance(value, Iterable) and not isinstance(value, bytes | set | frozenset):
-        target.list_value.CopyFrom(ListValue())
-        for item in value:
-            _marshal_value(item, target.list_value.values.add())
-    else:
-        raise TypeError(f"a {type(value).__name__} has no place in a property")
+def _plain(value: Any) -> Any:
+    """The value in the types that a ``Struct`` takes."""
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, bytes | set | frozenset):
+        return [_plain(item) for item in value]
+    raise TypeError(f"a {type(value).__name__} has no place in a property")

@@ -2,7 +2,7 @@
 table of operations.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,7 +11,7 @@ from pulumi_hosting.provider.names import NAME as NAME
 from pulumi_hosting.provider.names import camel, dynamic_token
 from pulumi_hosting.provider.names import token as token
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, summary_of, title_of
-from pulumi_hosting.provider.stack_settings import SETTINGS
+from pulumi_hosting.provider.stack_settings import STACK_SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.schema.fields import Field, Type, description, fields, markdown, nested, type_name
@@ -51,52 +51,17 @@ def package_spec(version: str) -> Spec:
     }
 
 
-_SETTINGS: Mapping[str, Spec] = {
-    "apiKey": {
-        "type": "string",
-        "secret": True,
-        "description": "API key: `vk_live_…`, or `vk_test_…` for simulated writes.",
-    },
-    "baseUrl": {"type": "string", "description": "Address of the API, https, ending in `/v1`."},
-    "mode": {
-        "type": "string",
-        "description": "`live` or `test`: change nothing with an API key of the other mode.",
-    },
-    "maxCharge": {
-        "type": "string",
-        "description": (
-            "Order nothing that would make the charges of one run exceed this sum, a decimal "
-            "in the account's currency."
-        ),
-    },
-    "scope": {
-        "type": "string",
-        "description": "A part of every identity: for stacks of one project and name that share an account.",
-    },
-    "strict": {
-        "type": "boolean",
-        "description": (
-            "Refuse what is otherwise only warned of: a preview that cannot reach the API, a "
-            "takeover without a scope."
-        ),
-    },
-    "rateLimitTimeout": {
-        "type": "number",
-        "description": "Seconds that a request may wait for the rate limit of the key. Default 600.",
-    },
-}
-
-
 def configuration() -> Spec:
     """The provider's settings, by name."""
     return {
-        name: {**_SETTINGS[name], "defaultInfo": {"environment": [variable]}}
-        for name, variable in SETTINGS.items()
+        name: {
+            "type": setting.kind,
+            **({"secret": True} if setting.secret else {}),
+            "description": setting.description,
+            "defaultInfo": {"environment": [setting.variable]},
+        }
+        for name, setting in STACK_SETTINGS.items()
     }
-
-
-def _summary(resource: AnyResource) -> str:
-    return f"{markdown(title_of(resource))}\n\n{summary_of(resource, lambda name: f'`{camel(name)}`')}"
 
 
 # --- parts -------------------------------------------------------------------------------------------------
@@ -104,15 +69,15 @@ def _summary(resource: AnyResource) -> str:
 
 def _resource(resource: AnyResource) -> Spec:
     inputs, outputs = inputs_of(resource), outputs_of(resource)
+    changes = summary_of(resource, lambda name: f"`{camel(name)}`")
     replacing = {name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces}
     return {
-        "description": _summary(resource),
+        "description": f"{markdown(title_of(resource))}\n\n{changes}",
         "inputProperties": {
             field.wire: _property(field, replaces=field.name in replacing) for field in inputs
         },
         "requiredInputs": _required(inputs),
-        "properties": _properties(outputs),
-        "required": _required(outputs),
+        **_shape(outputs),
         "aliases": [{"type": dynamic_token(resource.kind)}],
     }
 
@@ -120,32 +85,18 @@ def _resource(resource: AnyResource) -> Spec:
 def _function(lookup: Lookup) -> Spec:
     return {
         "description": lookup.description,
-        "inputs": {
-            "type": "object",
-            "properties": _properties(lookup.arguments),
-            "required": _required(lookup.arguments),
-        },
-        "outputs": {
-            "type": "object",
-            "properties": _properties(lookup.results),
-            "required": _required(lookup.results),
-        },
+        "inputs": {"type": "object", **_shape(lookup.arguments)},
+        "outputs": {"type": "object", **_shape(lookup.results)},
     }
 
 
 def _object(model: type[BaseModel]) -> Spec:
-    inside = fields(model)
-    spec = {
-        "type": "object",
-        "description": description(model),
-        "properties": _properties(inside),
-        "required": _required(inside),
-    }
+    spec = {"type": "object", "description": description(model), **_shape(fields(model))}
     return {name: value for name, value in spec.items() if value or name == "properties"}
 
 
-def _properties(inside: Iterable[Field]) -> Mapping[str, Spec]:
-    return {field.wire: _property(field) for field in inside}
+def _shape(inside: Iterable[Field]) -> Spec:
+    return {"properties": {field.wire: _property(field) for field in inside}, "required": _required(inside)}
 
 
 def _required(inside: Iterable[Field]) -> list[str]:

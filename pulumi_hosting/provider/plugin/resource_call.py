@@ -9,16 +9,17 @@ from pulumi.runtime.proto import provider_pb2
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import (
+from pulumi_hosting.provider.failures import fail
+from pulumi_hosting.provider.names import (
     IDENTITY,
+    NAME,
     ORGANIZATION,
-    WAIT_TIMEOUT,
     PropertyValues,
     Props,
     camel,
+    class_of,
+    token,
 )
-from pulumi_hosting.provider.failures import fail
-from pulumi_hosting.provider.names import NAME, class_of, token
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal
@@ -67,7 +68,8 @@ class ResourceCall:
 
     - ``declared``: the inputs, ``recorded``: the outputs of before, where the request has any. A renamed
       resource keeps the recorded identity, since its object's tag is made of it.
-    - ``received``: the properties from which secrets, organization and waiting time are kept.
+    - ``received``: the properties from which secrets and organization are kept.
+    - ``timeout``: the custom timeout of the step, in seconds.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class ResourceCall:
         *received: Properties,
         declared: PropertyValues,
         recorded: PropertyValues | None = None,
+        timeout: float = 0.0,
     ) -> None:
         self.urn = ResourceUrn.parse(urn)
         self.resource = self.urn.resource
@@ -89,7 +92,6 @@ class ResourceCall:
         self._secrets = _always_secret(self.resource).union(*(part.secrets for part in received))
         organizations = [part.values[ORGANIZATION] for part in received if part.values.get(ORGANIZATION)]
         self._organization = {ORGANIZATION: organizations[-1]} if organizations else {}
-        self._has_own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
         known = f"{self.urn.name}: "  # the engine shows the name beside the line
         self.adapter = Adapter(
             self.resource,
@@ -98,12 +100,12 @@ class ResourceCall:
             warn=lambda line: engine.warn(urn, line.removeprefix(known)),
             ids_may_change=True,
             urn=urn,
+            timeout=timeout or None,
         )
 
-    def with_identity(self, values: PropertyValues, timeout: float = 0.0) -> Props:
-        """For the adapter. ``timeout``: the custom timeout, where the program sets no waiting time itself."""
-        waiting = {WAIT_TIMEOUT: timeout} if timeout > 0 and not self._has_own_timeout else {}
-        return {**values, **waiting, IDENTITY: self.identity}
+    def with_identity(self, values: PropertyValues) -> Props:
+        """For the adapter."""
+        return {**values, IDENTITY: self.identity}
 
     def with_write_only(self, declared: PropertyValues, recorded: PropertyValues) -> Props:
         """The recorded values, with what the API never shows as it was declared last: an engine that found
@@ -115,10 +117,10 @@ class ResourceCall:
         return self.with_identity({**shown, **recorded})
 
     def outputs(self, values: PropertyValues) -> Struct:
-        return marshal({**self._without_timeout(values), IDENTITY: self.identity}, self._secrets)
+        return marshal(self.with_identity(values), self._secrets)
 
     def inputs(self, values: PropertyValues) -> Struct:
-        return marshal({**program_inputs(self._without_timeout(values)), **self._organization}, self._secrets)
+        return marshal({**program_inputs(values), **self._organization}, self._secrets)
 
     def init_failed(self, failure: PartialFailure) -> InitFailed:
         detail = provider_pb2.ErrorResourceInitFailed(
@@ -130,9 +132,6 @@ class ResourceCall:
         if failure.inputs is not None:
             detail.inputs.CopyFrom(self.inputs(failure.inputs))
         return InitFailed(detail)
-
-    def _without_timeout(self, values: PropertyValues) -> Props:
-        return {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._has_own_timeout}
 
 
 @cache

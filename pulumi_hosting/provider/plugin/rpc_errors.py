@@ -6,13 +6,11 @@ from typing import TypeVar
 
 import grpc
 from google.protobuf import any_pb2
-from pulumi.runtime.proto import provider_pb2, status_pb2
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from pulumi_hosting.provider.failures import StepFailed, as_user_error
 
-P = TypeVar("P")
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+Servicer = TypeVar("Servicer")
 
 
 class InitFailed(Exception):
@@ -32,21 +30,28 @@ class InitFailed(Exception):
         return status
 
 
-def reports_errors(
-    method: Callable[[P, Asked, grpc.ServicerContext], Answer],
-) -> Callable[[P, Asked, grpc.ServicerContext], Answer]:
-    """Have a method's errors end as one line for the engine; grpc would print a traceback."""
+def reports_errors(servicer: type[Servicer]) -> type[Servicer]:
+    """Have the errors of its methods end as one line for the engine; grpc would print a traceback."""
+    for name in vars(servicer).keys() & vars(provider_pb2_grpc.ResourceProviderServicer).keys():
+        if not name.startswith("__"):
+            setattr(servicer, name, _reporting(vars(servicer)[name]))
+    return servicer
 
+
+def _reporting(method: Callable[..., object]) -> Callable[..., object]:
     @wraps(method)
-    def reporting(self: P, request: Asked, context: grpc.ServicerContext) -> Answer:
+    def reporting(self: object, request: object, context: grpc.ServicerContext) -> object:
+        code = grpc.StatusCode.UNKNOWN
         try:
-            with as_user_error(InitFailed):
+            with as_user_error(InitFailed, NotImplementedError):
                 return method(self, request, context)
         except StepFailed as error:
             line = str(error)
+        except NotImplementedError as error:
+            code, line = grpc.StatusCode.UNIMPLEMENTED, str(error)
         except InitFailed as error:
             line = str(error)
             context.set_trailing_metadata((("grpc-status-details-bin", error.status()),))
-        return context.abort(grpc.StatusCode.UNKNOWN, line)
+        context.abort(code, line)
 
     return reporting

@@ -9,23 +9,21 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
 from pulumi.runtime.proto import provider_pb2 as rpc
 
-from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.conversion import IDENTITY, MANAGED
-from pulumi_hosting.provider.failures import check_failure, fail
-from pulumi_hosting.provider.names import NAME, Props, camel
+from pulumi_hosting.provider.failures import check_failure
+from pulumi_hosting.provider.names import IDENTITY, NAME, Props, camel
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
@@ -45,6 +43,7 @@ _GRACE = 4.0  # seconds; the engine waits five before it kills
 _MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
 
+@reports_errors
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     """One provider instance: one configuration, one account. Serves any number of requests at once."""
 
@@ -61,37 +60,30 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- the plugin
 
-    @reports_errors
     def Handshake(
         self, request: rpc.ProviderHandshakeRequest, context: Context
     ) -> rpc.ProviderHandshakeResponse:
         self.engine.connect(request.engine_address)
         return rpc.ProviderHandshakeResponse(accept_secrets=True, accept_resources=False, accept_outputs=True)
 
-    @reports_errors
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
         self.engine.connect(request.address)
         return empty_pb2.Empty()
 
-    @reports_errors
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=version())
 
-    @reports_errors
     def GetSchema(self, request: rpc.GetSchemaRequest, context: Context) -> rpc.GetSchemaResponse:
         from pulumi_hosting.provider.plugin.package_schema import package_spec  # few runs ask for it
 
         return rpc.GetSchemaResponse(schema=json.dumps(package_spec(version())))
 
-    @reports_errors
     def GetMapping(self, request: rpc.GetMappingRequest, context: Context) -> rpc.GetMappingResponse:
         return rpc.GetMappingResponse()
 
-    @reports_errors
     def GetMappings(self, request: rpc.GetMappingsRequest, context: Context) -> rpc.GetMappingsResponse:
         return rpc.GetMappingsResponse()
 
-    @reports_errors
     def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
         # Asked after Ctrl-C, and at the end of each run, before the engine ends its providers.
         self.session.cancel()
@@ -101,7 +93,6 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- its configuration
 
-    @reports_errors
     def CheckConfig(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         news = unmarshal(request.news)
         failures = failures_of(news.values)
@@ -109,7 +100,6 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             inputs=marshal(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
         )
 
-    @reports_errors
     def DiffConfig(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         # Answered "none" after a key was rotated, the engine would go on with the old key for a whole run.
         olds = unmarshal(request.old_inputs).values or unmarshal(request.olds).values
@@ -118,16 +108,12 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         kinds = rpc.DiffResponse
         return kinds(changes=kinds.DIFF_SOME if differing else kinds.DIFF_NONE, diffs=differing)
 
-    @reports_errors
     def Configure(self, request: rpc.ConfigureRequest, context: Context) -> rpc.ConfigureResponse:
         given = unmarshal(request.args).values
-        # A provider that the program declares is another account beside the one of the environment: its own
-        # settings come first.
-        others = {
-            variable
-            for name, variable in SETTINGS.items()
-            if _is_default(request.name) or not given.get(name)
-        }
+        # The engine makes the default provider of the stack's configuration. One that the program declares is
+        # another account beside the one of the environment: its own settings come first.
+        is_default = request.name in ("", "default") or request.name.startswith("default_")
+        others = {variable for name, variable in SETTINGS.items() if is_default or not given.get(name)}
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(
@@ -141,103 +127,80 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- resources
 
-    def _call(
-        self,
-        urn: str,
-        *received: Properties,
-        declared: Props,
-        recorded: Props | None = None,
-    ) -> ResourceCall:
-        return ResourceCall(self.session, self.engine, urn, *received, declared=declared, recorded=recorded)
+    @contextmanager
+    def _call(self, request: Any, *received: Properties, **known: Props) -> Iterator[ResourceCall]:
+        timeout = getattr(request, "timeout", 0.0)  # of a step that may wait
+        call = ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
+        try:
+            yield call
+        except PartialFailure as failure:
+            raise call.init_failed(failure) from None
 
-    @reports_errors
     def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        call = self._call(request.urn, news, declared=news.values)
-        props = program_inputs(news.values)
-        if call.resource.default_name and props.get("name") is None:
-            props["name"] = call.urn.name
-        inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
-        return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
+        with self._call(request, news, declared=news.values) as call:
+            props = program_inputs(news.values)
+            if call.resource.default_name and props.get("name") is None:
+                props["name"] = call.urn.name
+            inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
+            return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 
-    @reports_errors
     def Diff(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
-        call = self._call(request.urn, declared=news, recorded=olds)
-        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
-        # a replacement is ordered under the identity that is declared now
-        found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
-        kinds = rpc.DiffResponse
-        answer = kinds(
-            changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
-            replaces=found.replaces,
-            deleteBeforeReplace=found.delete_before_replace,
-            diffs=sorted(found.properties),
-            hasDetailedDiff=True,
-        )
-        for name, change in found.properties.items():
-            kind = f"{change.kind.upper()}_REPLACE" if change.replaces else change.kind.upper()
-            answer.detailedDiff[name].kind = rpc.PropertyDiff.Kind.Value(kind)
-        return answer
+        with self._call(request, declared=news, recorded=olds) as call:
+            before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+            # a replacement is ordered under the identity that is declared now
+            found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
+            kinds = rpc.DiffResponse
+            answer = kinds(
+                changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
+                replaces=found.replaces,
+                deleteBeforeReplace=found.delete_before_replace,
+                diffs=sorted(found.properties),
+                hasDetailedDiff=True,
+            )
+            for name, kind in found.properties.items():
+                answer.detailedDiff[name].kind = rpc.PropertyDiff.Kind.Value(kind)
+            return answer
 
-    @reports_errors
     def Create(self, request: rpc.CreateRequest, context: Context) -> rpc.CreateResponse:
         props = unmarshal(request.properties)
-        call = self._call(request.urn, props, declared=props.values)
-        desired = call.with_identity(props.values, request.timeout)
-        if request.preview:
-            return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
-        try:
+        with self._call(request, props, declared=props.values) as call:
+            desired = call.with_identity(props.values)
+            if request.preview:
+                return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
             id, outputs = call.adapter.create(desired)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
+            return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
 
-    @reports_errors
     def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
-        call = self._call(request.urn, olds, inputs, declared=inputs.values, recorded=olds.values)
-        before = call.with_identity(olds.values, request.timeout)
-        try:
+        with self._call(request, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
+            before = call.with_identity(olds.values)
             found = call.adapter.read(request.id, before, inputs.values or None)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        if found is None:
-            # An import or a lookup has only the id; "gone" would be imported as an empty resource.
-            if MANAGED not in olds.values:
-                fail(
-                    f"there is no {call.resource.title} with id {clean_text(request.id, 80)} on this "
-                    "account. Next: correct the id"
-                )
-            return rpc.ReadResponse()
-        id, outputs, live = found
-        return rpc.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
+            if found is None:
+                return rpc.ReadResponse()
+            id, outputs, live = found
+            return rpc.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
 
-    @reports_errors
     def Update(self, request: rpc.UpdateRequest, context: Context) -> rpc.UpdateResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        call = self._call(request.urn, news, declared=news.values, recorded=olds)
-        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
-        desired = call.with_identity(news.values, request.timeout)
-        if request.preview:
-            predicted = call.adapter.preview_update(request.id, before, desired)
-            return rpc.UpdateResponse(properties=call.outputs(predicted))
-        try:
+        with self._call(request, news, declared=news.values, recorded=olds) as call:
+            before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+            desired = call.with_identity(news.values)
+            if request.preview:
+                predicted = call.adapter.preview_update(request.id, before, desired)
+                return rpc.UpdateResponse(properties=call.outputs(predicted))
             outputs = call.adapter.update(request.id, before, desired)
-        except PartialFailure as failure:
-            raise call.init_failed(failure) from None
-        return rpc.UpdateResponse(properties=call.outputs(outputs))
+            return rpc.UpdateResponse(properties=call.outputs(outputs))
 
-    @reports_errors
     def Delete(self, request: rpc.DeleteRequest, context: Context) -> empty_pb2.Empty:
         olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
-        call = self._call(request.urn, olds, declared=declared, recorded=olds.values)
-        call.adapter.delete(request.id, call.with_identity(olds.values, request.timeout))
-        return empty_pb2.Empty()
+        with self._call(request, olds, declared=declared, recorded=olds.values) as call:
+            call.adapter.delete(request.id, call.with_identity(olds.values))
+            return empty_pb2.Empty()
 
     # --- functions
 
-    @reports_errors
     def Invoke(self, request: rpc.InvokeRequest, context: Context) -> rpc.InvokeResponse:
         from pulumi_hosting.provider.lookup_tokens import call  # few programs ask for any
         from pulumi_hosting.schema.lookups import LOOKUPS
@@ -251,15 +214,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return answer
 
     def Construct(self, request: rpc.ConstructRequest, context: Context) -> NoReturn:
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{NAME} has no component resources")
+        raise NotImplementedError(f"{NAME} has no component resources")
 
     def Call(self, request: rpc.CallRequest, context: Context) -> NoReturn:
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {NAME} have no methods")
-
-
-def _is_default(name: str) -> bool:
-    """Whether it is the provider that the engine makes of the stack's configuration."""
-    return not name or name == "default" or name.startswith("default_")
+        raise NotImplementedError(f"resources of {NAME} have no methods")
 
 
 def _failures(failures: Mapping[str, str]) -> list[rpc.CheckFailure]:

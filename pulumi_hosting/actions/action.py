@@ -97,8 +97,8 @@ class Action(ABC, Generic[I, R]):
     """Scopes that doing it needs."""
 
     def __init_subclass__(cls) -> None:
-        (base,) = vars(cls)["__orig_bases__"]
-        cls.Inputs, cls.Result = get_args(base)
+        super().__init_subclass__()
+        cls.Inputs, cls.Result = get_args(vars(cls)["__orig_bases__"][0])[:2]
 
     @abstractmethod
     def plan(self, request: Request, inputs: I) -> ActionPlan:

@@ -16,7 +16,7 @@ from pulumi_hosting.actions.action import Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -105,7 +105,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
         asked, waiting, known = plan.data
         if waiting is None:
             newest = max((invoice.id for invoice in known), default=0)
-            answer = charge(
+            answer = Charge(
                 request,
                 what=f"top-up of {inputs.amount} by {inputs.gateway}",
                 kind=self.kind,
@@ -116,7 +116,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                     amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key
                 ),
                 happened=lambda: _waiting(_known(request), inputs) is not None,
-            )
+            ).once()
             if answer is not None:
                 made = {
                     "invoice_id": str(answer.invoice_id),

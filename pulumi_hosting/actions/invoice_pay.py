@@ -11,7 +11,7 @@ from pulumi_hosting.actions.action import Action, ActionPlan, Result, from_balan
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
@@ -77,7 +77,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     def perform(self, request: Request, inputs: InvoicePayInputs, plan: ActionPlan) -> InvoicePaid:
         invoice: m.Invoice = plan.data
         try:
-            answer = charge(
+            answer = Charge(
                 request,
                 what=f"payment of invoice {invoice.id}",
                 kind=self.kind,
@@ -89,7 +89,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 concerns=lambda other: other.id == invoice.id,
                 ask=lambda id, key: request.client.invoices.pay(id, idempotency_key=key),
                 price=invoice.amount,
-            )
+            ).once()
         finally:
             request.reads.forget("balance")
             request.reads.forget("servers")

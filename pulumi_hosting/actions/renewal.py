@@ -16,7 +16,7 @@ from pulumi_hosting.actions.action import Action, ActionPlan, resolve
 from pulumi_hosting.actions.periods import Period, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -96,7 +96,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
         seen: Seen[O] = plan.data
         id, what = seen.found.id, f"{self.result} {seen.found.id}"
         try:
-            answer = charge(
+            answer = Charge(
                 request,
                 what=f"renewal of {what}",
                 kind=self.kind,
@@ -111,7 +111,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
                 ask=lambda id, key: self._renew(request, id, self.smallest, key),
                 is_of_the_past=lambda answer: self.is_taken_back(request, seen, answer),
                 bound_elsewhere=lambda: self.refuse_another(request, seen),
-            )
+            ).once()
         finally:
             for part in (*self.parts, "balance"):
                 request.reads.forget(part)

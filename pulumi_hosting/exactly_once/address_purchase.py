@@ -32,7 +32,7 @@ from pulumi_hosting.exactly_once.address_facts import (
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
 from pulumi_hosting.exactly_once.payments import IP_PURCHASES
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
+from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
@@ -55,36 +55,26 @@ class Purchased:
     present_before: tuple[str, ...] = ()
 
 
-class AddressPurchase:
-    """One resource's purchase of an address of one server. ``attempt``: so many addresses of unknown origin
-    are another's.
+class AddressPurchase(Purchase[m.IpAdded, Purchased]):
+    """One resource's purchase of an address of one server: found if an interrupted run of this resource
+    bought it. Carry it out within ``Owners.turn``. ``attempt``: so many addresses of unknown origin are
+    another's.
     """
 
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
-        self.request, self.server_id, self.attempt = request, server_id, attempt
+        self.server_id, self.attempt = server_id, attempt
         self.owners = Owners(request, server_id)
         self._seen: ServerAddresses | None = None
+        what = f"purchase of an address for server {server_id}"
+        super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
 
-    def place(self) -> Purchased:
-        """Find what an interrupted run of this resource bought, or buy one. Call it within
-        ``Owners.turn``."""
-        return Purchase[m.IpAdded, Purchased](
-            self.request,
-            f"purchase of an address for server {self.server_id}",
-            "server_ip",
-            walk=lambda: KeyWalk(
-                keys_of(self.request, self.server_id, self.attempt, self._before.before(0)),
-                ask=ask(self.request.client),
-            ),
-            look=self._look,
-            send=self._send,
-            accept=lambda answer, walk: self._purchased(walk.key, answer),
-            is_outdated=self._is_outdated,
-            concerns=lambda invoice: (
-                invoice.type in IP_PURCHASES
-                and any(str(item.server_id) == self.server_id for item in invoice.items or ())
-            ),
-        ).carry_out()
+    def _is_of_the_server(self, invoice: m.Invoice) -> bool:
+        ids = {str(item.server_id) for item in invoice.items or ()}
+        return invoice.type in IP_PURCHASES and self.server_id in ids
+
+    def walk(self) -> KeyWalk:
+        keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
+        return KeyWalk(keys, ask=ask(self.request.client))
 
     @property
     def _before(self) -> ServerAddresses:
@@ -92,24 +82,26 @@ class AddressPurchase:
         assert self._seen is not None  # noqa: S101 — the loop looks before it asks for keys
         return self._seen
 
-    def _look(self, when: When) -> Shown[Purchased] | None:
+    def look(self, when: When) -> Purchased | None:
         if when in ("before", "busy"):
             self._seen = self._when_listed()
-            found = self._bought_before(self._seen)
-            return None if found is None else Shown(found)
+            return self._bought_before(self._seen)
         if when in ("conflict", "undone"):
             return None
         after = read_addresses(self.request, self.server_id)
         shows = (after.bought, after.kept, after.everything)
         if shows == (self._before.bought, self._before.kept, self._before.everything):
             return None
-        return Shown(self._purchased(None, None))
+        return self._purchased(None, None)
 
-    def _send(self, idempotency_key: str) -> m.IpAdded:
+    def accept(self, answer: m.IpAdded, walk: KeyWalk) -> Purchased | None:
+        return self._purchased(walk.key, answer)
+
+    def send(self, key: str, /) -> m.IpAdded:
         request, server_id = self.request, self.server_id
-        self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
+        self.owners.intend(key, sorted(self._before.everything), self._before.paid)
         try:
-            return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
+            return request.client.servers.ips.add(int(server_id), idempotency_key=key)
         except HostingError as error:
             forget_quote(request, server_id)
             if isinstance(error, ApiError) and error.status < 500 and not error.outcome_unknown:
@@ -125,7 +117,7 @@ class AddressPurchase:
             present_before=tuple(sorted(self._before.everything)),
         )
 
-    def _is_outdated(self, error: ApiError) -> bool:
+    def is_outdated(self, error: ApiError, /) -> bool:
         if isinstance(error, IpLimitReached):
             quote = quote_of(self.request, self.server_id)  # it was forgotten when this was answered
             return quote is not None and quote.extra_ips < quote.max_extra_ips

@@ -21,10 +21,8 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once.domain_facts import became_of, concerns
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.payments import (
-    DOMAIN_PURCHASES,
-)
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
+from pulumi_hosting.exactly_once.payments import DOMAIN_PURCHASES
+from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.exactly_once.turns import turn
 from pulumi_hosting.session.request import Request
 
@@ -41,8 +39,8 @@ class OrderedDomain:
     is_replay: bool = False
 
 
-class DomainOrder:
-    """One resource's order of one name.
+class DomainOrder(Purchase[Answer, OrderedDomain]):
+    """One resource's order of one name. Carry it out within :meth:`turn_of_name`.
 
     - ``body``: of a registration, or of a transfer if there is an ``auth_code``;
     - ``find``: the domain of the name on the account, read again.
@@ -55,55 +53,45 @@ class DomainOrder:
         auth_code: Secret | None,
         find: Callable[[], m.Domain | None],
     ) -> None:
-        self.request, self.body, self.auth_code, self.find = request, body, auth_code, find
+        self.body, self.auth_code, self.find = body, auth_code, find
         self.name: str = body["name"]
         operation = "register_domain" if auth_code is None else "transfer_domain"
         # What is sent beside the name is no part of the key, and no key is made of a secret.
         self.keys = KeyRing.of(request.client, request.identity, operation, {"name": self.name})
-        self.purchase = Purchase[Answer, OrderedDomain](
-            request,
-            f"order of {self.name}",
-            "domain",
-            walk=lambda: KeyWalk(self.keys, is_cheap=True),
-            look=self._look,
-            send=self._send,
-            accept=self._accepted,
-            is_outdated=self._is_outdated,
-            concerns=lambda invoice: (
-                invoice.type in DOMAIN_PURCHASES and concerns(request, invoice, self.name)
-            ),
-        )
+        super().__init__(request, f"order of {self.name}", "domain", concerns=self._is_of_the_name)
 
-    def turn(self) -> AbstractContextManager[object]:
+    def _is_of_the_name(self, invoice: m.Invoice) -> bool:
+        return invoice.type in DOMAIN_PURCHASES and concerns(self.request, invoice, self.name)
+
+    def turn_of_name(self) -> AbstractContextManager[object]:
         """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""
         return turn(self.request, f"domain {self.name}", f"ordering {self.name}")
+
+    def walk(self) -> KeyWalk:
+        return KeyWalk(self.keys, is_cheap=True)
 
     def was_placed(self) -> bool:
         """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        return any(True for _ in self.purchase.replays(KeyWalk(self.keys, ask=self._ask)))
-
-    def place(self) -> OrderedDomain:
-        """Order it; call it within :meth:`turn`. Raises as ``Purchase.carry_out`` does."""
-        return self.purchase.carry_out()
+        return any(True for _ in self.replays(KeyWalk(self.keys, ask=self._ask)))
 
     def _ask(self, id: int, key: str) -> object:
         return self.request.client.domains.renew(id, years=1, idempotency_key=key)
 
-    def _look(self, when: When) -> Shown[OrderedDomain] | None:
+    def look(self, when: When) -> OrderedDomain | None:
         """It was not there before: if the outcome is unknown, a domain of the name is what was ordered."""
         if when in ("lost", "failed") or (when == "conflict" and self.request.name_is_identity):
-            return Shown(OrderedDomain(found, None)) if (found := self.find()) else None
+            return OrderedDomain(found, None) if (found := self.find()) else None
         return None
 
-    def _send(self, idempotency_key: str) -> Answer:
+    def send(self, key: str, /) -> Answer:
         domains = self.request.client.domains
         if self.auth_code is not None:
-            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=idempotency_key)
-        return domains.register(**self.body, idempotency_key=idempotency_key)
+            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=key)
+        return domains.register(**self.body, idempotency_key=key)
 
-    def _accepted(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
+    def accept(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
         found = None if self.request.client.is_test_key else self.find()
         if found is not None or self.request.client.is_test_key:
             return OrderedDomain(found, answer)
@@ -121,11 +109,11 @@ class DomainOrder:
 
     def _was_paid_just_now(self) -> bool:
         try:
-            return any(not paid.is_returned for paid in self.purchase.payments())
+            return any(not paid.is_returned for paid in self.payments())
         except ApiError:
             return False
 
-    def _is_outdated(self, error: ApiError) -> bool:
+    def is_outdated(self, error: ApiError, /) -> bool:
         """Nothing was charged with a refusal, and the name guards the next try."""
         if isinstance(error, DomainUnavailable):
             try:

@@ -262,7 +262,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             request.taken_over.add(inputs.adopt_id)
             return _from_api(self._adoptable(request, inputs, inputs.adopt_id))
         order = self._order(request, inputs)
-        with order.turn():
+        with order.turn_of_name():
             request.reads.forget("domains")
             existing = self._named(request, inputs.name)
             if existing is None:
@@ -312,7 +312,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     @staticmethod
     def _from_order(request: Request, inputs: DomainInputs, order: DomainOrder) -> DomainState:
         """Place the order. Until the account shows the domain, its state is made of the answer."""
-        placed = order.place()
+        placed = order.carry_out()
         answer, domain = placed.answer, placed.domain
         if domain is not None:
             charged = as_text(answer.charged) if answer else None

@@ -188,7 +188,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
 
         with purchase.owners.turn():
-            purchased = purchase.place()
+            purchased = purchase.carry_out()
             state = _from_purchase(inputs.server_id, purchased)
             if purchased.ip is not None:  # it was there
                 request.taken_over.add(state.id)

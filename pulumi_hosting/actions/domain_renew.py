@@ -35,17 +35,12 @@ _LOOKED_BACK = timedelta(days=60)  # for a renewal that never showed
 
 
 class DomainRenewInputs(OfDomain):
-    until: Annotated[
-        Moment,
-        until(
-            "the domain expires",
-            "The years bought must reach it for certain, a year counting 365 days.",
-        ),
-    ]
-    years: Annotated[
-        Annotated[WholeNumber, Field(le=MOST_YEARS)] | None,
-        Field(description="Years to buy: 1 to 10. The fewest that reach until, when absent."),
-    ] = None
+    until: Moment = until(
+        "the domain expires", "The years bought must reach it for certain, a year counting 365 days."
+    )
+    years: Annotated[WholeNumber, Field(le=MOST_YEARS)] | None = optional(
+        "Years to buy: 1 to 10. The fewest that reach until, when absent."
+    )
 
 
 class DomainRenewed(DomainState):
@@ -181,6 +176,3 @@ class DomainRenewal(Renewal[DomainRenewInputs, DomainRenewed, m.Domain]):
         # Discounts and cheaper days make this too small, never too large; then the key alone keeps the
         # renewal from being paid twice.
         return recent if round((domain.expires_at - domain.registered_at) / _YEAR) < paid else None
-
-
-DOMAIN_RENEW = DomainRenewal()

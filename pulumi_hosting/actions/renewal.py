@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, resolve
+from pulumi_hosting.actions.action import Action, ActionPlan, nothing, resolve
 from pulumi_hosting.actions.periods import Period, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once.charges import Charge
+from pulumi_hosting.exactly_once.payments import is_of
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -77,8 +78,8 @@ class Renewal(Action[I, R], Generic[I, R, O]):
             return self.paid_already(state.model_copy(update={self.date: as_text(due)}))
         seen = Seen(found, due, self._period(found, due, inputs))
         cost, is_exact = self.cost(request, seen)
-        if nothing := self.under_way(request, seen, state):
-            return nothing
+        if under_way := self.under_way(request, seen, state):
+            return under_way
         before, bought = self.renewed(state), seen.period.given
         brings = bought | {self.date: None, "charged": str(cost.amount) if cost and is_exact else None}
         return ActionPlan(
@@ -128,7 +129,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
         """There is nothing to do."""
         shown = self.renewed(state).model_copy(update=more).shown()
         paid = f"{self.result} {state.name} is paid until {getattr(state, self.date)} already"
-        return ActionPlan(False, shown, shown, note=note or paid)
+        return nothing(shown, note or paid)
 
     def renewed(self, state: State) -> R:
         """The result of a renewal before anything is known of it."""
@@ -138,8 +139,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
 
     def is_of(self, invoice: m.Invoice, id: int) -> bool:
         """Whether the invoice is of a renewal of this object."""
-        ids = (getattr(item, f"{self.result}_id") for item in invoice.items or ())
-        return invoice.type == self.invoices and id in ids
+        return is_of(invoice, (self.invoices,), **{f"{self.result}_id": id})
 
     def fresh(self, request: Request, id: int) -> O:
         """The object as it is now. Raises ``ResourceError`` if it is gone."""

@@ -27,27 +27,16 @@ _CENT = Decimal("0.01")
 
 
 class ServerRenewInputs(OfServer):
-    until: Annotated[
-        Moment,
-        until(
-            "the next payment is due",
-            "The period bought must reach it for certain, a month counting 30 days or less.",
-        ),
-    ]
-    months: Annotated[
-        Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None,
-        Field(
-            description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that "
-            "reach until, when absent."
-        ),
-    ] = None
-    hours: Annotated[
-        Annotated[WholeNumber, Field(le=MOST_HOURS)] | None,
-        Field(
-            description="Hours to buy, for an hourly server: 1 to 720. The fewest that "
-            "reach until, when absent."
-        ),
-    ] = None
+    until: Moment = until(
+        "the next payment is due",
+        "The period bought must reach it for certain, a month counting 30 days or less.",
+    )
+    months: Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None = optional(
+        "Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent."
+    )
+    hours: Annotated[WholeNumber, Field(le=MOST_HOURS)] | None = optional(
+        "Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when absent."
+    )
 
     @model_validator(mode="after")
     def _one_period(self) -> Self:
@@ -182,6 +171,3 @@ def _quoted(request: Request, server: m.Server, period: Period, unit: int | None
 
 def _query(period: Period) -> dict[str, object]:
     return {**period.given, **({"billing_cycle": "hourly"} if period.unit == "hours" else {})}
-
-
-SERVER_RENEW = ServerRenew()

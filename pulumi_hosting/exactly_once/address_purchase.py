@@ -14,13 +14,12 @@ claimed.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from decimal import Decimal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import (
+    Purchased,
     ServerAddresses,
     forget_quote,
     is_new,
@@ -31,28 +30,13 @@ from pulumi_hosting.exactly_once.address_facts import (
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
-from pulumi_hosting.exactly_once.payments import IP_PURCHASES
+from pulumi_hosting.exactly_once.payments import IP_PURCHASES, is_of
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
 # seconds in which the other resources of a program may still say which addresses are theirs
 _OWNERS_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Purchased:
-    """``ip``: the address; None until it is assigned. ``number``: which purchase of the server it is, and
-    ``present_before``: the addresses before it; both only while it is not assigned.
-    """
-
-    key: str | None
-    ip: m.Ip | None = None
-    invoice_id: str | None = None
-    charged: Decimal | None = None
-    currency: str | None = None
-    number: int = 0
-    present_before: tuple[str, ...] = ()
 
 
 class AddressPurchase(Purchase[m.IpAdded, Purchased]):
@@ -69,8 +53,7 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
 
     def _is_of_the_server(self, invoice: m.Invoice) -> bool:
-        ids = {str(item.server_id) for item in invoice.items or ()}
-        return invoice.type in IP_PURCHASES and self.server_id in ids
+        return is_of(invoice, IP_PURCHASES, server_id=int(self.server_id))
 
     def walk(self) -> KeyWalk:
         keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
@@ -134,11 +117,7 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         new = [ip for ip in self.owners.unowned(addresses.extra) if is_new(ip, before)]
         paid = max(0, addresses.paid - 1) if number is None else number - 1
         ip = self.owners.claimed(new, addresses, paid)
-        if ip is None:
-            return None
-        invoice = addresses.invoice_after(paid)
-        self.owners.record(ip, key, invoice)
-        return Purchased(key, ip, invoice)
+        return None if ip is None else self.owners.record(ip, key, addresses.invoice_after(paid))
 
     # --- 1. wait until all are listed
 
@@ -173,11 +152,8 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         wait = self.request.poller(_OWNERS_SECONDS)
         server_id = self.server_id
         while unowned := self.owners.unowned(addresses.extra):
-            if proof := self.owners.proven(addresses, unowned, self.attempt):
-                ip, key, invoice = proof
-                paid = f", invoice {invoice}" if invoice else ""
-                self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid}")
-                return Purchased(key, ip, invoice)
+            if found := self.owners.proven(addresses, unowned, self.attempt):
+                return found
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None

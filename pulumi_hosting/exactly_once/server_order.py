@@ -16,7 +16,7 @@ The first key is that of the generation that this machine remembers, else 0: one
 or its last server is gone and this machine knows that; three at most.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -173,7 +173,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
 
     # --- parts
 
-    def _accepted(self, answer: m.ServerCreated | m.Order, walk: KeyWalk | None = None) -> Ordered | None:
+    def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
         """An accepted order, read before it is believed: None when it is bound to a dead server, an order
         that failed before this call, or one that is ours. One that this call placed and that failed already
         is handed on like one under way, so that whoever waits for it reports it: only the user starts a
@@ -214,14 +214,12 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         they do not lead on.
         """
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
-        try:
+        with suppress(ApiError, InvalidResponse):
             if server_id is not None:
                 server, password = self._alive(server_id, None), error.partial.get("root_password")
                 return Ordered(server, None, password, error.charged, invoice_id) if server else None
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
-        except (ApiError, InvalidResponse):
-            return None
         return None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
@@ -253,15 +251,11 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         return None
 
     def is_outdated(self, error: ApiError, /) -> bool:
-        client = self.request.client
-        try:
+        catalog = self.request.client.catalog
+        with suppress(Forbidden, NotFound):
             if error.code in ("no_capacity", "tariff_unavailable"):
-                return client.catalog.tariff(self.body.tariff_id).in_stock is True
+                return catalog.tariff(self.body.tariff_id).in_stock is True
             if error.code == "os_not_allowed":
-                return any(
-                    image.slug == self.body.os
-                    for image in client.catalog.os_images(tariff_id=self.body.tariff_id)
-                )
-        except (Forbidden, NotFound):
-            return False
+                images = catalog.os_images(tariff_id=self.body.tariff_id)
+                return any(image.slug == self.body.os for image in images)
         return False

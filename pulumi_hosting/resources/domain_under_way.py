@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from pulumi_hosting.exactly_once.domain_facts import became_of
+from pulumi_hosting.exactly_once.domain_order import became_of
 from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.session.errors import StillOrdered
 from pulumi_hosting.session.request import Request

@@ -13,9 +13,10 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import became_of, forget_quote, quote_of
+from pulumi_hosting.exactly_once.address_facts import Purchased, became_of, forget_quote, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
@@ -339,7 +340,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         """The new address of the list that is ours. The server itself shows it too and is the cheaper
         question.
         """
-        server = address_list.living(request, state.server_id)
+        server = living_server(request, state.server_id)
         if server is None:
             raise ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
@@ -356,7 +357,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     @staticmethod
     def _server_is_gone(request: Request, server_id: str) -> bool:
-        return address_list.living(request, server_id) is None
+        return living_server(request, server_id) is None
 
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import bought, is_new, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
+from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.resources.server_ip import (
@@ -54,7 +55,7 @@ class ServerIpResource(
         if request.client.is_test_key:
             return None
         quote = quote_of(request, inputs.server_id)
-        server = address_list.living(request, inputs.server_id) if quote is not None else None
+        server = living_server(request, inputs.server_id) if quote is not None else None
         if quote is None or server is None:
             return None
         owners = Owners(request, inputs.server_id)

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from pulumi_hosting.session.text import as_text
+
 
 def _moment(value: object) -> object:
     """One spelling of a moment: RFC 3339 in UTC.
@@ -23,15 +25,11 @@ def _moment(value: object) -> object:
     """
     try:
         if isinstance(value, str):
-            value = (
-                datetime.combine(Date.fromisoformat(value), time(), UTC)
-                if len(value) == 10
-                else datetime.fromisoformat(value)
-            )
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            value = Date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
         if isinstance(value, Date) and not isinstance(value, datetime):
-            return datetime.combine(value, time(), UTC).isoformat().replace("+00:00", "Z")
+            value = datetime.combine(value, time(), UTC)
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return as_text(value.astimezone(UTC))
     except (ValueError, OverflowError):
         pass
     raise ValueError(

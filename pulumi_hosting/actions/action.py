@@ -89,9 +89,9 @@ class ActionPlan:
     data: Any = field(default=None, repr=False)
 
 
-def nothing(shown: Shown, note: str, **more: Any) -> ActionPlan:
+def nothing(shown: Shown, note: str, *, fetches: bool = False, data: object = None) -> ActionPlan:
     """Nothing changes, since all is as it would be."""
-    return ActionPlan(False, shown, shown, note=note, **more)
+    return ActionPlan(False, shown, shown, note=note, fetches=fetches, data=data)
 
 
 class Action(ABC, Generic[I, R]):
@@ -237,7 +237,7 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     raise InvalidInput(failures, action.title)
 
 
-def as_shown(result: type[P], found: m.Response, **more: Any) -> P:
+def as_shown(result: type[P], found: m.Response, **more: object) -> P:
     """A result: what the API shows under the names of its fields, money and time as text, and ``more``."""
     names = result.model_fields.keys() & type(found).model_fields.keys()
     values = {name: getattr(found, name) for name in names}

@@ -7,6 +7,7 @@ seen.
 
 import re
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Annotated, ClassVar
 
@@ -99,9 +100,7 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 subject=f"{inputs.amount} {inputs.gateway}",
                 operation="create_topup",
                 facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
-                send=lambda key: request.client.balance.topup(
-                    amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key
-                ),
+                send=partial(request.client.balance.topup, amount=inputs.amount, gateway=inputs.gateway),
                 happened=lambda: _waiting(_known(request), inputs) is not None,
             ).once()
             if answer is not None:

@@ -7,13 +7,13 @@ it is under way, and the key, which is made of the date that was seen, keeps it 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from pulumi_hosting.actions.action import ActionPlan, OfDomain, from_balance
 from pulumi_hosting.actions.periods import Moment, Period
-from pulumi_hosting.actions.renewal import Renewal, Seen, until
+from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, DomainBlocked, Forbidden
@@ -57,7 +57,7 @@ class DomainRenewed(DomainState):
     )
 
 
-class DomainRenewal(Renewal[DomainRenewInputs, DomainRenewed, m.Domain]):
+class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, DomainState, m.DomainRenewResult]):
     kind: ClassVar[str] = "domain_renew"
     title: ClassVar[str] = "renewal of a domain"
     result: ClassVar[str] = "domain"
@@ -104,7 +104,7 @@ class DomainRenewal(Renewal[DomainRenewInputs, DomainRenewed, m.Domain]):
 
     def told(
         self, request: Request, state: DomainState, answer: m.DomainRenewResult | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         if answer is not None and answer.status != "renewed":
             request.info(f"domain {state.name}: the registrar accepted the renewal; the new date shows later")
         return {"renewal": answer.status if answer else "renewed"}

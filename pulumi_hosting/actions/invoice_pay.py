@@ -3,6 +3,7 @@
 An invoice is paid once, and the key is made of its id.
 """
 
+from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -91,7 +92,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 subject=f"invoice {invoice.id}",
                 operation="pay_invoice",
                 facts={"invoice_id": invoice.id},
-                send=lambda key: request.client.invoices.pay(invoice.id, idempotency_key=key),
+                send=partial(request.client.invoices.pay, invoice.id),
                 happened=lambda: _read(request, inputs.id).status == "paid",
                 concerns=lambda other: other.id == invoice.id,
                 ask=lambda id, key: request.client.invoices.pay(id, idempotency_key=key),

@@ -10,7 +10,7 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
@@ -56,7 +56,7 @@ class Period:
         return f"{self.count} {self.unit if self.count > 1 else self.unit[:-1]}"
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """As a request and a result name it."""
         return {self.unit: self.count}
 

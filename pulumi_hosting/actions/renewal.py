@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
@@ -19,6 +20,8 @@ from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.exactly_once.payments import is_of
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
+from pulumi_hosting.resources.domain import DomainState
+from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
@@ -26,6 +29,8 @@ from pulumi_hosting.session.text import as_text
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — as in Action
 R = TypeVar("R", bound=State)
+S = TypeVar("S", ServerState, DomainState)
+A = TypeVar("A", m.RenewResult, m.DomainRenewResult)
 O = TypeVar("O", m.Server, m.Domain)  # noqa: E741 — the object as the API shows it
 
 
@@ -46,7 +51,7 @@ class Seen(Generic[O]):
     period: Period
 
 
-class Renewal(Action[I, R], Generic[I, R, O]):
+class PaidAhead(Action[I, R], Generic[I, R, O, S, A]):
     """A renewal. ``result`` is what is renewed too: ``server``, ``domain``."""
 
     charges: ClassVar[bool] = True
@@ -104,7 +109,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
                 subject=what,
                 operation=f"renew_{self.result}",
                 facts={f"{self.result}_id": id, self.date: as_text(seen.due)},
-                send=lambda key: self._renew(request, id, seen.period, key),
+                send=partial(self._renew, request, id, seen.period),
                 happened=lambda: not self.is_unchanged(request, seen),
                 concerns=lambda invoice: self.is_of(invoice, id),
                 price=plan.cost.amount if plan.cost else None,
@@ -125,7 +130,7 @@ class Renewal(Action[I, R], Generic[I, R, O]):
             brought["balance_after"] = as_text(answer.balance_after)
         return self.renewed(state).model_copy(update=brought | self.told(request, state, answer))
 
-    def paid_already(self, state: Any, note: str = "", **more: str) -> ActionPlan:
+    def paid_already(self, state: S, note: str = "", **more: str) -> ActionPlan:
         """There is nothing to do."""
         shown = self.renewed(state).model_copy(update=more).shown()
         paid = f"{self.result} {state.name} is paid until {getattr(state, self.date)} already"
@@ -156,8 +161,9 @@ class Renewal(Action[I, R], Generic[I, R, O]):
     def _service(self, request: Request) -> Any:
         return getattr(request.client, f"{self.result}s")
 
-    def _renew(self, request: Request, id: int, period: Period, key: str) -> Any:
-        return self._service(request).renew(id, **period.given, idempotency_key=key)
+    def _renew(self, request: Request, id: int, period: Period, idempotency_key: str) -> A:
+        answer: A = self._service(request).renew(id, **period.given, idempotency_key=idempotency_key)
+        return answer
 
     def _period(self, found: O, due: datetime, inputs: Any) -> Period:
         """The given period, or the smallest, if it reaches the declared date for certain. Raises
@@ -193,18 +199,18 @@ class Renewal(Action[I, R], Generic[I, R, O]):
         """Whether a refusal that speaks of the object's state is an old one."""
 
     @abstractmethod
-    def is_taken_back(self, request: Request, seen: Seen[O], answer: Any) -> bool:
+    def is_taken_back(self, request: Request, seen: Seen[O], answer: A) -> bool:
         """Whether the answer replays a renewal that was returned since: the date is the old one again."""
 
     @abstractmethod
-    def told(self, request: Request, state: Any, answer: Any) -> dict[str, Any]:
+    def told(self, request: Request, state: S, answer: A | None) -> dict[str, object]:
         """What else the answer tells; it is None if it was lost."""
 
-    def revives(self, state: Any) -> dict[str, Any]:
+    def revives(self, state: S) -> dict[str, object]:
         """What else a renewal changes, as far as that can be known."""
         return {}
 
-    def under_way(self, request: Request, seen: Seen[O], state: Any) -> ActionPlan | None:
+    def under_way(self, request: Request, seen: Seen[O], state: S) -> ActionPlan | None:
         """That nothing is done, if it was renewed and the date shows later."""
         return None
 

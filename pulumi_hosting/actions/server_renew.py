@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from pulumi_hosting.actions.action import ActionPlan, OfServer, from_balance
 from pulumi_hosting.actions.periods import Moment, Period, moment
-from pulumi_hosting.actions.renewal import Renewal, Seen, until
+from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, ServerBlocked
@@ -65,7 +65,7 @@ class ServerRenewed(ServerState):
     )
 
 
-class ServerRenew(Renewal[ServerRenewInputs, ServerRenewed, m.Server]):
+class ServerRenew(PaidAhead[ServerRenewInputs, ServerRenewed, m.Server, ServerState, m.RenewResult]):
     kind: ClassVar[str] = "server_renew"
     title: ClassVar[str] = "renewal of a server"
     result: ClassVar[str] = "server"
@@ -110,7 +110,7 @@ class ServerRenew(Renewal[ServerRenewInputs, ServerRenewed, m.Server]):
         what = f"server {server.name}, {period} from {as_text(seen.due.replace(microsecond=0))}{how}"
         return from_balance(request, amount, billing.currency, what), exact
 
-    def revives(self, state: ServerState) -> dict[str, Any]:
+    def revives(self, state: ServerState) -> dict[str, object]:
         # What a payment makes of a suspension is the service's to say.
         return {"status": "active", "power": None} if state.status == "suspended" else {}
 
@@ -123,10 +123,12 @@ class ServerRenew(Renewal[ServerRenewInputs, ServerRenewed, m.Server]):
             )
         return renewed
 
-    def told(self, request: Request, state: ServerState, answer: m.RenewResult | None) -> dict[str, Any]:
+    def told(self, request: Request, state: ServerState, answer: m.RenewResult | None) -> dict[str, object]:
         if answer is None:
             return {}
-        shown = {"invoice_id": None if answer.invoice_id is None else str(answer.invoice_id)}
+        shown: dict[str, object] = {
+            "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id)
+        }
         if state.mode == "test" and answer.next_due_at:  # a simulated renewal may not show in later reads
             shown["next_due_at"] = as_text(answer.next_due_at)
         return shown

@@ -80,11 +80,11 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
     def accept(self, answer: m.IpAdded, walk: KeyWalk) -> Purchased | None:
         return self._purchased(walk.key, answer)
 
-    def send(self, key: str, /) -> m.IpAdded:
+    def send(self, idempotency_key: str) -> m.IpAdded:
         request, server_id = self.request, self.server_id
-        self.owners.intend(key, sorted(self._before.everything), self._before.paid)
+        self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
         try:
-            return request.client.servers.ips.add(int(server_id), idempotency_key=key)
+            return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
         except HostingError as error:
             forget_quote(request, server_id)
             if isinstance(error, ApiError) and error.status < 500 and not error.outcome_unknown:

@@ -30,7 +30,7 @@ class Charge(Purchase[T, tuple[T | None]]):
 
     operation: str
     facts: Mapping[str, Any]
-    send: Callable[[str], T]
+    send: Callable[..., T]
     happened: Callable[[], bool]
     ask: Ask | None = None
     is_outdated: Callable[[ApiError], bool] = lambda error: False

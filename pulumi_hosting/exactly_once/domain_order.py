@@ -149,11 +149,11 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
             return OrderedDomain(found, None) if (found := self.find()) else None
         return None
 
-    def send(self, key: str, /) -> Answer:
+    def send(self, idempotency_key: str) -> Answer:
         domains = self.request.client.domains
         if self.auth_code is not None:
-            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=key)
-        return domains.register(**self.body, idempotency_key=key)
+            return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=idempotency_key)
+        return domains.register(**self.body, idempotency_key=idempotency_key)
 
     def accept(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
         found = None if self.request.client.is_test_key else self.find()

@@ -229,8 +229,8 @@ class Purchase(Generic[A, R]):
         """What the account shows of it."""
         raise NotImplementedError
 
-    def send(self, key: str, /) -> A:
-        """Send it with this idempotency key."""
+    def send(self, idempotency_key: str) -> A:
+        """Send it."""
         raise NotImplementedError
 
     def accept(self, answer: A, walk: KeyWalk) -> R | None:
@@ -269,7 +269,7 @@ class Purchase(Generic[A, R]):
             purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
             while True:
                 try:
-                    answer = self.send(walk.key)
+                    answer = self.send(idempotency_key=walk.key)
                 except (ApiError, TransportError, InvalidResponse) as error:
                     found, walk = self._after(error, walk)
                 else:
@@ -290,7 +290,7 @@ class Purchase(Generic[A, R]):
             last += 1
         for number in list(range(first, last))[::-1][:most]:
             try:
-                answer = self.send(walk.ring.key(number))
+                answer = self.send(idempotency_key=walk.ring.key(number))
             except ApiError:
                 continue  # bound to a question, to a refusal, or to another body
             yield answer, KeyWalk(walk.ring, number)

@@ -16,9 +16,11 @@ The first key is that of the generation that this machine remembers, else 0: one
 or its last server is gone and this machine knows that; three at most.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -82,6 +84,7 @@ def _is_of_an_order(invoice: m.Invoice) -> bool:
     return invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ())
 
 
+@dataclass(init=False, repr=False)
 class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name.
 
@@ -89,20 +92,16 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     ResourceConflict, AmbiguousMatch, WaitTimeout or LocalFilesError.
     """
 
+    body: m.ServerCreate
+    send: Callable[..., m.ServerCreated | m.Order]
+    turn: Callable[[], AbstractContextManager[object]]
     under_way = 30.0
 
     def __init__(self, request: Request, body: m.ServerCreate, attempt: int = 0) -> None:
         self.body, self.attempt, self.name = body, attempt, body.name or ""
         super().__init__(request, f"order of server {self.name!r}", "server", concerns=_is_of_an_order)
-
-    def turn(self) -> AbstractContextManager[object]:
-        return turn_of_name(self.request, self.name)
-
-    def send(self, key: str, /) -> m.ServerCreated | m.Order:
-        made: m.ServerCreated | m.Order = self.request.client.call(
-            "create_server", body=self.body, idempotency_key=key
-        )
-        return made
+        self.send = partial(request.client.call, "create_server", body=body)
+        self.turn = partial(turn_of_name, request, self.name)
 
     @property
     def keys(self) -> KeyRing:

@@ -55,7 +55,7 @@ class Loop:
         given: dict[str, Any] = {
             "walk": lambda: KeyWalk(self.ring, ask=self.service.ask),
             "look": self._look,
-            "send": lambda key: self.service.send(key),
+            "send": lambda idempotency_key: self.service.send(idempotency_key),
             "accept": lambda answer, walk: answer,
             "turn": turn,
             "concerns": lambda found: found.id in (31, 32),

@@ -41,7 +41,7 @@ def carry_out(service: Service, facts: dict[str, Any] = FACTS, **more: Any) -> A
         "subject": "server 3",
         "operation": "renew_server",
         "facts": facts,
-        "send": service.send,
+        "send": lambda idempotency_key: service.send(idempotency_key),
         "happened": service.happened,
         "ask": service.ask,
     }

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.provider.conversion import snake
 from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play
 from tests.provider.processes import Entry, Process, provider_process
@@ -146,9 +147,8 @@ def declared(lab: Lab, servers: int, domains: int) -> list[tuple[str, Entry]]:
                 else {"name": item.name}
             )
             inputs = {**given, "__identity": f"pulumi:t/dev/{kind}/{item.name}"}
-            entries.append(
-                (kind, Entry(str(item.id), {**inputs, "id": str(item.id), "mode": "live"}, inputs))
-            )
+            recorded = {"id": str(item.id), "mode": "live", "__managed": sorted(map(snake, given))}
+            entries.append((kind, Entry(str(item.id), {**inputs, **recorded}, inputs)))
     return entries
 
 

@@ -13,30 +13,30 @@ from pulumi_hosting.actions.action import (
     check,
     resolve,
 )
-from pulumi_hosting.actions.api_key_revoke import API_KEY_REVOKE
-from pulumi_hosting.actions.balance_topup import BALANCE_TOPUP
-from pulumi_hosting.actions.domain_renew import DOMAIN_RENEW
-from pulumi_hosting.actions.invoice_pay import INVOICE_PAY
-from pulumi_hosting.actions.server_password import SERVER_PASSWORD
-from pulumi_hosting.actions.server_power import SERVER_REINSTALL, SERVER_RESTART
-from pulumi_hosting.actions.server_renew import SERVER_RENEW
-from pulumi_hosting.actions.webhook_redeliver import WEBHOOK_REDELIVER
-from pulumi_hosting.actions.webhook_test import WEBHOOK_TEST
+from pulumi_hosting.actions.api_key_revoke import ApiKeyRevoke
+from pulumi_hosting.actions.balance_topup import BalanceTopup
+from pulumi_hosting.actions.domain_renew import DomainRenewal
+from pulumi_hosting.actions.invoice_pay import InvoicePay
+from pulumi_hosting.actions.server_password import ServerPassword
+from pulumi_hosting.actions.server_power import ServerReinstall, ServerRestart
+from pulumi_hosting.actions.server_renew import ServerRenew
+from pulumi_hosting.actions.webhook_redeliver import WebhookRedeliver
+from pulumi_hosting.actions.webhook_test import WebhookTest
 from pulumi_hosting.session.errors import Failed
 
 ACTIONS: Mapping[str, AnyAction] = {
-    action.kind: action
+    action.kind: action()
     for action in (
-        SERVER_RENEW,
-        SERVER_PASSWORD,
-        SERVER_RESTART,
-        SERVER_REINSTALL,
-        DOMAIN_RENEW,
-        INVOICE_PAY,
-        BALANCE_TOPUP,
-        WEBHOOK_TEST,
-        WEBHOOK_REDELIVER,
-        API_KEY_REVOKE,
+        ServerRenew,
+        ServerPassword,
+        ServerRestart,
+        ServerReinstall,
+        DomainRenewal,
+        InvoicePay,
+        BalanceTopup,
+        WebhookTest,
+        WebhookRedeliver,
+        ApiKeyRevoke,
     )
 }
 """Every action by its kind; a frontend enumerates this, so a new one cannot be forgotten."""

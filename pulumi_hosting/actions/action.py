@@ -17,13 +17,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from pulumi_hosting.client.exceptions import CallError, InvalidInput, InvalidResponse
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
+from pulumi_hosting.client.exceptions import (
+    CallError,
+    InvalidInput,
+    InvalidResponse,
+    NotFound,
+    ServerError,
+    TransportError,
+    Unavailable,
+)
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
@@ -34,6 +45,7 @@ from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, Failed, NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import as_text
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """What may be shown of a result: every field but the secrets; one mapping, or a list of them."""
@@ -42,13 +54,13 @@ Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 class Result(Record):
     """What an action brought."""
 
-    mode: str | None = Field(
-        default=None, description="live, or test: done with a test key, so only simulated."
-    )
+    mode: str | None = optional("live, or test: done with a test key, so only simulated.")
 
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
 R = TypeVar("R", bound=Result | State)
+T = TypeVar("T")
+P = TypeVar("P", bound=Result)
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,11 @@ class ActionPlan:
     data: Any = field(default=None, repr=False)
 
 
+def nothing(shown: Shown, note: str, *, fetches: bool = False, data: object = None) -> ActionPlan:
+    """Nothing changes, since all is as it would be."""
+    return ActionPlan(False, shown, shown, note=note, fetches=fetches, data=data)
+
+
 class Action(ABC, Generic[I, R]):
     """One thing that is done to what exists already. See the module's text for the contract.
 
@@ -97,8 +114,8 @@ class Action(ABC, Generic[I, R]):
     """Scopes that doing it needs."""
 
     def __init_subclass__(cls) -> None:
-        (base,) = vars(cls)["__orig_bases__"]
-        cls.Inputs, cls.Result = get_args(base)
+        super().__init_subclass__()
+        cls.Inputs, cls.Result = get_args(vars(cls)["__orig_bases__"][0])[:2]
 
     @abstractmethod
     def plan(self, request: Request, inputs: I) -> ActionPlan:
@@ -113,24 +130,16 @@ AnyAction = Action[Any, Any]
 
 
 @dataclass(frozen=True)
-class ActionOutcome:
+class ActionOutcome(ActionPlan):
     """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action
     brings any.
 
     In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known.
     ``predicted`` is that after a real run too, so that a frontend can show one difference for both.
-    ``change`` and ``reaches`` are the plan's.
     """
 
-    changed: bool
-    before: Shown
-    after: Shown
-    cost: Cost | None
-    result: Any = field(repr=False)
-    note: str | None
+    result: Any = field(default=None, repr=False)
     predicted: Shown = None
-    change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
-    reaches: str | None = None
 
 
 def _ignore(cost: Cost | None) -> None:
@@ -161,22 +170,14 @@ def act(
         approve(plan.cost)
         if dry_run and plan.cost is not None:
             apply.remark_on_balance(request, plan.cost)
-    before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
-    if not dry_run and not plan.changed and (paid := _unreported(request, action, plan)):
-        plan, predicted = _as_paid(plan, paid, predicted)
+    before, after = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
+    outcome = ActionOutcome(**{**vars(plan), "before": before, "after": after})
+    if not dry_run and not plan.changed and (paid := _unreported(request, action, outcome)):
+        outcome = _as_paid(outcome, paid)
         purchase_journal.reported(request.unreported)
-    outcome = ActionOutcome(
-        plan.changed,
-        before,
-        predicted,
-        plan.cost,
-        _each(predicted, action.Result.model_validate),
-        plan.note,
-        predicted,
-        plan.change,
-        plan.reaches,
-    )
-    if dry_run or not (plan.changed or plan.fetches) or plan.data is _PAID:
+    predicted = _each(outcome.after, action.Result.model_validate)
+    outcome = replace(outcome, result=predicted, predicted=outcome.after)
+    if dry_run or not (plan.changed or outcome.fetches):
         return outcome
     result = action.perform(request, inputs, plan)
     purchase_journal.reported(request.unreported)
@@ -191,29 +192,22 @@ def _each(found: Any, change: Callable[[Any], Any]) -> Any:
     return None if found is None else change(found)
 
 
-_PAID = object()
-
-
-def _unreported(request: Request, action: AnyAction, plan: ActionPlan) -> Payment | None:
+def _unreported(request: Request, action: AnyAction, outcome: ActionOutcome) -> Payment | None:
     """What an interrupted run paid for this and did not report."""
-    if not action.charges or not isinstance(plan.before, Mapping) or not plan.before.get("id"):
+    if not action.charges or not isinstance(outcome.before, Mapping) or not outcome.before.get("id"):
         return None
-    subject = f"{action.result} {plan.before['id']}"
+    subject = f"{action.result} {outcome.before['id']}"
     entry = purchase_journal.interrupted(request, action.kind, subject)
-    if entry is None:
-        return None
-    return purchase_journal.unreported(request.client, entry, action.kind, plan.before)
+    return purchase_journal.unreported(request.client, entry, action.kind, outcome.before)
 
 
-def _as_paid(plan: ActionPlan, paid: Payment, shown: Any) -> tuple[ActionPlan, dict[str, object]]:
-    """The plan of what an interrupted run carried out: a change that was charged."""
+def _as_paid(outcome: ActionOutcome, paid: Payment) -> ActionOutcome:
+    """What an interrupted run carried out: a change that was charged."""
     known = {"charged": str(paid.paid), "invoice_id": str(paid.invoice_id), "currency": paid.currency}
     note = f"an interrupted run paid it: {paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-    cost = Cost(paid.paid, paid.currency, note)
-    return (
-        replace(plan, changed=True, fetches=False, cost=cost, note=note, data=_PAID),
-        {**shown, **{name: value for name, value in known.items() if name in shown}},
-    )
+    cost, shown = Cost(paid.paid, paid.currency, note), dict(cast(Mapping[str, Any], outcome.after))
+    shown.update({name: value for name, value in known.items() if name in shown})
+    return replace(outcome, changed=True, fetches=False, after=shown, cost=cost, note=note)
 
 
 def _stamped(request: Request, action: AnyAction, shown: Shown) -> Shown:
@@ -243,6 +237,25 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     raise InvalidInput(failures, action.title)
 
 
+def as_shown(result: type[P], found: m.Response, **more: object) -> P:
+    """A result: what the API shows under the names of its fields, money and time as text, and ``more``."""
+    names = result.model_fields.keys() & type(found).model_fields.keys()
+    values = {name: getattr(found, name) for name in names}
+    for name, value in values.items():
+        values[name] = as_text(value) if isinstance(value, Decimal | datetime) else value
+    return result(**values | more)
+
+
+def existing(get: Callable[[int], T], id: str, what: str, check: str, field: str = "id") -> T:
+    """The object of the API with this id. Raises ``NoSuchObject``; ``field`` names the id, and ``check`` says
+    what to look at."""
+    try:
+        return get(int(id))
+    except NotFound:
+        missing = f"there is no {what} with id {id} on this account. Next: correct {field}{check}"
+        raise NoSuchObject(missing) from None
+
+
 def from_balance(request: Request, amount: Decimal, currency: str | None, what: str) -> Cost:
     """What would be charged, beside the balance as it is now. Its currency, where the price has none."""
     balance = catalog_reads.balance(request, fresh=True)
@@ -252,6 +265,10 @@ def from_balance(request: Request, amount: Decimal, currency: str | None, what: 
 
 
 # --- how an action stops -----------------------------------------------------------------------------------
+
+
+UNSURE = (TransportError, Unavailable, ServerError, InvalidResponse)
+"""After these only a look at the account shows whether a call was carried out."""
 
 
 @contextmanager
@@ -286,36 +303,29 @@ class OfOne(Inputs):
 class OfServer(OfOne):
     """Inputs of an action on a server."""
 
-    id: Annotated[IdText | None, Field(description="Id of the server. Either id or name.")] = None
-    name: Annotated[
-        Annotated[str, Field(min_length=1, max_length=255)] | None,
-        Field(description="Name of the server, which must be the only one of that name. Either id or name."),
-    ] = None
+    id: IdText | None = optional("Id of the server. Either id or name.")
+    name: Annotated[str, Field(min_length=1, max_length=255)] | None = optional(
+        "Name of the server, which must be the only one of that name. Either id or name."
+    )
 
 
 class OfDomain(OfOne):
     """Inputs of an action on a domain."""
 
-    id: Annotated[IdText | None, Field(description="Id of the domain. Either id or name.")] = None
-    name: Annotated[
-        Annotated[str, Field(min_length=3, max_length=253)] | None,
-        Field(description="Domain name, in Unicode or punycode. Either id or name."),
-    ] = None
+    id: IdText | None = optional("Id of the domain. Either id or name.")
+    name: Annotated[str, Field(min_length=3, max_length=253)] | None = optional(
+        "Domain name, in Unicode or punycode. Either id or name."
+    )
 
 
 class OfSubscription(OfOne):
     """Inputs of an action on a webhook subscription."""
 
     called = "url"
-    id: Annotated[IdText | None, Field(description="Id of the webhook subscription. Either id or url.")] = (
-        None
+    id: IdText | None = optional("Id of the webhook subscription. Either id or url.")
+    url: Annotated[str, Field(min_length=1, max_length=2048)] | None = optional(
+        "URL that it delivers to, which must be the only one with that URL. Either id or url."
     )
-    url: Annotated[
-        Annotated[str, Field(min_length=1, max_length=2048)] | None,
-        Field(
-            description="URL that it delivers to, which must be the only one with that URL. Either id or url."
-        ),
-    ] = None
 
 
 S = TypeVar("S", bound=State)

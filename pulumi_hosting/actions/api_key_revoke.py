@@ -5,20 +5,14 @@ so that a key is never revoked because another one was in the environment. Nothi
 afterwards.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, Result
+from pulumi_hosting.actions.action import UNSURE, Action, ActionPlan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
-from pulumi_hosting.client.exceptions import (
-    InvalidResponse,
-    ServerError,
-    TransportError,
-    Unauthorized,
-    Unavailable,
-)
+from pulumi_hosting.client.exceptions import Unauthorized
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.request import Request
@@ -26,9 +20,9 @@ from pulumi_hosting.session.text import as_text
 
 
 class ApiKeyRevokeInputs(Inputs):
-    key_id: Annotated[
-        IdText, Field(description="Id of the API key to revoke, which must be the one that makes the call.")
-    ]
+    key_id: IdText = Field(
+        description="Id of the API key to revoke, which must be the one that makes the call."
+    )
 
 
 class ApiKeyGone(Result):
@@ -64,7 +58,7 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
             answer = request.client.keys.revoke(own.id)
         except Unauthorized:
             return _shown(own, "revoked")  # it worked a moment ago, when its id was asked for
-        except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
+        except UNSURE as error:
             if not _is_dead(request):
                 raise Failed(
                     f"{error.summary} — whether key {own.id} was revoked is not known. Next: run again", error
@@ -80,13 +74,10 @@ def _is_dead(request: Request) -> bool:
         request.client.me()
     except Unauthorized:
         return True
-    except (TransportError, Unavailable, ServerError, InvalidResponse):
+    except UNSURE:
         return False
     return False
 
 
 def _shown(key: m.ApiKey, status: str) -> ApiKeyGone:
     return ApiKeyGone(id=str(key.id), name=key.name, mode=key.mode, status=status, scopes=list(key.scopes))
-
-
-API_KEY_REVOKE = ApiKeyRevoke()

@@ -7,16 +7,17 @@ seen.
 
 import re
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, Result
+from pulumi_hosting.actions.action import Action, ActionPlan, Result, nothing
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -41,23 +42,16 @@ Money = Annotated[str, BeforeValidator(_money)]
 
 
 class BalanceTopupInputs(Inputs):
-    amount: Annotated[
-        Money,
-        Field(
-            description="What to top up by, in the account's currency, with two fraction "
-            "digits; within its bounds."
-        ),
-    ]
-    gateway: Annotated[
-        Annotated[str, Field(min_length=1, max_length=64)],
-        Field(description="Code of the payment gateway, one of those offered."),
-    ]
-    balance_below: Annotated[
-        Money,
-        Field(
-            description="Only ask for it while the balance is below this amount (in the account's currency)."
-        ),
-    ]
+    amount: Money = Field(
+        description="What to top up by, in the account's currency, with two fraction digits; within its "
+        "bounds."
+    )
+    gateway: str = Field(
+        min_length=1, max_length=64, description="Code of the payment gateway, one of those offered."
+    )
+    balance_below: Money = Field(
+        description="Only ask for it while the balance is below this amount (in the account's currency)."
+    )
 
 
 class BalanceTopupAsked(Result):
@@ -83,47 +77,35 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 f"the balance is {balance.balance} {balance.currency}, which is not below "
                 f"{inputs.balance_below}"
             )
-            return ActionPlan(False, idle.shown(), idle.shown(), note=note)
+            return nothing(idle.shown(), note)
         _check(request.client.balance.topup_info(), inputs)
         asked = idle.model_copy(update={"gateway": inputs.gateway, "amount": inputs.amount})
         known = _known(request)
         waiting = _waiting(known, inputs)
         if waiting is not None:
-            shown = _of_invoice(asked, waiting).shown()
             note = f"top-up invoice {waiting.id} of {waiting.amount} {waiting.currency} is waiting to be paid"
-            return ActionPlan(
-                False,
-                shown,
-                shown,
-                note=note,
-                fetches=waiting.status == "not_paid",
-                data=(asked, waiting, known),
-            )
+            data, is_to_pay = (asked, waiting, known), waiting.status == "not_paid"
+            return nothing(_of_invoice(asked, waiting).shown(), note, fetches=is_to_pay, data=data)
         return ActionPlan(True, idle.shown(), asked.shown(), data=(asked, None, known))
 
     def perform(self, request: Request, inputs: BalanceTopupInputs, plan: ActionPlan) -> BalanceTopupAsked:
+        asked: BalanceTopupAsked
         asked, waiting, known = plan.data
         if waiting is None:
             newest = max((invoice.id for invoice in known), default=0)
-            answer = charge(
+            answer = Charge(
                 request,
                 what=f"top-up of {inputs.amount} by {inputs.gateway}",
                 kind=self.kind,
                 subject=f"{inputs.amount} {inputs.gateway}",
                 operation="create_topup",
                 facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
-                send=lambda key: request.client.balance.topup(
-                    amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key
-                ),
+                send=partial(request.client.balance.topup, amount=inputs.amount, gateway=inputs.gateway),
                 happened=lambda: _waiting(_known(request), inputs) is not None,
-            )
+            ).once()
             if answer is not None:
-                made = {
-                    "invoice_id": str(answer.invoice_id),
-                    "payment_url": answer.payment_url,
-                    "gateway": answer.gateway,
-                }
-                return BalanceTopupAsked.model_validate({**asked.shown(), **made})
+                made = {"invoice_id": str(answer.invoice_id), "gateway": answer.gateway}
+                return asked.model_copy(update={**made, "payment_url": answer.payment_url})
             waiting = _waiting(_known(request), inputs)
         return self._with_link(request, inputs, _of_invoice(asked, waiting))
 
@@ -178,6 +160,3 @@ def _of_invoice(asked: BalanceTopupAsked, invoice: m.Invoice) -> BalanceTopupAsk
             "currency": invoice.currency,
         }
     )
-
-
-BALANCE_TOPUP = BalanceTopup()

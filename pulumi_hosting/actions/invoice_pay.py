@@ -3,17 +3,25 @@
 An invoice is paid once, and the key is made of its id.
 """
 
+from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, Result, from_balance
+from pulumi_hosting.actions.action import (
+    Action,
+    ActionPlan,
+    Result,
+    as_shown,
+    existing,
+    from_balance,
+    nothing,
+)
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
-from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -53,10 +61,10 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
 
     def plan(self, request: Request, inputs: InvoicePayInputs) -> ActionPlan:
         invoice = _read(request, inputs.id)
-        shown = _shown(invoice)
+        before = _shown(invoice)
         if invoice.status == "paid":
-            when = f" since {shown.paid_at}" if shown.paid_at else ""
-            return ActionPlan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
+            when = f" since {before.paid_at}" if before.paid_at else ""
+            return nothing(before.shown(), f"invoice {invoice.id} is paid{when}")
         if invoice.status != "not_paid":
             advice = _ADVICE.get(invoice.status, "look at it in the control panel")
             raise ResourceError(
@@ -71,25 +79,25 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
         cost = from_balance(request, invoice.amount, invoice.currency, what)
         left = None if cost.balance is None else str(cost.balance - cost.amount)
-        after = shown.model_copy(update={"status": "paid", "balance_after": left})
-        return ActionPlan(True, shown.shown(), after.shown(), cost, data=invoice)
+        after = before.model_copy(update={"status": "paid", "balance_after": left})
+        return ActionPlan(True, before.shown(), after.shown(), cost, data=invoice)
 
     def perform(self, request: Request, inputs: InvoicePayInputs, plan: ActionPlan) -> InvoicePaid:
         invoice: m.Invoice = plan.data
         try:
-            answer = charge(
+            answer = Charge(
                 request,
                 what=f"payment of invoice {invoice.id}",
                 kind=self.kind,
                 subject=f"invoice {invoice.id}",
                 operation="pay_invoice",
                 facts={"invoice_id": invoice.id},
-                send=lambda key: request.client.invoices.pay(invoice.id, idempotency_key=key),
+                send=partial(request.client.invoices.pay, invoice.id),
                 happened=lambda: _read(request, inputs.id).status == "paid",
                 concerns=lambda other: other.id == invoice.id,
                 ask=lambda id, key: request.client.invoices.pay(id, idempotency_key=key),
                 price=invoice.amount,
-            )
+            ).once()
         finally:
             request.reads.forget("balance")
             request.reads.forget("servers")
@@ -102,29 +110,15 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
 
 
 def _read(request: Request, id: str) -> m.Invoice:
-    try:
-        return request.client.invoices.get(int(id))
-    except NotFound:
-        raise NoSuchObject(
-            f"there is no invoice with id {id} on this account. Next: correct id, and "
-            "check whose API key it is"
-        ) from None
+    return existing(request.client.invoices.get, id, "invoice", ", and check whose API key it is")
 
 
 def _shown(invoice: m.Invoice) -> InvoicePaid:
-    return InvoicePaid(
+    lines = invoice.items or ()
+    return as_shown(
+        InvoicePaid,
+        invoice,
         id=str(invoice.id),
-        status=invoice.status,
-        type=invoice.type,
-        amount=str(invoice.amount),
-        currency=invoice.currency,
-        description=invoice.description,
-        created_at=as_text(invoice.created_at),
-        due_at=as_text(invoice.due_at),
-        paid_at=as_text(invoice.paid_at),
-        server_ids=sorted({str(item.server_id) for item in invoice.items or () if item.server_id}, key=int),
-        domain_ids=sorted({str(item.domain_id) for item in invoice.items or () if item.domain_id}, key=int),
+        server_ids=sorted({str(item.server_id) for item in lines if item.server_id}, key=int),
+        domain_ids=sorted({str(item.domain_id) for item in lines if item.domain_id}, key=int),
     )
-
-
-INVOICE_PAY = InvoicePay()

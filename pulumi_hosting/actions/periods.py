@@ -7,11 +7,14 @@ followed by a second charge.
 """
 
 from calendar import monthrange
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
+
+from pulumi_hosting.session.text import as_text
 
 
 def _moment(value: object) -> object:
@@ -22,15 +25,11 @@ def _moment(value: object) -> object:
     """
     try:
         if isinstance(value, str):
-            value = (
-                datetime.combine(Date.fromisoformat(value), time(), UTC)
-                if len(value) == 10
-                else datetime.fromisoformat(value)
-            )
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            value = Date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
         if isinstance(value, Date) and not isinstance(value, datetime):
-            return datetime.combine(value, time(), UTC).isoformat().replace("+00:00", "Z")
+            value = datetime.combine(value, time(), UTC)
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return as_text(value.astimezone(UTC))
     except (ValueError, OverflowError):
         pass
     raise ValueError(
@@ -46,26 +45,32 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def after_months(start: datetime, months: int) -> datetime:
-    """``start`` and so many months, for certain.
+@dataclass(frozen=True)
+class Period:
+    """So many hours, months or years. As text: ``1 month``, ``6 months``."""
 
-    >>> after_months(datetime(2030, 1, 31, tzinfo=UTC), 1).isoformat()
-    '2030-02-28T00:00:00+00:00'
-    >>> after_months(datetime(2030, 3, 31, tzinfo=UTC), 1).isoformat()
-    '2030-04-30T00:00:00+00:00'
-    """
-    return min(start + timedelta(days=30 * months), _by_calendar(start, months))
+    unit: Literal["hours", "months", "years"]
+    count: int
 
+    def __str__(self) -> str:
+        return f"{self.count} {self.unit if self.count > 1 else self.unit[:-1]}"
 
-def after_years(start: datetime, years: int) -> datetime:
-    """``start`` and so many years, for certain."""
-    return min(start + timedelta(days=365 * years), _by_calendar(start, 12 * years))
+    @property
+    def given(self) -> dict[str, object]:
+        """As a request and a result name it."""
+        return {self.unit: self.count}
 
+    def after(self, start: datetime) -> datetime:
+        """Until when it pays from ``start`` on, for certain.
 
-def after_hours(start: datetime, hours: int) -> datetime:
-    return start + timedelta(hours=hours)
-
-
-def _by_calendar(start: datetime, months: int) -> datetime:
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    return start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
+        >>> Period("months", 1).after(datetime(2030, 1, 31, tzinfo=UTC)).isoformat()
+        '2030-02-28T00:00:00+00:00'
+        >>> Period("months", 1).after(datetime(2030, 3, 31, tzinfo=UTC)).isoformat()
+        '2030-04-30T00:00:00+00:00'
+        """
+        if self.unit == "hours":
+            return start + timedelta(hours=self.count)
+        months, days = (12, 365) if self.unit == "years" else (1, 30)
+        year, month = divmod(start.year * 12 + start.month - 1 + months * self.count, 12)
+        day = min(start.day, monthrange(year, month + 1)[1])
+        return min(start + timedelta(days=days * self.count), start.replace(year, month + 1, day))

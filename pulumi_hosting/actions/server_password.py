@@ -5,11 +5,12 @@ sent once per run, and whether it was done already is for the frontend to know, 
 password.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, Result, answer_may_be_lost, resolve
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import RateLimited
 from pulumi_hosting.resources.server_powers import SERVER
@@ -22,9 +23,9 @@ class ServerPasswordInputs(OfServer):
 
 
 class ServerPasswordReset(Result):
-    id: Annotated[str, Field(description="Id of the server that has the new password.")]
-    name: Annotated[str | None, Field(description="Host name of that server.")] = None
-    password: Annotated[Secret | None, Field(description="The new root password, shown this once.")] = None
+    id: str = Field(description="Id of the server that has the new password.")
+    name: str | None = optional("Host name of that server.")
+    password: Secret | None = optional("The new root password, shown this once.")
 
 
 class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
@@ -57,6 +58,3 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
                 error,
             ) from None
         return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)
-
-
-SERVER_PASSWORD = ServerPassword()

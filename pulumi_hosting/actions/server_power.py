@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 
 from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, answer_may_be_lost, resolve
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import (
     ApiError,
     InvalidInput,
@@ -67,32 +68,21 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
 
 
 class ServerReinstallInputs(OfServer):
-    erase: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="The id or the name of the server once more, to say that ALL DATA ON "
-            "ITS DISK is to be erased.",
-        ),
-    ]
-    os: Annotated[
-        m.OsSlug | None,
-        Field(
-            description="Image slug, from the catalog. When absent, the image that the "
-            "API shows for the server."
-        ),
-    ] = None
-    password: Annotated[
-        m.RootPassword | None,
-        Field(
-            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
-            "and a digit. Generated and shown once when absent."
-        ),
-    ] = None
-    ssh_key_ids: Annotated[
-        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
-        Field(description="Ids of SSH keys to install; order does not matter."),
-    ] = None
+    erase: str = Field(
+        min_length=1,
+        description="The id or the name of the server once more, to say that ALL DATA ON "
+        "ITS DISK is to be erased.",
+    )
+    os: m.OsSlug | None = optional(
+        "Image slug, from the catalog. When absent, the image that the API shows for the server."
+    )
+    password: m.RootPassword | None = optional(
+        "Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
+        "and a digit. Generated and shown once when absent."
+    )
+    ssh_key_ids: Annotated[list[IdText], AfterValidator(sorted_ids)] | None = optional(
+        "Ids of SSH keys to install; order does not matter."
+    )
 
 
 class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
@@ -115,24 +105,13 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
             raise InvalidInput(
                 {"os": "is required, since the API does not show which image the server has"}, self.title
             )
-        self._check_image(request, state, os)
+        if no_image := catalog_reads.refused_image(request, os, lambda: _tariff(request, state)):
+            raise InvalidInput({"os": no_image}, self.title)
         after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
         note = f"all data on the disk of server {state.name} (id {state.id}) is erased"
         return ActionPlan(
             True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os)
         )
-
-    def _check_image(self, request: Request, state: ServerState, os: str) -> None:
-        images = catalog_reads.os_images(request)
-        if os not in images:
-            raise InvalidInput(
-                {"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title
-            )
-        tariff = None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
-        if tariff is not None and os in (tariff.excluded_os or ()):
-            raise InvalidInput(
-                {"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title
-            )
 
     def perform(self, request: Request, inputs: ServerReinstallInputs, plan: ActionPlan) -> ServerState:
         state, os = plan.data
@@ -157,13 +136,13 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         return after.model_copy(update={"mode": state.mode})
 
 
+def _tariff(request: Request, state: ServerState) -> m.Tariff | None:
+    return None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
+
+
 def _refuse_suspended(state: ServerState, what: str) -> None:
     if state.status == "suspended":
         raise ResourceError(
             f"server {state.name} (id {state.id}) is suspended and cannot be {what}; nothing was sent. "
             "Next: see why in the control panel (an unpaid renewal, perhaps)"
         )
-
-
-SERVER_RESTART = ServerRestart()
-SERVER_REINSTALL = ServerReinstall()

@@ -6,39 +6,35 @@ dead is left alone, so a second run has nothing to do, and a run that was killed
 is left.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, OfSubscription, Result, resolve
+from pulumi_hosting.actions.action import (
+    UNSURE,
+    Action,
+    ActionPlan,
+    OfSubscription,
+    Result,
+    as_shown,
+    existing,
+    nothing,
+    resolve,
+)
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    Conflict,
-    InvalidResponse,
-    NotFound,
-    RateLimited,
-    RateLimitTimeout,
-    ServerError,
-    TransportError,
-    Unavailable,
-)
+from pulumi_hosting.client.exceptions import ApiError, Conflict, RateLimited, RateLimitTimeout, TransportError
 from pulumi_hosting.resources.base import IdText
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
-from pulumi_hosting.session.errors import Failed, NoSuchObject, ResourceError
+from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import as_text
 
 
 class WebhookRedeliverInputs(OfSubscription):
-    delivery_id: Annotated[
-        IdText | None,
-        Field(
-            description="Id of the delivery to queue again, if it is dead. Every dead delivery of the "
-            "subscription, when absent."
-        ),
-    ] = None
+    delivery_id: IdText | None = optional(
+        "Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when "
+        "absent."
+    )
 
 
 class WebhookRedelivered(Result):
@@ -74,7 +70,7 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
             )
         before = [_shown(delivery).shown() for delivery in looked]
         if note is not None:
-            return ActionPlan(False, before, before, note=note)
+            return nothing(before, note)
         after = [_shown(delivery, "pending").shown() for delivery in looked]
         return ActionPlan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 
@@ -100,7 +96,7 @@ def _redeliver(request: Request, delivery: m.Delivery) -> WebhookRedelivered:
     except Conflict:
         # Another process queued it meanwhile.
         return _shown(_seen(request, delivery))
-    except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
+    except UNSURE as error:
         after = _seen(request, delivery)
         if after.status in ("dead", None):
             raise Failed(
@@ -118,13 +114,8 @@ def _seen(request: Request, delivery: m.Delivery) -> m.Delivery:
 
 
 def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
-    try:
-        delivery = request.client.webhooks.deliveries.get(int(id))
-    except NotFound:
-        raise NoSuchObject(
-            f"there is no delivery with id {id} on this account. Next: correct delivery_id; "
-            "the log forgets old ones"
-        ) from None
+    read = request.client.webhooks.deliveries.get
+    delivery = existing(read, id, "delivery", "; the log forgets old ones", "delivery_id")
     if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
         raise ResourceError(
             f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; "
@@ -134,16 +125,4 @@ def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
 
 
 def _shown(delivery: m.Delivery, status: str | None = None) -> WebhookRedelivered:
-    return WebhookRedelivered(
-        id=str(delivery.id),
-        event_id=delivery.event_id,
-        event_type=delivery.event_type,
-        status=status or delivery.status,
-        attempts=delivery.attempts,
-        last_status=delivery.last_status,
-        last_error=delivery.last_error,
-        created_at=as_text(delivery.created_at),
-    )
-
-
-WEBHOOK_REDELIVER = WebhookRedeliver()
+    return as_shown(WebhookRedelivered, delivery, id=str(delivery.id), status=status or delivery.status)

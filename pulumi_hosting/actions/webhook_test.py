@@ -4,7 +4,7 @@ A probe: the service sends a ping at once and tells what the receiver answered. 
 is sent twice.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -14,8 +14,10 @@ from pulumi_hosting.actions.action import (
     OfSubscription,
     Result,
     answer_may_be_lost,
+    as_shown,
     resolve,
 )
+from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
@@ -26,19 +28,14 @@ class WebhookTestInputs(OfSubscription):
 
 
 class WebhookTested(Result):
-    id: Annotated[str, Field(description="Id of the subscription that the ping was sent for.")]
-    url: Annotated[str, Field(description="Address of the receiver that the ping went to.")]
-    ok: Annotated[
-        bool | None,
-        Field(description="Whether the receiver answered with a status from 200 to 299; empty in a dry run."),
-    ] = None
-    status: Annotated[
-        int | None, Field(description="HTTP status of the receiver; empty when no answer came.")
-    ] = None
-    latency_ms: Annotated[float | None, Field(description="How long the receiver took, in milliseconds.")] = (
-        None
+    id: str = Field(description="Id of the subscription that the ping was sent for.")
+    url: str = Field(description="Address of the receiver that the ping went to.")
+    ok: bool | None = optional(
+        "Whether the receiver answered with a status from 200 to 299; empty in a dry run."
     )
-    detail: Annotated[str | None, Field(description="What went wrong, if anything.")] = None
+    status: int | None = optional("HTTP status of the receiver; empty when no answer came.")
+    latency_ms: float | None = optional("How long the receiver took, in milliseconds.")
+    detail: str | None = optional("What went wrong, if anything.")
 
 
 class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
@@ -66,8 +63,4 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
         )
         with answer_may_be_lost(lost):
             answer = request.client.webhooks.test(int(state.id))
-        heard = answer.model_dump(include={"ok", "status", "latency_ms", "detail"})
-        return WebhookTested(mode=state.mode, id=state.id, url=state.url, **heard)
-
-
-WEBHOOK_TEST = WebhookTest()
+        return as_shown(WebhookTested, answer, mode=state.mode, id=state.id, url=state.url)

@@ -1,7 +1,8 @@
 """What the account shows of a server's addresses, and the idempotency keys that are made of it."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -10,6 +11,7 @@ from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_list import LISTED
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import ask, is_bound_to_an_order
+from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
 from pulumi_hosting.session.account_snapshot import Change
@@ -74,6 +76,21 @@ class KeyFacts:
     paid: int
 
 
+@dataclass(frozen=True, slots=True)
+class Purchased:
+    """``ip``: the address; None until it is assigned. ``number``: which purchase of the server it is, and
+    ``present_before``: the addresses before it; both only while it is not assigned.
+    """
+
+    key: str | None
+    ip: m.Ip | None = None
+    invoice_id: str | None = None
+    charged: Decimal | None = None
+    currency: str | None = None
+    number: int = 0
+    present_before: tuple[str, ...] = ()
+
+
 def bought(found: Iterable[m.Ip]) -> list[m.Ip]:
     """The bought ones, in the order of their ids."""
     return sorted((ip for ip in found if not ip.primary and ip.ip_version != 6), key=lambda ip: ip.id)
@@ -131,7 +148,7 @@ def read_addresses(
     quote does not count. ``server``: it, if it was read just now. ``own``: which purchase of the server is
     known to be accepted; it is counted.
     """
-    server = server or address_list.living(request, server_id)
+    server = server or living_server(request, server_id)
     found = [] if server is None else address_list.of_shown(request, server)
     paid = tuple(_paid(_invoices(request), server_id))
     count = None if server is None else _counted(request, server_id, paid, own)
@@ -198,12 +215,7 @@ def _invoices(request: Request) -> list[m.Invoice]:
 
 def keys_of(request: Request, server_id: str, attempt: int, facts: KeyFacts) -> KeyRing:
     """The keys of this resource's purchase that sees ``facts``."""
-    body = {
-        "server_id": server_id,
-        "present": list(facts.present),
-        "bought": facts.bought,
-        "paid": facts.paid,
-    }
+    body = {"server_id": server_id, **asdict(facts)}
     return KeyRing.of(request.client, request.identity, "add_server_ip", body, attempt)
 
 

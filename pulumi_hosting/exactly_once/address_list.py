@@ -8,10 +8,12 @@ the server shows.
 
 import ipaddress
 from collections.abc import Iterator
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once.catalog_reads import listed
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.session.request import Request
 
@@ -39,23 +41,11 @@ def of_server(
     """Every address of a server, v4 and v6; None if there is no such server."""
     if fresh:
         request.reads.forget("ips", server_id)
-
-    def ask() -> dict[str, list[m.Ip]]:
-        return {"list_server_ips": list(request.client.servers.ips.list(int(server_id)))}
-
+    ask = partial(request.client.servers.ips.list, int(server_id))
     try:
-        return request.session.snapshot(part_of(server_id), ask, max_age)["list_server_ips"]
+        return listed(request, "list_server_ips", ask, max_age, part_of(server_id))
     except NotFound:
         return None
-
-
-def living(request: Request, server_id: str) -> m.Server | None:
-    """The server as it is now; None if there is no such server, or it was deleted."""
-    try:
-        server = request.client.servers.get(int(server_id))
-    except NotFound:
-        return None
-    return None if server.is_gone else server
 
 
 def shown(server: m.Server) -> frozenset[str]:

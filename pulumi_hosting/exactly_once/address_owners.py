@@ -11,7 +11,7 @@ states of the stacks:
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,11 +27,18 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.address_facts import ServerAddresses, is_new, keys_of, named, was_charged
+from pulumi_hosting.exactly_once.address_facts import (
+    Purchased,
+    ServerAddresses,
+    is_new,
+    keys_of,
+    named,
+    was_charged,
+)
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, ask, key_is_used
+from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
-from pulumi_hosting.exactly_once.turns import turn
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -87,7 +94,7 @@ class Owners:
             return False
         return process_runs(self._notes()["addresses"][str(ip.id)]["process"])
 
-    def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> None:
+    def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> Purchased:
         """Note that this resource has the address. A run that cannot write it goes on: what is not noted
         only makes others stop.
         """
@@ -99,30 +106,28 @@ class Owners:
             "invoice_id": invoice_id,
             "process": os.getpid(),
         }
-
-        def change(notes: dict[str, Any]) -> None:
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
             notes.setdefault("addresses", {})[str(ip.id)] = note
             notes.get("intents", {}).pop(self.me, None)
-
-        with suppress(local_files.LocalFilesError):
-            self._change(change)
+        return Purchased(purchase_key, ip, invoice_id)
 
     def forget(self, ip_id: str) -> None:
         """The address was released."""
-        with suppress(local_files.LocalFilesError):
-            self._change(lambda notes: notes.get("addresses", {}).pop(ip_id, None))
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
+            notes.get("addresses", {}).pop(ip_id, None)
 
     def intend(self, purchase_key: str, before: Sequence[str], paid: int) -> None:
         """Note, before it is sent, what the account showed before this resource's purchase. Raises
         ``LocalFilesError``.
         """
-        intent = {"purchase_key": purchase_key, "before": list(before), "paid": paid}
-        self._change(lambda notes: notes.setdefault("intents", {}).update({self.me: intent}))
+        with self._changed_notes() as notes:
+            intent = {"purchase_key": purchase_key, "before": list(before), "paid": paid}
+            notes.setdefault("intents", {})[self.me] = intent
 
     def drop_intent(self) -> None:
         """The purchase of :meth:`intend` was refused."""
-        with suppress(local_files.LocalFilesError):
-            self._change(lambda notes: notes.get("intents", {}).pop(self.me, None))
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
+            notes.get("intents", {}).pop(self.me, None)
 
     def intent(self) -> Mapping[str, Any] | None:
         """What :meth:`intend` noted, if neither an address was recorded nor a refusal came since."""
@@ -181,11 +186,9 @@ class Owners:
                 f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
-    def proven(
-        self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int
-    ) -> tuple[m.Ip, str | None, str | None] | None:
+    def proven(self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int) -> Purchased | None:
         """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by its
-        purchase's key; with that key and its invoice, if they are known. It is noted.
+        purchase's key; with that key and its invoice, if they are known. It is noted, and reported.
         """
         ip, paid, key = next(filter(self.is_noted_as_mine, unowned), None), None, None
         if ip is None:
@@ -197,8 +200,9 @@ class Owners:
             return None
         self.must_be_adoptable(ip)
         invoice = None if paid is None else addresses.invoice_after(paid)
-        self.record(ip, key, invoice)
-        return ip, key, invoice
+        found, paid_with = self.record(ip, key, invoice), f", invoice {invoice}" if invoice else ""
+        self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid_with}")
+        return found
 
     def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
         """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
@@ -263,9 +267,10 @@ class Owners:
                 self._known = {}
         return self._known
 
-    def _change(self, change: Callable[[dict[str, Any]], object]) -> None:
+    @contextmanager
+    def _changed_notes(self) -> Iterator[dict[str, Any]]:
         with local_files.lock(self._scope, f"notes on {self._purpose}", _SHORT):
             notes = local_files.read(self._scope, self._purpose)
-            change(notes)
+            yield notes
             local_files.write(self._scope, self._purpose, {**notes, "version": 1})
             self._known = notes

@@ -14,13 +14,12 @@ claimed.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from decimal import Decimal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import (
+    Purchased,
     ServerAddresses,
     forget_quote,
     is_new,
@@ -31,8 +30,8 @@ from pulumi_hosting.exactly_once.address_facts import (
 )
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
-from pulumi_hosting.exactly_once.payments import IP_PURCHASES
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
+from pulumi_hosting.exactly_once.payments import IP_PURCHASES, is_of
+from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
 
@@ -40,51 +39,25 @@ from pulumi_hosting.session.request import Request
 _OWNERS_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Purchased:
-    """``ip``: the address; None until it is assigned. ``number``: which purchase of the server it is, and
-    ``present_before``: the addresses before it; both only while it is not assigned.
-    """
-
-    key: str | None
-    ip: m.Ip | None = None
-    invoice_id: str | None = None
-    charged: Decimal | None = None
-    currency: str | None = None
-    number: int = 0
-    present_before: tuple[str, ...] = ()
-
-
-class AddressPurchase:
-    """One resource's purchase of an address of one server. ``attempt``: so many addresses of unknown origin
-    are another's.
+class AddressPurchase(Purchase[m.IpAdded, Purchased]):
+    """One resource's purchase of an address of one server: found if an interrupted run of this resource
+    bought it. Carry it out within ``Owners.turn``. ``attempt``: so many addresses of unknown origin are
+    another's.
     """
 
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
-        self.request, self.server_id, self.attempt = request, server_id, attempt
+        self.server_id, self.attempt = server_id, attempt
         self.owners = Owners(request, server_id)
         self._seen: ServerAddresses | None = None
+        what = f"purchase of an address for server {server_id}"
+        super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
 
-    def place(self) -> Purchased:
-        """Find what an interrupted run of this resource bought, or buy one. Call it within
-        ``Owners.turn``."""
-        return Purchase[m.IpAdded, Purchased](
-            self.request,
-            f"purchase of an address for server {self.server_id}",
-            "server_ip",
-            walk=lambda: KeyWalk(
-                keys_of(self.request, self.server_id, self.attempt, self._before.before(0)),
-                ask=ask(self.request.client),
-            ),
-            look=self._look,
-            send=self._send,
-            accept=lambda answer, walk: self._purchased(walk.key, answer),
-            is_outdated=self._is_outdated,
-            concerns=lambda invoice: (
-                invoice.type in IP_PURCHASES
-                and any(str(item.server_id) == self.server_id for item in invoice.items or ())
-            ),
-        ).carry_out()
+    def _is_of_the_server(self, invoice: m.Invoice) -> bool:
+        return is_of(invoice, IP_PURCHASES, server_id=int(self.server_id))
+
+    def walk(self) -> KeyWalk:
+        keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
+        return KeyWalk(keys, ask=ask(self.request.client))
 
     @property
     def _before(self) -> ServerAddresses:
@@ -92,20 +65,22 @@ class AddressPurchase:
         assert self._seen is not None  # noqa: S101 — the loop looks before it asks for keys
         return self._seen
 
-    def _look(self, when: When) -> Shown[Purchased] | None:
+    def look(self, when: When) -> Purchased | None:
         if when in ("before", "busy"):
             self._seen = self._when_listed()
-            found = self._bought_before(self._seen)
-            return None if found is None else Shown(found)
+            return self._bought_before(self._seen)
         if when in ("conflict", "undone"):
             return None
         after = read_addresses(self.request, self.server_id)
         shows = (after.bought, after.kept, after.everything)
         if shows == (self._before.bought, self._before.kept, self._before.everything):
             return None
-        return Shown(self._purchased(None, None))
+        return self._purchased(None, None)
 
-    def _send(self, idempotency_key: str) -> m.IpAdded:
+    def accept(self, answer: m.IpAdded, walk: KeyWalk) -> Purchased | None:
+        return self._purchased(walk.key, answer)
+
+    def send(self, idempotency_key: str) -> m.IpAdded:
         request, server_id = self.request, self.server_id
         self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
         try:
@@ -125,7 +100,7 @@ class AddressPurchase:
             present_before=tuple(sorted(self._before.everything)),
         )
 
-    def _is_outdated(self, error: ApiError) -> bool:
+    def is_outdated(self, error: ApiError, /) -> bool:
         if isinstance(error, IpLimitReached):
             quote = quote_of(self.request, self.server_id)  # it was forgotten when this was answered
             return quote is not None and quote.extra_ips < quote.max_extra_ips
@@ -142,11 +117,7 @@ class AddressPurchase:
         new = [ip for ip in self.owners.unowned(addresses.extra) if is_new(ip, before)]
         paid = max(0, addresses.paid - 1) if number is None else number - 1
         ip = self.owners.claimed(new, addresses, paid)
-        if ip is None:
-            return None
-        invoice = addresses.invoice_after(paid)
-        self.owners.record(ip, key, invoice)
-        return Purchased(key, ip, invoice)
+        return None if ip is None else self.owners.record(ip, key, addresses.invoice_after(paid))
 
     # --- 1. wait until all are listed
 
@@ -181,11 +152,8 @@ class AddressPurchase:
         wait = self.request.poller(_OWNERS_SECONDS)
         server_id = self.server_id
         while unowned := self.owners.unowned(addresses.extra):
-            if proof := self.owners.proven(addresses, unowned, self.attempt):
-                ip, key, invoice = proof
-                paid = f", invoice {invoice}" if invoice else ""
-                self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid}")
-                return Purchased(key, ip, invoice)
+            if found := self.owners.proven(addresses, unowned, self.attempt):
+                return found
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None

@@ -7,38 +7,43 @@ from __future__ import annotations  # models that only a hint names are not load
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 from pulumi_hosting.session.request import Request
 
+T = TypeVar("T")
 _FRESH = 300.0  # seconds
 _RUN = 86400.0  # the same, longer than a run takes
 
 
 def tariffs(request: Request) -> Mapping[int, m.Tariff]:
-    return {tariff.id: tariff for tariff in _listed(request, "list_tariffs", request.client.catalog.tariffs)}
+    return {tariff.id: tariff for tariff in listed(request, "list_tariffs", request.client.catalog.tariffs)}
 
 
 def os_images(request: Request) -> Mapping[str, m.OsImage]:
-    images = _listed(request, "list_os_images", request.client.catalog.os_images)
+    images = listed(request, "list_os_images", request.client.catalog.os_images)
     return {image.slug: image for image in images}
 
 
 def zones(request: Request) -> Mapping[str, m.Zone]:
     """By top-level domain, without the dot."""
-    return {zone.ending: zone for zone in _listed(request, "list_zones", request.client.catalog.zones)}
+    return {zone.ending: zone for zone in listed(request, "list_zones", request.client.catalog.zones)}
 
 
 def ssh_keys(request: Request, max_age: float = 60.0) -> list[m.SshKey]:
     """The account's keys, as of ``max_age`` seconds ago at most."""
-    ask = request.client.ssh_keys.list
-    return request.session.snapshot("ssh_keys", lambda: {"list_ssh_keys": ask()}, max_age)["list_ssh_keys"]
+    return listed(request, "list_ssh_keys", request.client.ssh_keys.list, max_age, "ssh_keys")
 
 
-def _listed(request: Request, operation: str, ask: Callable[[], Iterable[Any]]) -> list[Any]:
-    return request.session.snapshot(operation, lambda: {operation: [*ask()]}, _FRESH)[operation]
+def listed(
+    request: Request, operation: str, ask: Callable[[], Iterable[T]], max_age: float = _FRESH, part: str = ""
+) -> list[T]:
+    """A list as of ``max_age`` seconds ago at most. ``part``: of the snapshot, if it is not called like the
+    operation."""
+    found = request.session.snapshot(part or operation, lambda: {operation: [*ask()]}, max_age)
+    return found[operation]
 
 
 def zone_of(request: Request, name: str) -> m.Zone | None:
@@ -70,8 +75,7 @@ def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
                 return []
             raise
 
-    part = f"quote {tariff_id} {sorted(period.items())}"
-    found = request.session.snapshot(part, lambda: {"get_quote": ask()}, _RUN)["get_quote"]
+    found = listed(request, "get_quote", ask, _RUN, f"quote {tariff_id} {sorted(period.items())}")
     return found[0] if found else None
 
 
@@ -86,7 +90,7 @@ def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
         except Forbidden:
             return []
 
-    found = request.session.snapshot("balance", lambda: {"get_balance": ask()}, _FRESH)["get_balance"]
+    found = listed(request, "get_balance", ask, _FRESH, "balance")
     return found[0] if found else None
 
 
@@ -96,14 +100,24 @@ def service_now(request: Request) -> datetime:
     def ask() -> list[m.Health]:
         return [m.Health.model_construct(status="ok", time=request.client.service_now(), version="")]
 
-    found = request.session.snapshot("service time", lambda: {"get_health": ask()}, 60.0)["get_health"]
-    moment: datetime = found[0].time
-    return moment
+    return listed(request, "get_health", ask, 60.0, "service time")[0].time
 
 
 def unknown_tariff(id: object, found: Mapping[int, m.Tariff]) -> str:
     """What is wrong with an id that no tariff has, and which there are."""
     return f"there is no tariff {id}: choose one of {choices(found)}"
+
+
+def refused_image(request: Request, os: str, tariff: Callable[[], m.Tariff | None]) -> str | None:
+    """Why no server of the tariff can have this image; None if it can. ``tariff`` is asked for an image that
+    there is."""
+    images = os_images(request)
+    if os not in images:
+        return f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"
+    found = tariff()
+    if found is not None and os in (found.excluded_os or ()):
+        return f"image {os} is not offered with tariff {found.id} ({found.name})"
+    return None
 
 
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:

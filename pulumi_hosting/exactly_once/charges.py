@@ -6,72 +6,52 @@ facts.
 """
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import Ask, KeyWalk
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
-from pulumi_hosting.session.request import Request
+from pulumi_hosting.exactly_once.purchase import Purchase, When
 
 T = TypeVar("T")
 
-_OUTAGE = 120.0  # seconds in which one run asks again after failures of the service
 
-
-def charge(
-    request: Request,
-    *,
-    what: str,
-    kind: str,
-    subject: str,
-    operation: str,
-    facts: Mapping[str, Any],
-    send: Callable[[str], T],
-    happened: Callable[[], bool],
-    ask: Ask | None = None,
-    concerns: Callable[[m.Invoice], bool] | None = None,
-    price: Decimal | None = None,
-    is_outdated: Callable[[ApiError], bool] = lambda error: False,
-    is_of_the_past: Callable[[T], bool] = lambda answer: False,
-    bound_elsewhere: Callable[[], None] = lambda: None,
-) -> T | None:
-    """Send it once: the answer; None if it was lost and the account shows that it is done. Raises the
-    service's refusal, or ``Failed``.
+@dataclass(kw_only=True)
+class Charge(Purchase[T, tuple[T | None]]):
+    """One charge. It comes to the answer, or to None if that was lost and the account shows that it is done.
 
     - ``kind`` and ``subject``: of the action, and what it charges for, such as ``server 20001``.
     - ``facts``: what its keys are made of. ``happened``: whether the account shows it by now; asked when an
-      answer does not tell.
+      answer does not tell. ``ask``: as in :class:`~pulumi_hosting.exactly_once.key_probe.KeyWalk`.
     - ``is_of_the_past``: whether an accepted answer is the replay of one whose effect has been taken back.
-    - The rest is as in :class:`~pulumi_hosting.exactly_once.purchase.Purchase` and
-      :class:`~pulumi_hosting.exactly_once.key_probe.KeyWalk`.
     """
 
-    def look(when: When) -> Shown[T | None] | None:
-        return Shown(None) if when != "before" and happened() else None
+    operation: str
+    facts: Mapping[str, Any]
+    send: Callable[..., T]
+    happened: Callable[[], bool]
+    ask: Ask | None = None
+    is_outdated: Callable[[ApiError], bool] = lambda error: False
+    is_of_the_past: Callable[[T], bool] = lambda answer: False
+    bound_elsewhere: Callable[[], None] = lambda: None
 
-    def walk() -> KeyWalk:
-        return KeyWalk(
-            KeyRing.of(request.client, f"action:{operation}", operation, facts),
-            ask=ask,
-            is_cheap=True,
-        )
+    outage = 120.0
 
-    return Purchase[T, T | None](
-        request,
-        what,
-        kind,
-        walk=walk,
-        look=look,
-        send=lambda idempotency_key: send(idempotency_key),
-        accept=lambda answer, walk: None if is_of_the_past(answer) else answer,
-        turn=lambda: request.ownership.lock(f"{operation} {sorted(facts.items())}"),
-        is_outdated=is_outdated,
-        concerns=concerns,
-        bound_elsewhere=bound_elsewhere,
-        subject=subject,
-        price=price,
-        outage=_OUTAGE,
-    ).carry_out()
+    def turn(self) -> AbstractContextManager[object]:
+        return self.request.ownership.lock(f"{self.operation} {sorted(self.facts.items())}")
+
+    def walk(self) -> KeyWalk:
+        ring = KeyRing.of(self.request.client, f"action:{self.operation}", self.operation, self.facts)
+        return KeyWalk(ring, ask=self.ask, is_cheap=True)
+
+    def look(self, when: When) -> tuple[T | None] | None:
+        return (None,) if when != "before" and self.happened() else None
+
+    def accept(self, answer: T, walk: KeyWalk) -> tuple[T | None] | None:
+        return None if self.is_of_the_past(answer) else (answer,)
+
+    def once(self) -> T | None:
+        """Send it. Raises the service's refusal, or ``Failed``."""
+        return self.carry_out()[0]

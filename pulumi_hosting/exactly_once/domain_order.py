@@ -5,9 +5,11 @@ the name is taken proves nothing about who has it: only after an unknown outcome
 belong to this order.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pulumi_hosting.api import models as m
@@ -15,17 +17,17 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import (
     ApiError,
     DomainUnavailable,
+    Forbidden,
+    NotFound,
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once.domain_facts import became_of, concerns
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.payments import (
-    DOMAIN_PURCHASES,
-)
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
-from pulumi_hosting.exactly_once.turns import turn
+from pulumi_hosting.exactly_once.local_files import turn
+from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, DOMAIN_PURCHASES, Payment, payment
+from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Verdict, When, judge
+from pulumi_hosting.session.domain_names import ascii_name
 from pulumi_hosting.session.request import Request
 
 Answer = m.DomainOrderResult | m.DomainTransferResult
@@ -41,8 +43,68 @@ class OrderedDomain:
     is_replay: bool = False
 
 
-class DomainOrder:
-    """One resource's order of one name.
+# --- what the account shows of the orders of a domain, and where their money is
+
+_PENDING = ("pending", "transfer_pending")
+
+
+def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdict:
+    """What became of the newest order of a name. ``ordered_at``: when that was; None if it is not known."""
+    rows = [row for row in request.client.domains.list() if ascii_name(row.name) == name]
+    alive = [row for row in rows if row.status != "cancelled" or row.blocked is True]
+    newest = max(rows, key=lambda row: row.id, default=None)
+    began = ordered_at or (newest.created_at if newest else None)
+    paid = _newest_payment(request, name, rows, began)
+    return judge(
+        Evidence(
+            is_there=any(row.status not in _PENDING for row in alive),
+            status=newest.status if newest else None,
+            payment=paid,
+            age=None if began is None else request.service_now() - began,
+        )
+    )
+
+
+def _newest_payment(
+    request: Request, name: str, rows: Iterable[m.Domain], began: datetime | None
+) -> Payment | None:
+    """The money of the newest order of the name; None if the key may not see it. ``began``: when that was."""
+    since = request.service_now() - KEY_MEMORY
+    if began is not None:
+        since = min(since, began - CLOCKS_DIFFER)
+    ids = {row.id for row in rows}
+    try:
+        for invoice in request.client.invoices.list():
+            if invoice.created_at is not None and invoice.created_at < since:
+                break
+            known = {item.domain_id for item in invoice.items or ()}
+            if invoice.type in DOMAIN_PURCHASES and (ids & known or concerns(request, invoice, name)):
+                return payment(request.client, invoice.id)
+    except (Forbidden, NotFound):
+        pass
+    return None
+
+
+def concerns(request: Request, invoice: m.Invoice, name: str) -> bool:
+    """Whether an invoice of a domain is one of the name: not of ``my-shop.com`` if that is ``shop.com``."""
+    texts = (invoice.description, *(item.description for item in invoice.items or ()))
+    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
+    if any(whole.search(text.lower()) for text in texts if text):
+        return True
+    for item in invoice.items or ():
+        if item.domain_id is not None:
+            try:
+                return ascii_name(request.client.domains.get(item.domain_id).name) == name
+            except NotFound:
+                return False
+    return False
+
+
+# --- ordering it
+
+
+class DomainOrder(Purchase[Answer, OrderedDomain]):
+    """One resource's order of one name. Carry it out within :meth:`turn_of_name`.
 
     - ``body``: of a registration, or of a transfer if there is an ``auth_code``;
     - ``find``: the domain of the name on the account, read again.
@@ -55,55 +117,45 @@ class DomainOrder:
         auth_code: Secret | None,
         find: Callable[[], m.Domain | None],
     ) -> None:
-        self.request, self.body, self.auth_code, self.find = request, body, auth_code, find
+        self.body, self.auth_code, self.find = body, auth_code, find
         self.name: str = body["name"]
         operation = "register_domain" if auth_code is None else "transfer_domain"
         # What is sent beside the name is no part of the key, and no key is made of a secret.
         self.keys = KeyRing.of(request.client, request.identity, operation, {"name": self.name})
-        self.purchase = Purchase[Answer, OrderedDomain](
-            request,
-            f"order of {self.name}",
-            "domain",
-            walk=lambda: KeyWalk(self.keys, is_cheap=True),
-            look=self._look,
-            send=self._send,
-            accept=self._accepted,
-            is_outdated=self._is_outdated,
-            concerns=lambda invoice: (
-                invoice.type in DOMAIN_PURCHASES and concerns(request, invoice, self.name)
-            ),
-        )
+        super().__init__(request, f"order of {self.name}", "domain", concerns=self._is_of_the_name)
 
-    def turn(self) -> AbstractContextManager[object]:
+    def _is_of_the_name(self, invoice: m.Invoice) -> bool:
+        return invoice.type in DOMAIN_PURCHASES and concerns(self.request, invoice, self.name)
+
+    def turn_of_name(self) -> AbstractContextManager[object]:
         """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""
         return turn(self.request, f"domain {self.name}", f"ordering {self.name}")
+
+    def walk(self) -> KeyWalk:
+        return KeyWalk(self.keys, is_cheap=True)
 
     def was_placed(self) -> bool:
         """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        return any(True for _ in self.purchase.replays(KeyWalk(self.keys, ask=self._ask)))
-
-    def place(self) -> OrderedDomain:
-        """Order it; call it within :meth:`turn`. Raises as ``Purchase.carry_out`` does."""
-        return self.purchase.carry_out()
+        return any(True for _ in self.replays(KeyWalk(self.keys, ask=self._ask)))
 
     def _ask(self, id: int, key: str) -> object:
         return self.request.client.domains.renew(id, years=1, idempotency_key=key)
 
-    def _look(self, when: When) -> Shown[OrderedDomain] | None:
+    def look(self, when: When) -> OrderedDomain | None:
         """It was not there before: if the outcome is unknown, a domain of the name is what was ordered."""
         if when in ("lost", "failed") or (when == "conflict" and self.request.name_is_identity):
-            return Shown(OrderedDomain(found, None)) if (found := self.find()) else None
+            return OrderedDomain(found, None) if (found := self.find()) else None
         return None
 
-    def _send(self, idempotency_key: str) -> Answer:
+    def send(self, idempotency_key: str) -> Answer:
         domains = self.request.client.domains
         if self.auth_code is not None:
             return domains.transfer(**self.body, auth_code=self.auth_code, idempotency_key=idempotency_key)
         return domains.register(**self.body, idempotency_key=idempotency_key)
 
-    def _accepted(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
+    def accept(self, answer: Answer, walk: KeyWalk) -> OrderedDomain | None:
         found = None if self.request.client.is_test_key else self.find()
         if found is not None or self.request.client.is_test_key:
             return OrderedDomain(found, answer)
@@ -121,11 +173,11 @@ class DomainOrder:
 
     def _was_paid_just_now(self) -> bool:
         try:
-            return any(not paid.is_returned for paid in self.purchase.payments())
+            return any(not paid.is_returned for paid in self.payments())
         except ApiError:
             return False
 
-    def _is_outdated(self, error: ApiError) -> bool:
+    def is_outdated(self, error: ApiError, /) -> bool:
         """Nothing was charged with a refusal, and the name guards the next try."""
         if isinstance(error, DomainUnavailable):
             try:

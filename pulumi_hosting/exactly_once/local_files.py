@@ -1,12 +1,12 @@
-"""Locks between the processes of one user on this machine, and short notes under a lock, in the store of the
-private directory (:mod:`~pulumi_hosting.client.shared_store`).
+"""Locks between the processes of one user on this machine, the turns of purchases, and short notes, in the
+store of the private directory (:mod:`~pulumi_hosting.client.shared_store`).
 
 A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
 new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from pulumi_hosting.client.client import Client
@@ -16,8 +16,10 @@ from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
 from pulumi_hosting.client.shared_store import Files, SharedStore
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
+from pulumi_hosting.session.request import Request
 
 _STORE: SharedStore = Files()
+_SECONDS = 60.0  # to wait at least for the turn of another process
 
 
 def account_scope(client: Client) -> str:
@@ -38,6 +40,26 @@ def lock(
     """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), as
     :meth:`SharedStore.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
     return _STORE.lock(name_of(scope, purpose), timeout, what=purpose, on_wait=on_wait, check=check)
+
+
+@contextmanager
+def turn(request: Request, purpose: str, doing: str) -> Iterator[None]:
+    """Hold ``purpose``, such as ``domain shop.com``, so that each sees what the one before it has bought. A
+    test key buys nothing, and takes turns with the threads of its process alone. ``doing``: in words, for
+    those who wait. Raises ``LockTimeout``, ``LocalFilesError``.
+    """
+    with request.ownership.lock(purpose):
+        if request.client.is_test_key:
+            yield
+            return
+        with lock(
+            account_scope(request.client),
+            purpose,
+            max(request.wait_timeout, _SECONDS),
+            on_wait=lambda: request.info(f"another run on this machine is {doing}: waiting for it"),
+            check=lambda: request.clock.sleep(0.0),
+        ):
+            yield
 
 
 def read(scope: str, purpose: str, *, survives: bool = True, kind: str = "json") -> dict[str, Any]:

@@ -13,9 +13,9 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
+from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
-from pulumi_hosting.exactly_once.turns import turn
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import (
     AWAITED,

@@ -12,10 +12,10 @@ What nothing but a tag or a key says to be this resource's is taken over if :fun
 no reason against it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_tag import is_same_holder, is_tag, is_tag_of, takeovers
@@ -27,9 +27,10 @@ _CRASHED_WITHIN = timedelta(hours=1)
 """How long after a crash it is believed that there was one, though no journal of this machine shows it."""
 _BOUGHT = ("server", "server_ip", "domain")
 """Kinds of objects that cost money, of which the journal shows a crash."""
+_SAID_WITHIN = 1.0  # seconds within which the declarations of a program say what is theirs
 _TAKEN_OVER = (*_BOUGHT, "webhook_subscription")
-_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say that there is a state
 
+T = TypeVar("T")
 Facts = Mapping[str, str | None]
 """What tells an object from every other one, by name of the fact; None: not known, and not compared."""
 
@@ -159,11 +160,17 @@ def _is_of_own_crash(request: Request, ordered: timedelta) -> bool:
     return is_interrupted(request, request.kind, request.service_now() - ordered)
 
 
+def after_others_spoke(request: Request, look: Callable[[], T]) -> T:
+    """What ``look`` finds once the other declarations of a program had a second to say what is theirs: at
+    once if it finds nothing."""
+    wait = request.poller(_SAID_WITHIN)
+    while (found := look()) and not wait.over:
+        wait.pause()
+    return found
+
+
 def _is_first_run(request: Request) -> bool:
     """Whether the state has nothing, as far as the engine told within a second."""
-    if not request.session.starts_empty or request.kind not in _TAKEN_OVER:
+    if request.kind not in _TAKEN_OVER:
         return False
-    wait = request.poller(_SAID_WITHIN)
-    while request.session.starts_empty and not wait.over:
-        wait.pause()
-    return request.session.starts_empty
+    return after_others_spoke(request, lambda: request.session.starts_empty)

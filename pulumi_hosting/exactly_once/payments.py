@@ -101,18 +101,24 @@ def movements(client: Client, since: datetime) -> dict[int, tuple[Decimal, Decim
     return found
 
 
+def is_of(invoice: m.Invoice, types: Collection[str], **of: int) -> bool:
+    """Whether the invoice is of one of these ``types`` (any, if none is named) and for what ``of`` names: a
+    ``server_id``, a ``domain_id`` or an ``invoice_id``."""
+    ((name, id),) = of.items()
+    ids = {invoice.id} if name == "invoice_id" else {getattr(item, name) for item in invoice.items or ()}
+    return id in ids and (not types or invoice.type in types)
+
+
 def first_since(
     client: Client, since: datetime, until: datetime, types: Collection[str], **of: int
 ) -> Payment | None:
-    """The money of the first invoice of these ``types`` (all, if none is named) that was paid in this time
-    for what ``of`` names: a ``server_id``, a ``domain_id`` or an ``invoice_id``; None if the key may not see
-    it, it is not among the latest, or it was returned."""
-    ((name, id),) = of.items()
+    """The money of the first invoice that was paid in this time, and that :func:`is_of` means; None if the
+    key may not see it, it is not among the latest, or it was returned."""
 
     def is_meant(invoice: m.Invoice) -> bool:
-        ids = {invoice.id} if name == "invoice_id" else {getattr(item, name) for item in invoice.items or ()}
-        is_then = invoice.paid_at is not None and since <= invoice.paid_at <= until
-        return is_then and id in ids and (not types or invoice.type in types)
+        return (
+            invoice.paid_at is not None and since <= invoice.paid_at <= until and is_of(invoice, types, **of)
+        )
 
     try:
         meant = [invoice for invoice in islice(client.invoices.list(), _LATEST) if is_meant(invoice)]

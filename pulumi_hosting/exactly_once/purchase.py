@@ -188,49 +188,22 @@ When = Literal["before", "busy", "conflict", "lost", "failed", "undone"]
 that it did not carry the request out, so what is there by now need not be of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown(Generic[R]):
-    """What the account shows of a purchase."""
-
-    result: R
-
-
 @dataclass
 class Purchase(Generic[A, R]):
     """One purchase; ``A`` is what the service answers, ``R`` what it comes to.
 
     - ``what``: in words, for messages. ``kind`` and ``subject``: what the journal calls it; the kind of
       resource or action, and what it is for, if the declaration alone does not tell.
-    - ``walk``: the first key, and how to go on from it. Asked again after each wait, since what keys are made
-      of may have changed.
-    - ``look``: what the account shows of it; its argument says when.
-    - ``send``: sends it with an ``idempotency_key``. ``accept``: what an accepted answer comes to; None if it
-      replays something of the past. ``in_part``: the same of an answer that could be read in part.
-    - ``turn``: held while no other process of this machine may buy the same.
-    - ``is_outdated``: whether the present state of the account contradicts a refusal.
-    - ``concerns``: whether an invoice may be one of this purchase; None if no money moves.
-    - ``bound_elsewhere``: called if the key is bound to another request; raises if that one may have charged.
-    - ``price``: what it is expected to cost. ``outage``: seconds in which one run asks again after failures
-      of the service that charged nothing. ``under_way``: seconds for which another run's request may be under
-      way and show nowhere.
+    - ``price``: what it is expected to cost. ``concerns``: whether an invoice may be one of this purchase;
+      None if no money moves.
     """
 
     request: Request
     what: str
     kind: str
-    walk: Callable[[], KeyWalk]
-    look: Callable[[When], Shown[R] | None]
-    send: Callable[..., A]
-    accept: Callable[[A, KeyWalk], R | None]
-    in_part: Callable[[InvalidResponse], R | None] = lambda error: None
-    turn: Callable[[], AbstractContextManager[object]] = nullcontext
-    is_outdated: Callable[[ApiError], bool] = lambda error: False
-    concerns: Callable[[m.Invoice], bool] | None = None
-    bound_elsewhere: Callable[[], None] = lambda: None
-    subject: str = ""
-    price: Decimal | None = None
-    outage: float = 0.0
-    under_way: float = 0.0
+    subject: str = field(default="", kw_only=True)
+    price: Decimal | None = field(default=None, kw_only=True)
+    concerns: Callable[[m.Invoice], bool] | None = field(default=None, kw_only=True)
     interrupted: purchase_journal.Entry | None = field(default=None, init=False)
     """What an earlier run began and did not report."""
     _began: float | None = field(default=None, init=False)
@@ -240,6 +213,45 @@ class Purchase(Generic[A, R]):
     _moved: set[tuple[int, Decimal]] | None = field(default=None, init=False)
     """The invoices of this purchase, and what was paid for them, as of the latest failure of the service."""
 
+    # --- what is special about a good
+
+    outage = 0.0
+    """Seconds in which one run asks again after failures of the service that charged nothing."""
+    under_way = 0.0
+    """Seconds for which another run's request may be under way and show nowhere."""
+
+    def walk(self) -> KeyWalk:
+        """The first key, and how to go on from it. Asked again after each wait, since what keys are made of
+        may have changed."""
+        raise NotImplementedError
+
+    def look(self, when: When) -> R | None:
+        """What the account shows of it."""
+        raise NotImplementedError
+
+    def send(self, idempotency_key: str) -> A:
+        """Send it."""
+        raise NotImplementedError
+
+    def accept(self, answer: A, walk: KeyWalk) -> R | None:
+        """What an accepted answer comes to; None if it replays something of the past."""
+        raise NotImplementedError
+
+    def in_part(self, error: InvalidResponse) -> R | None:
+        """The same of an answer that could be read in part."""
+        return None
+
+    def turn(self) -> AbstractContextManager[object]:
+        """Held while no other process of this machine may buy the same."""
+        return nullcontext()
+
+    def is_outdated(self, error: ApiError, /) -> bool:
+        """Whether the present state of the account contradicts a refusal."""
+        return False
+
+    def bound_elsewhere(self) -> None:
+        """The key is bound to another request: raise if that one may have charged."""
+
     # --- the loop itself
 
     def carry_out(self) -> R:
@@ -248,8 +260,8 @@ class Purchase(Generic[A, R]):
         """
         with self.turn():
             self.interrupted = purchase_journal.interrupted(self.request, self.kind, self.subject)
-            if (shown := self.look("before")) is not None:
-                return shown.result
+            if (found := self.look("before")) is not None:
+                return found
             self.request.approve()
             self.request.clock.raise_if_cancelled()
             self._busy, self._outage = self.request.poller(), self.request.poller(self.outage)
@@ -259,13 +271,13 @@ class Purchase(Generic[A, R]):
                 try:
                     answer = self.send(idempotency_key=walk.key)
                 except (ApiError, TransportError, InvalidResponse) as error:
-                    shown, walk = self._after(error, walk)
+                    found, walk = self._after(error, walk)
                 else:
-                    if (result := self.accept(answer, walk)) is not None:
-                        return result
-                    shown = self._after_a_replay(walk)
-                if shown is not None:
-                    return shown.result
+                    found = self.accept(answer, walk)
+                    if found is None:
+                        found = self._after_a_replay(walk)
+                if found is not None:
+                    return found
 
     def replays(self, walk: KeyWalk, most: int | None = None) -> Iterator[tuple[A, KeyWalk]]:
         """The accepted answers that used keys are bound to, the newest first: what an interrupted run bought.
@@ -283,7 +295,7 @@ class Purchase(Generic[A, R]):
                 continue  # bound to a question, to a refusal, or to another body
             yield answer, KeyWalk(walk.ring, number)
 
-    def _after_a_replay(self, walk: KeyWalk) -> Shown[R] | None:
+    def _after_a_replay(self, walk: KeyWalk) -> R | None:
         if walk.is_fresh:  # no replay: it went as soon as it came
             raise ResourceError(
                 f"the {self.what} was accepted, and nothing shows of it. Next: look at the account, "
@@ -291,7 +303,7 @@ class Purchase(Generic[A, R]):
             )
         return self._leave(walk)
 
-    def _after(self, error: CallError, walk: KeyWalk) -> tuple[Shown[R] | None, KeyWalk]:
+    def _after(self, error: CallError, walk: KeyWalk) -> tuple[R | None, KeyWalk]:
         """What the account shows after an error, and how to go on."""
         means = meaning(error)
         if means is Meaning.BUSY:
@@ -306,7 +318,7 @@ class Purchase(Generic[A, R]):
             return self._after_failure(error, walk, is_last=is_last), walk
         return self._after_refusal(error, walk), walk
 
-    def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[Shown[R] | None, KeyWalk]:
+    def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[R | None, KeyWalk]:
         """Another operation was running. The refusal may be stored under the key."""
         if busy.over:
             raise self._decided(error)
@@ -320,7 +332,7 @@ class Purchase(Generic[A, R]):
         again.leave_if_used()
         return None, again
 
-    def _after_conflict(self, walk: KeyWalk) -> Shown[R] | None:
+    def _after_conflict(self, walk: KeyWalk) -> R | None:
         """Another run may be buying the same at this moment; its result may appear shortly."""
         if walk.is_bound_by_the_question():
             return None
@@ -331,14 +343,14 @@ class Purchase(Generic[A, R]):
         self.bound_elsewhere()
         return self._leave(walk)
 
-    def _after_loss(self, error: CallError, walk: KeyWalk) -> Shown[R] | None:
+    def _after_loss(self, error: CallError, walk: KeyWalk) -> R | None:
         if isinstance(error, InvalidResponse) and (result := self.in_part(error)) is not None:
-            return Shown(result)
+            return result
         if (shown := self.look("lost")) is not None:
             return shown
         raise self._unsure(error) from None
 
-    def _after_failure(self, error: CallError, walk: KeyWalk, *, is_last: bool) -> Shown[R] | None:
+    def _after_failure(self, error: CallError, walk: KeyWalk, *, is_last: bool) -> R | None:
         """The service failed, and its outcome is stored under the key. The next key may be sent if no money
         is kept."""
         try:
@@ -373,21 +385,21 @@ class Purchase(Generic[A, R]):
             ) from None
         return self._leave(walk)
 
-    def _after_refusal(self, error: CallError, walk: KeyWalk) -> Shown[R] | None:
+    def _after_refusal(self, error: CallError, walk: KeyWalk) -> R | None:
         """Report it, unless it is a stored one that the account contradicts by now."""
         may_be_old = not walk.is_fresh and not walk.is_exhausted
         if isinstance(error, ApiError) and may_be_old and self._contradicted(error):
             return self._leave(walk)
         raise self._decided(error)
 
-    def _shown_shortly(self, may_be_under_way: bool) -> Shown[R] | None:
+    def _shown_shortly(self, may_be_under_way: bool) -> R | None:
         wait = Poller(self.request.clock, self.under_way, self.request.session.poll_interval)
         while True:
             if (shown := self.look("conflict")) is not None or wait.over or not may_be_under_way:
                 return shown
             self.request.clock.sleep(self.request.session.poll_interval)
 
-    def _leave(self, walk: KeyWalk) -> Shown[R] | None:
+    def _leave(self, walk: KeyWalk) -> R | None:
         """Go on to a key that is not used, and look again if others were passed: one of them may be what
         another run has ordered with since this one looked."""
         left = walk.generation

@@ -16,7 +16,9 @@ The first key is that of the generation that this machine remembers, else 0: one
 or its last server is gone and this machine knows that; three at most.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
@@ -34,7 +36,7 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
 from pulumi_hosting.exactly_once.order_facts import refuse_late_order, turn_of_name, wait_for_orders
-from pulumi_hosting.exactly_once.purchase import Purchase, Shown, When
+from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
     candidates,
@@ -48,8 +50,6 @@ from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
 
-# seconds for which another process's request for an order may be under way without showing anywhere
-_UNDER_WAY = 30.0
 _NAMED_BY_KEY = "this resource's idempotency key names it"
 
 
@@ -80,62 +80,49 @@ class Ordered:
         return str(self.server.id) if self.server else f"{ORDER_PREFIX}{self.order and self.order.invoice_id}"
 
 
-@dataclass
-class ServerOrder:
+def _is_of_an_order(invoice: m.Invoice) -> bool:
+    return invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ())
+
+
+@dataclass(init=False, repr=False)
+class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name.
 
-    ``purchase`` finds what an interrupted run bought, else buys. It raises what ``Purchase`` raises,
+    ``carry_out`` finds what an interrupted run bought, else buys. It raises what ``Purchase`` raises,
     ResourceConflict, AmbiguousMatch, WaitTimeout or LocalFilesError.
     """
 
-    request: Request
     body: m.ServerCreate
-    attempt: int = 0
-    purchase: Purchase[m.ServerCreated | m.Order, Ordered] = field(init=False)
+    send: Callable[..., m.ServerCreated | m.Order]
+    turn: Callable[[], AbstractContextManager[object]]
+    under_way = 30.0
 
-    def __post_init__(self) -> None:
-        self.purchase = Purchase(
-            self.request,
-            f"order of server {self.name!r}",
-            "server",
-            walk=self._walk,
-            look=self._look,
-            send=partial(self.request.client.call, "create_server", body=self.body),
-            accept=self._remembered,
-            in_part=self._accepted_in_part,
-            turn=partial(turn_of_name, self.request, self.name),
-            is_outdated=self._is_outdated,
-            concerns=lambda invoice: (
-                invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ())
-            ),
-            under_way=_UNDER_WAY,
-        )
-
-    @property
-    def name(self) -> str:
-        """The name of the server; a declaration always has one."""
-        return self.body.name or ""
+    def __init__(self, request: Request, body: m.ServerCreate, attempt: int = 0) -> None:
+        self.body, self.attempt, self.name = body, attempt, body.name or ""
+        super().__init__(request, f"order of server {self.name!r}", "server", concerns=_is_of_an_order)
+        self.send = partial(request.client.call, "create_server", body=body)
+        self.turn = partial(turn_of_name, request, self.name)
 
     @property
     def keys(self) -> KeyRing:
         """The keys of this declaration. What is ordered is no part of them."""
         return KeyRing.of(self.request.client, self.request.identity, "create_server", attempt=self.attempt)
 
-    def _remembered(self, answer: m.ServerCreated | m.Order, walk: KeyWalk) -> Ordered | None:
+    def accept(self, answer: m.ServerCreated | m.Order, walk: KeyWalk) -> Ordered | None:
         """An accepted order, whose key this machine remembers."""
         ordered = self._accepted(answer)
         if ordered is not None:
             generation.remember(self.request, self.attempt, walk.generation, ordered.id)
         return ordered
 
-    def _walk(self) -> KeyWalk:
+    def walk(self) -> KeyWalk:
         known = self.request.owned | self.request.gone
         first = generation.first(self.request, self.attempt, known)
         return KeyWalk(self.keys, first, ask(self.request.client))
 
     # --- the steps
 
-    def _look(self, when: When) -> Shown[Ordered] | None:
+    def look(self, when: When) -> Ordered | None:
         if when == "lost":
             return None  # the same key, sent again by the next run, tells all
         if when != "before":
@@ -143,7 +130,7 @@ class ServerOrder:
         found = self._found(is_ours=when != "before")
         if found is not None and when == "conflict":
             self._refuse_another_order(found)
-        return None if found is None else Shown(found)
+        return found
 
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
@@ -175,7 +162,7 @@ class ServerOrder:
         server = found.server
         if self.request.name_is_identity or server is None:
             return
-        if self.purchase.is_of_this_call(server.created_at):
+        if self.is_of_this_call(server.created_at):
             raise ResourceConflict(
                 f"another run ordered server {server.id} ({server.name}) for this resource at the same "
                 f"moment, with other inputs; nothing was ordered. Next: run again with the inputs of that "
@@ -185,7 +172,7 @@ class ServerOrder:
 
     # --- parts
 
-    def _accepted(self, answer: m.ServerCreated | m.Order, walk: KeyWalk | None = None) -> Ordered | None:
+    def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
         """An accepted order, read before it is believed: None when it is bound to a dead server, an order
         that failed before this call, or one that is ours. One that this call placed and that failed already
         is handed on like one under way, so that whoever waits for it reports it: only the user starts a
@@ -197,7 +184,7 @@ class ServerOrder:
             # it is paid for all the same: what waits for it looks again, and by then it is recorded
             except HostingError:
                 order = answer
-            is_new = self.purchase.is_of_this_call(order.created_at)  # else the answer is a replay
+            is_new = self.is_of_this_call(order.created_at)  # else the answer is a replay
             if order.is_failed and not is_new:
                 self.request.warn(
                     f"an earlier order for server {self.name!r}, {order.invoice_id}, ended as "
@@ -221,19 +208,17 @@ class ServerOrder:
         paid, attempts = (answer.charged, answer.invoice_id), answer.meta.attempts if answer.meta else 1
         return Ordered(server, None, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
 
-    def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
+    def in_part(self, error: InvalidResponse) -> Ordered | None:
         """What an accepted order came to whose answer could be read in part, by the ids in it; None where
         they do not lead on.
         """
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
-        try:
+        with suppress(ApiError, InvalidResponse):
             if server_id is not None:
                 server, password = self._alive(server_id, None), error.partial.get("root_password")
                 return Ordered(server, None, password, error.charged, invoice_id) if server else None
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
-        except (ApiError, InvalidResponse):
-            return None
         return None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
@@ -258,22 +243,18 @@ class ServerOrder:
         proof.
         """
         first = generation.first(self.request, self.attempt, frozenset())
-        for answer, walk in self.purchase.replays(KeyWalk(self.keys, first, ask(self.request.client)), 3):
-            if accepted := self._remembered(answer, walk):
+        for answer, walk in self.replays(KeyWalk(self.keys, first, ask(self.request.client)), 3):
+            if accepted := self.accept(answer, walk):
                 self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted
         return None
 
-    def _is_outdated(self, error: ApiError) -> bool:
-        client = self.request.client
-        try:
+    def is_outdated(self, error: ApiError, /) -> bool:
+        catalog = self.request.client.catalog
+        with suppress(Forbidden, NotFound):
             if error.code in ("no_capacity", "tariff_unavailable"):
-                return client.catalog.tariff(self.body.tariff_id).in_stock is True
+                return catalog.tariff(self.body.tariff_id).in_stock is True
             if error.code == "os_not_allowed":
-                return any(
-                    image.slug == self.body.os
-                    for image in client.catalog.os_images(tariff_id=self.body.tariff_id)
-                )
-        except (Forbidden, NotFound):
-            return False
+                images = catalog.os_images(tariff_id=self.body.tariff_id)
+                return any(image.slug == self.body.os for image in images)
         return False

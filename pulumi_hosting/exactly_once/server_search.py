@@ -9,7 +9,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import living_servers
-from pulumi_hosting.exactly_once.ownership_check import differences, why_not_taken_over
+from pulumi_hosting.exactly_once.ownership_check import after_others_spoke, differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
@@ -17,14 +17,17 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, alias_option, if_renamed
 
 REPORT_AGE = 60.0  # seconds for which orders and servers, once listed, are believed by a report
-_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
+
+
+def tag_of(server: m.Server) -> str | None:
+    return split_tag(server.notes)[1]
 
 
 def may_be_proven(request: Request, server: m.Server) -> bool:
     """Whether a key could still tell: no other resource's tag is on the server, and younger than the
     memory for keys.
     """
-    if is_tag(split_tag(server.notes)[1]):
+    if is_tag(tag_of(server)):
         return False
     return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
 
@@ -34,17 +37,10 @@ def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceC
     declaration's. Where a resource of this stack has it, or may have it, under another name of the resource,
     the alias is the first advice."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
-    tag = split_tag(server.notes)[1]
-    alias = ""
+    tag, alias = tag_of(server), ""
     if is_tag(tag):
-        old = next(
-            (
-                name
-                for name in (server.name, server.hostname)
-                if name and is_tag_of(tag, _sibling(request.identity, name))
-            ),
-            None,
-        )
+        names = [name for name in (server.name, server.hostname) if name]
+        old = next((name for name in names if is_tag_of(tag, _sibling(request.identity, name))), None)
         before = "if this resource had another name in the program before"
         alias = if_renamed(old) or f"{before}, add {alias_option('old-name')}; else "
     return ResourceConflict(
@@ -75,28 +71,31 @@ def refuse_renamed(request: Request, name: str, undone: Undone, attempt: int = 0
     server shows that it was ordered under ``name`` and it has another name by now. Passed over is one that
     another declaration of the run has, and one that was ordered with a lower ``attempt``.
     """
-    wait, noted = request.poller(_SAID_WITHIN), _noted_server(request, name, attempt)
-    while renamed := [
-        server
-        for server in candidates(request)
-        if server.name != name
-        and (server.id == noted or _takeovers(request, server, name) >= attempt)
-        and not request.is_declared(str(server.id), server.name)
-    ]:
-        if wait.over:
-            another = max([attempt, *(_takeovers(request, server, name) for server in renamed)]) + 1
-            evidence = "this machine's note of its order" if renamed[0].id == noted else "its ownership tag"
-            raise _renamed_conflict(renamed[0], name, evidence, undone, another)
-        wait.pause()
+    noted_server = _noted_server(request, name, attempt)
+    noted = noted_server.id if noted_server else None
+    renamed = after_others_spoke(
+        request,
+        lambda: [
+            server
+            for server in candidates(request)
+            if server.name != name
+            and (server.id == noted or _takeovers(request, server, name) >= attempt)
+            and not request.is_declared(str(server.id), server.name)
+        ],
+    )
+    if renamed:
+        another = max([attempt, *(_takeovers(request, server, name) for server in renamed)]) + 1
+        evidence = "this machine's note of its order" if renamed[0].id == noted else "its ownership tag"
+        raise _renamed_conflict(renamed[0], name, evidence, undone, another)
 
 
 def _takeovers(request: Request, server: m.Server, name: str) -> int:
     """How often the declaration of this ``name`` took the server over, by its tag; -1 without its tag."""
-    tag = split_tag(server.notes)[1]
+    tag = tag_of(server)
     return takeovers(tag) if tag is not None and is_tag_of(tag, tag_identity(request, name)) else -1
 
 
-def _noted_server(request: Request, name: str, attempt: int) -> int | None:
+def _noted_server(request: Request, name: str, attempt: int) -> m.Server | None:
     """The living server whose order this machine noted for this declaration of a ``name``, if no run has seen
     it arrive since, so that it has no tag."""
     number = generation.order_under_way(request, attempt)
@@ -105,9 +104,9 @@ def _noted_server(request: Request, name: str, attempt: int) -> int | None:
     with suppress(NotFound):
         order = request.client.orders.get(number)
         for server in candidates(request):
-            is_tagged = is_tag(split_tag(server.notes)[1])
+            is_tagged = is_tag(tag_of(server))
             if server.id == order.server_id and order.server_name in (None, name) and not is_tagged:
-                return server.id
+                return server
     return None
 
 
@@ -122,7 +121,7 @@ def refuse_renamed_order(request: Request, name: str, server: m.Server, attempt:
             f"order_attempt to {attempt + 1} to order another",
             id=str(server.id),
         )
-    tag = split_tag(server.notes)[1]
+    tag = tag_of(server)
     is_ours = not is_tag(tag) or is_tag_of(tag, tag_identity(request, name))
     if is_ours and not request.is_declared(str(server.id), server.name):
         raise _renamed_conflict(server, name, "the idempotency key of its order", "ordered", attempt + 1)
@@ -150,15 +149,13 @@ def unproven(request: Request, name: str) -> m.Server | None:
     declaration's. What a resource that is declared beside this one turns out to have within a second is not
     meant. Raises what an order would stop with: where no key can prove it any more, or where a proof is not
     enough for a takeover."""
-    wait = request.poller(_SAID_WITHIN)
-    while found := [server for server in candidates(request) if server.name == name]:
-        if wait.over:
-            provable = next((server for server in found if may_be_proven(request, server)), None)
-            if provable is None or why_not_taken_over(request, _ordered_ago(request, provable)):
-                raise name_conflict(request, found[0], 0)
-            return provable
-        wait.pause()
-    return None
+    found = after_others_spoke(
+        request, lambda: [server for server in candidates(request) if server.name == name]
+    )
+    provable = next((server for server in found if may_be_proven(request, server)), None)
+    if found and (provable is None or why_not_taken_over(request, _ordered_ago(request, provable))):
+        raise name_conflict(request, found[0], 0)
+    return provable
 
 
 TAGGED = "it carries this resource's ownership tag"
@@ -197,9 +194,7 @@ def find_tagged(
     ``attempt`` above 0, where another one is wanted beside it, the former three are passed over. ``lenient``:
     whatever its age.
     """
-    own = [
-        server for server in candidates(request) if is_tag_of(split_tag(server.notes)[1], request.identity)
-    ]
+    own = [server for server in candidates(request) if is_tag_of(tag_of(server), request.identity)]
     if own and attempt > 0:
         now = request.service_now()
         own = [
@@ -214,21 +209,11 @@ def find_tagged(
             f"the ownership tag {ownership_tag(request.identity)} of this resource",
             [str(server.id) for server in own],
         )
-    if not own:
-        noted = _noted_server(request, wanted.name, attempt) if wanted.name else None
-        own = (
-            []
-            if noted is None
-            else [
-                server for server in candidates(request) if server.id == noted and server.name != wanted.name
-            ]
-        )
-        if not own:
-            return None
-    (server,) = own
+    server = own[0] if own else _noted_server(request, wanted.name, attempt) if wanted.name else None
+    if server is None or (not own and server.name == wanted.name):
+        return None
     if server.name != wanted.name:
-        is_tagged = is_tag(split_tag(server.notes)[1])
-        why = "carries this resource's ownership tag" if is_tagged else "was ordered for this resource"
+        why = "carries this resource's ownership tag" if own else "was ordered for this resource"
         raise ResourceConflict(
             f"server {server.id} {why} and is named {server.name!r}, not "
             f"{wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} "
@@ -272,18 +257,17 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
     """The living server that carries this identity's tag and that no state in this run has, where the server
     of a state is gone; the newest of several. ``max_age``: seconds for which a list is believed. What other
     entries of the state turn out to have within a second is not meant."""
-    wait = request.poller(_SAID_WITHIN)
-    while True:
+
+    def found() -> list[m.Server]:
         listed: list[m.Server] = request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age)
-        found = [
+        return [
             server
             for server in listed
-            if is_tag_of(split_tag(server.notes)[1], request.identity)
+            if is_tag_of(tag_of(server), request.identity)
             and not (server.is_gone or server.is_sandbox or request.ownership.owner(str(server.id)))
         ]
-        if not found or wait.over:
-            return max(found, key=lambda server: server.id, default=None)
-        wait.pause()
+
+    return max(after_others_spoke(request, found), key=lambda server: server.id, default=None)
 
 
 def candidates(request: Request) -> list[m.Server]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.client.results import matching
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import (
@@ -36,7 +37,7 @@ def plain_url(url: str) -> str:
 def subscriptions(request: Request, max_age: float = 60.0) -> list[m.Subscription]:
     """The subscriptions of the account, as of ``max_age`` seconds ago at most."""
     ask = request.client.webhooks.list
-    return request.session.snapshot("webhooks", lambda: {"list_webhooks": ask()}, max_age)["list_webhooks"]
+    return catalog_reads.listed(request, "list_webhooks", ask, max_age, "webhooks")
 
 
 def tag_of(found: m.Subscription) -> str | None:

@@ -17,8 +17,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_host_name, check_line, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.domain_facts import became_of
-from pulumi_hosting.exactly_once.domain_order import DomainOrder
+from pulumi_hosting.exactly_once.domain_order import DomainOrder, became_of
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.exactly_once.purchase import Verdict
@@ -282,7 +281,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             request.taken_over.add(inputs.adopt_id)
             return _from_api(self._adoptable(request, inputs, inputs.adopt_id))
         order = self._order(request, inputs)
-        with order.turn():
+        with order.turn_of_name():
             request.reads.forget("domains")
             existing = self._named(request, inputs.name)
             if existing is None:
@@ -332,7 +331,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     @staticmethod
     def _from_order(request: Request, inputs: DomainInputs, order: DomainOrder) -> DomainState:
         """Place the order. Until the account shows the domain, its state is made of the answer."""
-        placed = order.place()
+        placed = order.carry_out()
         answer, domain = placed.answer, placed.domain
         if domain is not None:
             charged = as_text(answer.charged) if answer else None

@@ -156,7 +156,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             must_have_scope_for(request, inputs)
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
-            state = self._from_order(request, order.purchase.carry_out(), inputs)
+            state = self._from_order(request, order.carry_out(), inputs)
         key_users.record(request, added(keys))
         return state.model_copy(update={"ssh_key_fingerprints": fingerprints(keys)})
 

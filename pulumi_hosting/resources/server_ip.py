@@ -14,9 +14,17 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import became_of, bought, forget_quote, is_new, quote_of
+from pulumi_hosting.exactly_once.address_facts import (
+    Purchased,
+    became_of,
+    bought,
+    forget_quote,
+    is_new,
+    quote_of,
+)
 from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
@@ -151,7 +159,7 @@ class ServerIpResource(
                 raise ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
-            if address_list.living(request, last.server_id) is None:
+            if living_server(request, last.server_id) is None:
                 return None
             if (arrived := self._arrived(request, last)) is not None:
                 return arrived
@@ -177,7 +185,7 @@ class ServerIpResource(
         purchase = AddressPurchase(request, inputs.server_id, inputs.order_attempt or 0)
 
         with purchase.owners.turn():
-            purchased = purchase.place()
+            purchased = purchase.carry_out()
             state = _from_purchase(inputs.server_id, purchased)
             if purchased.ip is not None:  # it was there
                 request.taken_over.add(state.id)
@@ -227,7 +235,7 @@ class ServerIpResource(
 
     def delete(self, request: Request, state: ServerIpState) -> None:
         if self.is_provisional(state):
-            if address_list.living(request, state.server_id) is None:
+            if living_server(request, state.server_id) is None:
                 return
             try:
                 state = self.wait(request, state)
@@ -302,7 +310,7 @@ class ServerIpResource(
         if request.client.is_test_key:
             return None
         quote = quote_of(request, inputs.server_id)
-        server = address_list.living(request, inputs.server_id) if quote is not None else None
+        server = living_server(request, inputs.server_id) if quote is not None else None
         if quote is None or server is None:
             return None
         owners = Owners(request, inputs.server_id)
@@ -401,7 +409,7 @@ class ServerIpResource(
         """The new address of the list that is ours. The server itself shows it too and is the cheaper
         question.
         """
-        server = address_list.living(request, state.server_id)
+        server = living_server(request, state.server_id)
         if server is None:
             raise ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"

@@ -240,18 +240,14 @@ class ServerResource(
                 request.warn(
                     f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock"
                 )
-        if fields & {"tariff_id", "os"} and "os" in desired:
-            images = catalog_reads.os_images(request)
-            if desired["os"] not in images:
-                failures["os"] = (
-                    f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
-                )
-            elif tariff is not None and desired["os"] in (tariff.excluded_os or ()):
-                failures["os"] = (
-                    f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-                )
-        is_asked = "ssh_key_ids" in fields and not request.client.is_test_key
-        keys = desired.get("ssh_key_ids") if is_asked else None
+        is_image_asked = fields & {"tariff_id", "os"} and "os" in desired
+        if is_image_asked and (
+            no_image := catalog_reads.refused_image(request, desired["os"], lambda: tariff)
+        ):
+            failures["os"] = no_image
+        keys = (
+            desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not request.client.is_test_key else None
+        )
         if keys and (missing := [id for id in keys if id not in known_keys(request, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if "name" in desired:

@@ -5,10 +5,7 @@ from typing import Any
 
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.key_probe import KeyWalk
-from pulumi_hosting.exactly_once.purchase import (
-    Purchase,
-    Shown,
-)
+from pulumi_hosting.exactly_once.purchase import Purchase
 from tests.exactly_once.service import (
     PAID,
     Service,
@@ -46,11 +43,10 @@ class Loop:
     def _note_entry(self) -> None:
         self.entries.append(self.entry() is not None)
 
-    def _look(self, when: str) -> Shown[Any] | None:
+    def _look(self, when: str) -> Any:
         self.looked.append(when)
         found = self.shows.get(when, [None])
-        shown = found[0] if len(found) == 1 else found.pop(0)
-        return None if shown is None else Shown(shown)
+        return found[0] if len(found) == 1 else found.pop(0)
 
     def purchase(self, **more: Any) -> Purchase[Any, Any]:
         def turn() -> AbstractContextManager[object]:
@@ -62,10 +58,12 @@ class Loop:
             "send": lambda idempotency_key: self.service.send(idempotency_key),
             "accept": lambda answer, walk: answer,
             "turn": turn,
-            "subject": SUBJECT,
             "concerns": lambda found: found.id in (31, 32),
         }
-        return Purchase(self.request, "order of it", KIND, **{**given, **more})
+        purchase = Purchase[Any, Any](self.request, "order of it", KIND, subject=SUBJECT)
+        for name, value in {**given, **more}.items():
+            setattr(purchase, name, value)
+        return purchase
 
     def carry_out(self, **more: Any) -> Any:
         return self.purchase(**more).carry_out()

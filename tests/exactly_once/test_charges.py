@@ -16,7 +16,7 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     TransportError,
 )
-from pulumi_hosting.exactly_once.charges import charge
+from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER
 from pulumi_hosting.session.errors import Failed, ResourceError
 from tests.exactly_once.service import (
@@ -41,11 +41,11 @@ def carry_out(service: Service, facts: dict[str, Any] = FACTS, **more: Any) -> A
         "subject": "server 3",
         "operation": "renew_server",
         "facts": facts,
-        "send": service.send,
+        "send": lambda idempotency_key: service.send(idempotency_key),
         "happened": service.happened,
         "ask": service.ask,
     }
-    return charge(service.request(), **{**given, **more})
+    return Charge(service.request(), **{**given, **more}).once()
 
 
 def keys(service: Service, *generations: int) -> list[str]:

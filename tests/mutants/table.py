@@ -15,7 +15,7 @@ from pulumi_hosting.client import absence, results, retry
 from pulumi_hosting.exactly_once import (
     address_facts,
     address_list,
-    domain_facts,
+    domain_order,
     generation,
     idempotency_keys,
     key_users,
@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "a registration that was refused is no domain",
-        ((domain_facts, "judge"),),
+        ((domain_order, "judge"),),
         _never_over,
         "tests/resources/test_domain_refused.py::test_the_next_run_registers_it_again_and_announces_no_replay",
     ),

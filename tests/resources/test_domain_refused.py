@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainUnavailable
-from pulumi_hosting.exactly_once import domain_facts
+from pulumi_hosting.exactly_once import domain_order
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
@@ -270,7 +270,7 @@ def test_the_invoice_of_a_longer_name_is_another_ones(text: str, is_meant: bool)
         description=text,
     )
     request: Any = None  # nothing is asked: the invoice names no domain by its number
-    assert domain_facts.concerns(request, invoice, "shop.com") is is_meant
+    assert domain_order.concerns(request, invoice, "shop.com") is is_meant
 
 
 @pytest.mark.usefixtures("machines")

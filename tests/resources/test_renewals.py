@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from pulumi_hosting.actions import ACTIONS, check
-from pulumi_hosting.actions.periods import after_months, after_years
+from pulumi_hosting.actions.periods import Period
 from pulumi_hosting.client.exceptions import (
     Conflict,
     DomainBlocked,
@@ -361,15 +361,14 @@ def test_a_domain_without_a_date_is_not_renewed(harness: ResourceHarness) -> Non
     ],
 )
 def test_months_reach_what_they_reach_under_either_reading(start: str, months: int, reaches: str) -> None:
-    assert (
-        after_months(datetime.fromisoformat(start).replace(tzinfo=UTC), months).date().isoformat() == reaches
-    )
+    began = datetime.fromisoformat(start).replace(tzinfo=UTC)
+    assert Period("months", months).after(began).date().isoformat() == reaches
 
 
 def test_years_reach_what_they_reach_under_either_reading() -> None:
     start = datetime(2031, 3, 1, tzinfo=UTC)
-    assert after_years(start, 1) == datetime(2032, 2, 29, tzinfo=UTC)
-    assert after_years(datetime(2032, 2, 29, tzinfo=UTC), 1) == datetime(2033, 2, 28, tzinfo=UTC)
+    assert Period("years", 1).after(start) == datetime(2032, 2, 29, tzinfo=UTC)
+    assert Period("years", 1).after(datetime(2032, 2, 29, tzinfo=UTC)) == datetime(2033, 2, 28, tzinfo=UTC)
 
 
 def test_a_key_without_the_scope_to_pay_is_refused_by_the_service(harness: ResourceHarness) -> None:

@@ -139,12 +139,12 @@ def _ptr(memory: RunMemory, request: Request, resource: Any, before: Values, giv
 
 
 def _server(request: Request, given: Values) -> Json:
-    from pulumi_hosting.actions.periods import after_hours, after_months
+    from pulumi_hosting.actions.periods import Period
 
     tariff = catalog_reads.tariffs(request)[given["tariff_id"]]
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
     months, now = given.get("months") or 1, service_now(request)
-    due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
+    period = Period("hours", given.get("hours") or 1) if hourly else Period("months", months)
     # The price of a renewal: the first period may be longer, or cheaper by a promo code.
     quote = catalog_reads.quote(
         request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months}
@@ -167,7 +167,7 @@ def _server(request: Request, given: Values) -> Json:
             "price_monthly": str(tariff.price_monthly),
             "recurring_amount": str(recurring or tariff.price_monthly),
             "currency": (quote.currency if quote else None) or tariff.currency,
-            "next_due_at": _text(due),
+            "next_due_at": _text(period.after(now)),
             "auto_renew": given.get("auto_renew") is not False,
         },
         "_extra_ip_price": None if extra is None else str(extra),
@@ -194,7 +194,7 @@ def _declared(resource: AnyResource, request: Request, given: Values) -> Json:
 
 
 def _domain(request: Request, given: Values) -> Json:
-    from pulumi_hosting.actions.periods import after_years
+    from pulumi_hosting.actions.periods import Period
 
     now, zone = service_now(request), zone_of(request, given["name"])
     moves = given.get("auth_code") is not None
@@ -204,7 +204,7 @@ def _domain(request: Request, given: Values) -> Json:
         "tld": zone.tld if zone else None,
         "status": "transfer_pending" if moves else "active",
         "registered_at": None if moves else _text(now),
-        "expires_at": None if moves else _text(after_years(now, given.get("years") or 1)),
+        "expires_at": None if moves else _text(Period("years", given.get("years") or 1).after(now)),
         "auto_renew": bool(given.get("auto_renew")) and not moves,
         "privacy": privacy,
         "nameservers": given.get("nameservers") or None,

@@ -7,7 +7,7 @@ place.
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_args
 
 # The statuses of a server that has ended, and of one that has not.
 GONE = frozenset(("cancelled", "terminated"))
@@ -28,18 +28,25 @@ class Editable:
 EDITABLE = Editable()
 
 
-@dataclass
+@dataclass_transform(kw_only_default=True)
+@dataclass(kw_only=True)
 class Row:
     """Base of every row. ``seq`` grows with every new row of any kind; lists are sorted by it."""
 
     kind: ClassVar[str]
-    first_id: ClassVar[int] = 1
-    owner: ClassVar[str] = "account_id"
+    first_id: ClassVar[int]
+    owner: ClassVar[str]
     """The column with the id of what it belongs to; rows without it belong to nothing."""
 
-    id: int = field(default=0, kw_only=True)
+    id: int = 0
     """0 until the store numbers the row."""
-    seq: int = field(default=0, kw_only=True)
+    seq: int = 0
+
+    def __init_subclass__(cls, *, kind: str = "", first_id: int = 1, owner: str = "account_id") -> None:
+        """A class with a ``kind`` is a dataclass; one without is that of its base."""
+        if kind:
+            cls.kind, cls.first_id, cls.owner = kind, first_id, owner
+            dataclass(kw_only=True)(cls)
 
     def columns(self) -> Columns:
         """The columns by name; their values are not copied."""
@@ -67,11 +74,7 @@ def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
     return cast(type[T], type(kind.__name__, (kind,), {"__setattr__": note}))
 
 
-@dataclass(kw_only=True)
-class AccountRow(Row):
-    kind = "accounts"
-    first_id = 1001
-
+class AccountRow(Row, kind="accounts", first_id=1001):
     login: str
     email: str
     currency: str
@@ -88,11 +91,7 @@ class AccountRow(Row):
     promo_used: list[str] = field(default_factory=list)
 
 
-@dataclass
-class KeyRow(Row):
-    kind = "keys"
-    first_id = 501
-
+class KeyRow(Row, kind="keys", first_id=501):
     account_id: int
     name: str
     mode: str
@@ -118,10 +117,7 @@ class KeyRow(Row):
         return f"{self.token[:11]}…{self.token[-4:]}"
 
 
-@dataclass(kw_only=True)
-class TariffRow(Row):
-    kind = "tariffs"
-
+class TariffRow(Row, kind="tariffs"):
     name: str
     description: str
     location_id: int
@@ -138,11 +134,7 @@ class TariffRow(Row):
     max_extra_ips: int = 3
 
 
-@dataclass(kw_only=True)
-class ServerRow(Row):
-    kind = "servers"
-    first_id = 20001
-
+class ServerRow(Row, kind="servers", first_id=20001):
     account_id: int
     hostname: str
     tariff_id: int
@@ -179,12 +171,7 @@ class ServerRow(Row):
         return self.status in GONE
 
 
-@dataclass
-class AddressRow(Row):
-    kind = "addresses"
-    first_id = 30001
-    owner = "server_id"
-
+class AddressRow(Row, kind="addresses", first_id=30001, owner="server_id"):
     server_id: int
     address: str
     version: int
@@ -196,11 +183,7 @@ class AddressRow(Row):
     invoice_id: int | None = None
 
 
-@dataclass
-class InvoiceRow(Row):
-    kind = "invoices"
-    first_id = 40001
-
+class InvoiceRow(Row, kind="invoices", first_id=40001):
     account_id: int
     type: str
     status: str
@@ -219,13 +202,10 @@ class InvoiceRow(Row):
     refundable: bool = True
 
 
-@dataclass
-class OrderRow(Row):
+class OrderRow(Row, kind="orders"):
     """A server order that did not finish at once; its id is the invoice's. ``plan``: the columns of the new
     server.
     """
-
-    kind = "orders"
 
     account_id: int
     status: str
@@ -240,12 +220,8 @@ class OrderRow(Row):
     failure_reason: str | None = None
 
 
-@dataclass
-class MovementRow(Row):
+class MovementRow(Row, kind="movements", first_id=50001):
     """One movement of money. ``amount`` is absolute; ``direction`` is credit or debit."""
-
-    kind = "movements"
-    first_id = 50001
 
     account_id: int
     at: float
@@ -261,11 +237,7 @@ class MovementRow(Row):
     request_seq: int | None = None
 
 
-@dataclass
-class SshKeyRow(Row):
-    kind = "ssh_keys"
-    first_id = 60001
-
+class SshKeyRow(Row, kind="ssh_keys", first_id=60001):
     account_id: int
     name: Annotated[str, EDITABLE]
     type: str
@@ -274,11 +246,7 @@ class SshKeyRow(Row):
     created_at: float
 
 
-@dataclass(kw_only=True)
-class DomainRow(Row):
-    kind = "domains"
-    first_id = 70001
-
+class DomainRow(Row, kind="domains", first_id=70001):
     account_id: int
     name: str
     tld: str
@@ -294,11 +262,7 @@ class DomainRow(Row):
     locked: bool = False
 
 
-@dataclass
-class SubscriptionRow(Row):
-    kind = "subscriptions"
-    first_id = 80001
-
+class SubscriptionRow(Row, kind="subscriptions", first_id=80001):
     account_id: int
     url: Annotated[str, EDITABLE]
     events: Annotated[list[str], EDITABLE]
@@ -313,13 +277,8 @@ class SubscriptionRow(Row):
     last_status: int | None = None
 
 
-@dataclass
-class DeliveryRow(Row):
+class DeliveryRow(Row, kind="deliveries", first_id=90001, owner="subscription_id"):
     """``payload`` is the body that is sent, the same at every attempt."""
-
-    kind = "deliveries"
-    first_id = 90001
-    owner = "subscription_id"
 
     account_id: int
     subscription_id: int
@@ -343,11 +302,8 @@ class DeliveryRow(Row):
         return "dead" if self.dead_at is not None else "delivered"
 
 
-@dataclass
-class Task(Row):
+class Task(Row, kind="tasks"):
     """Something that happens later: ``what`` names a function of :mod:`pulumi_hosting.emulator.tasks`."""
-
-    kind = "tasks"
 
     due: float
     what: str
@@ -355,11 +311,8 @@ class Task(Row):
     note: str = ""
 
 
-@dataclass
-class StoredResponse(Row):
+class StoredResponse(Row, kind="stored"):
     """The response stored under an Idempotency-Key. ``running``: not sent yet (false after a restart)."""
-
-    kind = "stored"
 
     scope: str
     key: str
@@ -383,10 +336,7 @@ class StoredResponse(Row):
         return super().load({**data, "running": False})
 
 
-@dataclass
-class Fault(Row):
-    kind = "faults"
-
+class Fault(Row, kind="faults"):
     method: str | None
     path: str | None
     after: int
@@ -394,11 +344,8 @@ class Fault(Row):
     action: Columns
 
 
-@dataclass
-class RequestLog(Row):
+class RequestLog(Row, kind="requests"):
     """A request that arrived and its response, unmasked; ``log_redaction`` masks them."""
-
-    kind = "requests"
 
     method: str
     path: str

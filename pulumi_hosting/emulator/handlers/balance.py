@@ -2,8 +2,7 @@
 
 from decimal import Decimal
 
-from pulumi_hosting.api import models as m
-from pulumi_hosting.emulator import ledger, price_list, pricing, serializers
+from pulumi_hosting.emulator import ledger, price_list, pricing
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_money
 from pulumi_hosting.emulator.messages import Answer, invalid
@@ -31,7 +30,7 @@ def list_transactions(call: Call) -> Answer:
         # `until` is inclusive, as `since` is; the document does not say.
         and (until is None or row.at <= until)
     )
-    return call.page(rows, lambda row: serializers.transaction(row, call.account.currency))
+    return call.page(rows)
 
 
 def get_topup_info(call: Call) -> Answer:
@@ -61,7 +60,7 @@ def create_topup(call: Call) -> Answer:
         number = ledger.new_invoice(
             call.store, call.account, "topup", amount, words, gateway=gateway, due_at=due_at
         ).id
-    return call.answer(201, m.TopupResult, amount=amount, **_payment_link(call, number, gateway))
+    return call.answer(201, amount=amount, **_payment_link(call, number, gateway))
 
 
 def _payment_link(call: Call, invoice_id: int, gateway: str) -> dict[str, object]:

@@ -1,6 +1,5 @@
 """The catalog: tariffs, images, locations, domain zones, and quotes by the price functions of ordering."""
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import price_list, pricing, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import CENT
@@ -68,7 +67,6 @@ def get_quote(call: Call) -> Answer:
     promo = {"code": query.promo_code, "valid": problem is None, "message": problem}
     return call.answer(
         200,
-        m.Quote,
         tariff_id=tariff.id,
         billing_cycle="hourly" if hourly else "monthly",
         months=months,

@@ -1,6 +1,5 @@
 """Invoices: list, read, PDF, pay from the balance, payment links."""
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, faults, fulfilment, ledger, pdf, price_list
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers.balance import _payment_link
@@ -51,14 +50,11 @@ def pay_invoice(call: Call) -> Answer:
             for signed, type in ((-invoice.amount, "payment"), (invoice.amount, "refund")):
                 ledger.move(call.store, account, signed, type, words, call.cause, invoice_id=invoice.id)
         raise faults.refusal(call.fault, "refunded")
-    after = call.balance_after(invoice.amount)
     if not call.simulated:
         ledger.pay(call.store, invoice, call.cause)
-        after = call.account.balance
         fulfilment.deliver(call.store, invoice)
-    return call.answer(
-        200, m.PayInvoiceResult, invoice, invoice_id=invoice.id, status="paid", balance_after=after
-    )
+    after = call.balance_after(invoice.amount)
+    return call.answer(200, invoice, invoice_id=invoice.id, status="paid", balance_after=after)
 
 
 def create_invoice_payment_link(call: Call) -> Answer:

@@ -39,7 +39,6 @@ class Call:
     operation: Operation = field(init=False)
     key: r.KeyRow = field(init=False)
     account: r.AccountRow = field(init=False)
-    known_key: r.KeyRow | None = None
     raw_ids: Mapping[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)

@@ -9,10 +9,11 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -25,7 +26,7 @@ from pulumi_hosting.api.operations import (
 )
 from pulumi_hosting.emulator import dialects, faults, idempotency_store, validation
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_seconds, uuid4_from_bytes
+from pulumi_hosting.emulator.formats import format_seconds
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rate_limits import hit, too_many
@@ -40,31 +41,27 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
     sent = call.request.headers.get("x-request-id")
-    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or uuid4_from_bytes(call.store.random("request"))
+    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or str(
+        uuid.UUID(bytes=call.store.random("request")[:16], version=4)
+    )
 
 
 # --- routing ----------------------------------------------------------------------------------------------
 
 
-class Routed(Protocol):
-    """What answers one method of one path; ``{name}`` in the path stands for any text."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-
-
-R = TypeVar("R", bound=Routed)
+R = TypeVar("R")
 
 
 class Router(Generic[R]):
-    """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
+    """Finds what answers a method of a path, given by texts such as ``GET /servers/{server_id}``. A fixed
+    segment takes precedence over a placeholder.
+    """
 
-    def __init__(self, operations: Iterable[R]) -> None:
+    def __init__(self, rows: Mapping[str, R]) -> None:
         paths: dict[str, dict[str, R]] = {}
-        for operation in operations:
-            paths.setdefault(operation.path, {})[operation.method] = operation
+        for route, row in rows.items():
+            method, _, path = route.partition(" ")
+            paths.setdefault(path, {})[method] = row
         by_precedence = sorted(paths, key=lambda path: [part[:1] == "{" for part in path.split("/")])
         self._paths = [
             (re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), paths[path]) for path in by_precedence
@@ -73,8 +70,8 @@ class Router(Generic[R]):
     def __call__(self, method: str, path: str) -> tuple[R, dict[str, str]]:
         for pattern, methods in self._paths:
             if found := pattern.fullmatch(path):
-                if operation := methods.get(method):
-                    return operation, found.groupdict()
+                if row := methods.get(method):
+                    return row, found.groupdict()
                 raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
         raise Refusal("not_found", "there is no such path")
 
@@ -88,7 +85,7 @@ def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
 @lru_cache(64)
 def _router(first: str) -> Router[Operation]:
     """The router of the paths that begin like this: the rows of other areas are not loaded for it."""
-    return Router(area_at(f"/{first}"))
+    return Router({operation.route: operation for operation in area_at(f"/{first}")})
 
 
 def apply_faults(call: Call) -> Answer | None:
@@ -135,7 +132,7 @@ def authenticate(call: Call) -> None:
             words = "too many requests with invalid keys from this address"
             raise too_many(call.store, "normal", INVALID_KEYS_PER_WINDOW, reset, words)
         raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
-    call.key = call.known_key = key
+    call.key = key
     call.account = call.store.accounts[key.account_id]
     call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
@@ -183,7 +180,7 @@ def count_against_rate_limit(call: Call) -> None:
 
 def check_sandbox(call: Call) -> None:
     """Test keys: refused while the sandbox is off, and by operations that do not support it."""
-    if call.known_key is None or not call.key.is_test:
+    if not call.operation.auth or not call.key.is_test:
         return
     if not call.store.service.sandbox_enabled:
         raise Refusal("sandbox_disabled")
@@ -193,7 +190,7 @@ def check_sandbox(call: Call) -> None:
 
 def check_account(call: Call) -> None:
     """The account is not suspended and may use the API."""
-    if call.known_key is None:
+    if not call.operation.auth:
         return
     if call.account.suspended:
         raise Refusal("account_suspended")
@@ -203,7 +200,7 @@ def check_account(call: Call) -> None:
 
 def check_scopes(call: Call) -> None:
     """The key has every scope of the operation."""
-    if call.known_key is None:
+    if not call.operation.auth:
         return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
     if missing:
@@ -297,7 +294,7 @@ def add_common_headers(call: Call, response: Answer) -> None:
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
     headers |= call.headers
-    key = call.known_key or presented_key(call)
+    key = presented_key(call)
     if key is not None and key.is_test:
         headers["X-Sandbox"] = "true"
 

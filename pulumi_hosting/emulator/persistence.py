@@ -5,12 +5,12 @@ code. It is SQLite without syncs: a killed process loses nothing, a crashed mach
 use it at a time.
 """
 
-import json
 import os
 import sqlite3
 from dataclasses import asdict
-from decimal import Decimal
 from pathlib import Path
+
+from pydantic_core import from_json, to_json
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
@@ -26,14 +26,8 @@ class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for the user."""
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(type(value).__name__)
-
-
 def _dump(value: object) -> str:
-    return json.dumps(value, default=_plain, separators=(",", ":"))
+    return to_json(value).decode()
 
 
 def _columns(row: Row) -> Columns:
@@ -82,7 +76,7 @@ class EmulatorStateFile:
         if not rows:
             return None
         texts = {(kind, id): text for kind, id, text in rows}
-        meta = json.loads(texts["meta", 0])
+        meta = from_json(texts["meta", 0])
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
@@ -92,7 +86,7 @@ class EmulatorStateFile:
         types = {row.kind: row for row in row_types()}
         for (kind, id), text in texts.items():
             if kind in types:
-                store.tables[kind][id] = types[kind].load(json.loads(text))
+                store.tables[kind][id] = types[kind].load(from_json(text))
         self._saved = store
         store.rebuild()
         store.changed.clear()

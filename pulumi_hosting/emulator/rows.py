@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_tran
 # The statuses of a server that has ended, and of one that has not.
 GONE = frozenset(("cancelled", "terminated"))
 LIVING = ("active", "stopped", "suspended", "pending_cancel")
+# The statuses of a domain that the registrar has not confirmed.
+PENDING = ("pending", "transfer_pending")
 
 
 Columns = dict[str, Any]

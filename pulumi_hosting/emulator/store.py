@@ -118,7 +118,7 @@ class Store:
 
     def number(self, row: T) -> T:
         """Give a row its place among all rows, and an id where it has none."""
-        row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
+        row.id = row.id or self.new_id(type(row))
         row.seq = self.count("seq")
         return row
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pulumi_hosting.emulator import (
-    called_off,
     events,
+    fulfilment,
     ledger,
     price_list,
     pricing,
@@ -16,7 +16,16 @@ from pulumi_hosting.emulator import (
     server_lifecycle,
 )
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.rows import DeliveryRow, DomainRow, InvoiceRow, OrderRow, Row, ServerRow, Task
+from pulumi_hosting.emulator.rows import (
+    PENDING,
+    DeliveryRow,
+    DomainRow,
+    InvoiceRow,
+    OrderRow,
+    Row,
+    ServerRow,
+    Task,
+)
 from pulumi_hosting.emulator.store import Store
 
 T = TypeVar("T", bound=Row)
@@ -156,7 +165,7 @@ def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
 @task_of(DomainRow)
 def sync_domain(store: Store, domain: DomainRow, task: Task) -> None:
     """The registrar confirms a pending registration or transfer."""
-    if domain.status in called_off.PENDING:
+    if domain.status in PENDING:
         registrar.activate(store, domain)
 
 
@@ -177,7 +186,7 @@ def extend_domain(store: Store, domain: DomainRow, task: Task) -> None:
 def refuse_domain(store: Store, invoice: InvoiceRow, task: Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
     if invoice.status == "paid":
-        called_off.call_off(store, invoice)
+        fulfilment.call_off(store, invoice)
 
 
 @task_of(DomainRow)

@@ -161,6 +161,13 @@ def new_delivery(
     )
 
 
+def remove_subscription(store: Store, subscription: SubscriptionRow) -> None:
+    """Remove a subscription and its deliveries."""
+    for delivery in list(store.of(DeliveryRow, subscription.id).values()):
+        store.remove(delivery)
+    store.remove(subscription)
+
+
 def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
     """An attempt, signed now with the present secret."""
     subscription = store.subscriptions[delivery.subscription_id]

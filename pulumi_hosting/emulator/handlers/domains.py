@@ -6,7 +6,7 @@ from pulumi_hosting.emulator import dialects, periods, price_list, pricing, regi
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
-from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow
+from pulumi_hosting.emulator.rows import PENDING, DomainRow, InvoiceRow
 from pulumi_hosting.emulator.validation import invalid_period
 
 
@@ -163,7 +163,7 @@ def set_domain_nameservers(call: Call) -> Answer:
 
 
 def _check_settled(domain: DomainRow) -> None:
-    if domain.status in ("pending", "transfer_pending", "cancelled"):
+    if domain.status in (*PENDING, "cancelled"):
         raise Refusal("conflict", f"the domain is {domain.status}", details={"status": domain.status})
 
 

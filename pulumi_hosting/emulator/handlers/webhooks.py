@@ -65,9 +65,7 @@ def update_webhook(call: Call) -> Answer:
 
 def delete_webhook(call: Call) -> Answer:
     row = _own(call)
-    for delivery in list(call.store.of(DeliveryRow, row.id).values()):
-        call.store.remove(delivery)
-    call.store.remove(row)
+    webhook_delivery.remove_subscription(call.store, row)
     return Answer(200, {"status": "deleted", "id": row.id})
 
 

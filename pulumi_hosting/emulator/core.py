@@ -70,10 +70,10 @@ class Core:
         self._delays = provisioning_delay, ip_delay
         self._use(loaded or self._fresh(seed))
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
-        if dialect is not None or loaded is None:
-            self.store.service.dialect = self._dialect
-        if routes or loaded is None:
-            self.store.service.routes = dict(self._routes)
+        if dialect is not None:
+            self.store.service.dialect = dialect
+        if routes:
+            self.store.service.routes = dict(routes)
         self.save()
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
@@ -249,7 +249,8 @@ class Core:
     def next_due(self) -> float | None:
         """When the next task or delivery is due."""
         with self.lock:
-            moments = (self.store.next_due(), webhook_delivery.next_due(self.store))
+            delivery = webhook_delivery.next_delivery(self.store)
+            moments = (self.store.next_due(), delivery.next_attempt_at if delivery else None)
             return min((moment for moment in moments if moment is not None), default=None)
 
     def deliver_due(self) -> None:
@@ -279,8 +280,6 @@ class Core:
         """Back to a fresh account with the same keys, which follow from the seed."""
         with self.lock:
             self._use(self._fresh(self.store.seed))
-            self.store.service.dialect = self._dialect
-            self.store.service.routes = dict(self._routes)
             self.save()
 
     def _use(self, store: Store) -> None:
@@ -288,7 +287,9 @@ class Core:
         store.provisioning_delay, store.ip_delay = self._delays
 
     def _fresh(self, seed: int) -> Store:
-        return store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
+        fresh = store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
+        fresh.service.dialect, fresh.service.routes = self._dialect, dict(self._routes)
+        return fresh
 
     def save(self) -> None:
         if self.persistence is not None:

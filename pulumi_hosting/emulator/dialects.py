@@ -76,14 +76,6 @@ DIFFERENCES: tuple[Deviation[Any], ...] = tuple(
 )
 
 
-def excluded_reason(reason: str | None, dialect: str) -> str | None:
-    return EXCLUDED_REASONS(dialect).get(reason, reason) if reason else None
-
-
-def invoice_type(type: str, dialect: str) -> str:
-    return INVOICE_TYPES(dialect).get(type, type)
-
-
 def invoice_types_meant(filter: str) -> frozenset[str]:
     """The invoice types that a filter selects, in the words of either dialect."""
     meant = {own for own, live in INVOICE_TYPES.live.items() if live == filter}

@@ -10,11 +10,12 @@ import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.rows import Columns, RequestLog, Row, row_types
+from pulumi_hosting.emulator.rows import ROW_TYPES, Columns, RequestLog, Row
 from pulumi_hosting.emulator.store import ServiceSettings, Store
 
 FORMAT = 1
@@ -31,7 +32,7 @@ def _dump(value: object) -> str:
 
 
 def _columns(row: Row) -> Columns:
-    return log_redaction.columns(row) if isinstance(row, RequestLog) else row.columns()
+    return log_redaction.masked_request(row) if isinstance(row, RequestLog) else row.columns()
 
 
 def _service(settings: Columns) -> ServiceSettings:
@@ -83,10 +84,12 @@ class EmulatorStateFile:
         store.counters, store.windows = meta["counters"], meta["windows"]
         store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
-        types = {row.kind: row for row in row_types()}
+        readers = {kind: TypeAdapter(row) for kind, row in ROW_TYPES.items()}
         for (kind, id), text in texts.items():
-            if kind in types:
-                store.tables[kind][id] = types[kind].load(from_json(text))
+            if kind in readers:
+                store.tables[kind][id] = readers[kind].validate_json(text)
+        for stored in store.stored.values():
+            stored.running = False
         self._saved = store
         store.rebuild()
         store.changed.clear()

@@ -5,9 +5,9 @@ written to a file and read back. Times are unix seconds. Lists inside rows are r
 place.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 # The statuses of a server that has ended, and of one that has not.
 GONE = frozenset(("cancelled", "terminated"))
@@ -30,6 +30,10 @@ class Editable:
 EDITABLE = Editable()
 
 
+ROW_TYPES: "dict[str, type[Row]]" = {}
+"""Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
+
+
 @dataclass_transform(kw_only_default=True)
 @dataclass(kw_only=True)
 class Row:
@@ -48,19 +52,20 @@ class Row:
         """A class with a ``kind`` is a dataclass; one without is that of its base."""
         if kind:
             cls.kind, cls.first_id, cls.owner = kind, first_id, owner
-            dataclass(kw_only=True)(cls)
+            ROW_TYPES[kind] = dataclass(kw_only=True)(cls)
 
     def columns(self) -> Columns:
         """The columns by name; their values are not copied."""
         return dict(self.__dict__)
 
-    @classmethod
-    def load(cls, data: Columns) -> Self:
-        for item in fields(cls):
-            is_money = item.type is Decimal or Decimal in get_args(item.type)
-            if is_money and isinstance(data.get(item.name), str):
-                data[item.name] = Decimal(data[item.name])
-        return cls(**data)
+
+@dataclass(kw_only=True)
+class Owned(Row):
+    """Base of the rows that belong to an account."""
+
+    account_id: int
+    created_at: float = 0.0
+    """The present, unless it is given."""
 
 
 T = TypeVar("T", bound=Row)
@@ -93,13 +98,11 @@ class AccountRow(Row, kind="accounts", first_id=1001):
     promo_used: list[str] = field(default_factory=list)
 
 
-class KeyRow(Row, kind="keys", first_id=501):
-    account_id: int
+class KeyRow(Owned, kind="keys", first_id=501):
     name: str
     mode: str
     token: str
     scopes: list[str]
-    created_at: float
     ip_allowlist: list[str] = field(default_factory=list)
     not_before: float | None = None
     expires_at: float | None = None
@@ -136,13 +139,11 @@ class TariffRow(Row, kind="tariffs"):
     max_extra_ips: int = 3
 
 
-class ServerRow(Row, kind="servers", first_id=20001):
-    account_id: int
+class ServerRow(Owned, kind="servers", first_id=20001):
     hostname: str
     tariff_id: int
     cycle: str
     months: int
-    created_at: float
     next_due_at: float
     status: Annotated[str, EDITABLE] = "active"
     name: Annotated[str, EDITABLE]
@@ -185,13 +186,11 @@ class AddressRow(Row, kind="addresses", first_id=30001, owner="server_id"):
     invoice_id: int | None = None
 
 
-class InvoiceRow(Row, kind="invoices", first_id=40001):
-    account_id: int
+class InvoiceRow(Owned, kind="invoices", first_id=40001):
     type: str
     status: str
     amount: Decimal
     description: str
-    created_at: float
     due_at: float | None = None
     paid_at: float | None = None
     cancelled_at: float | None = None
@@ -204,18 +203,16 @@ class InvoiceRow(Row, kind="invoices", first_id=40001):
     refundable: bool = True
 
 
-class OrderRow(Row, kind="orders"):
+class OrderRow(Owned, kind="orders"):
     """A server order that did not finish at once; its id is the invoice's. ``plan``: the columns of the new
     server.
     """
 
-    account_id: int
     status: str
     outcome: str
     tariff_id: int | None
     server_name: str
     amount: Decimal
-    created_at: float
     updated_at: float
     plan: Columns
     server_id: int | None = None
@@ -239,21 +236,17 @@ class MovementRow(Row, kind="movements", first_id=50001):
     request_seq: int | None = None
 
 
-class SshKeyRow(Row, kind="ssh_keys", first_id=60001):
-    account_id: int
+class SshKeyRow(Owned, kind="ssh_keys", first_id=60001):
     name: Annotated[str, EDITABLE]
     type: str
     public_key: str
     fingerprint: str
-    created_at: float
 
 
-class DomainRow(Row, kind="domains", first_id=70001):
-    account_id: int
+class DomainRow(Owned, kind="domains", first_id=70001):
     name: str
     tld: str
     status: Annotated[str, EDITABLE]
-    created_at: float
     years: int
     blocked: Annotated[bool, EDITABLE] = False
     auto_renew: Annotated[bool, EDITABLE]
@@ -264,13 +257,11 @@ class DomainRow(Row, kind="domains", first_id=70001):
     locked: bool = False
 
 
-class SubscriptionRow(Row, kind="subscriptions", first_id=80001):
-    account_id: int
+class SubscriptionRow(Owned, kind="subscriptions", first_id=80001):
     url: Annotated[str, EDITABLE]
     events: Annotated[list[str], EDITABLE]
     description: Annotated[str, EDITABLE]
     secret: str
-    created_at: float
     active: Annotated[bool, EDITABLE] = True
     failures_in_row: int = 0
     disabled_at: float | None = None
@@ -279,15 +270,13 @@ class SubscriptionRow(Row, kind="subscriptions", first_id=80001):
     last_status: int | None = None
 
 
-class DeliveryRow(Row, kind="deliveries", first_id=90001, owner="subscription_id"):
+class DeliveryRow(Owned, kind="deliveries", first_id=90001, owner="subscription_id"):
     """``payload`` is the body that is sent, the same at every attempt."""
 
-    account_id: int
     subscription_id: int
     event_id: str
     event_type: str
     payload: str
-    created_at: float
     attempts: int = 0
     failures: int = 0
     next_attempt_at: float | None = None
@@ -333,10 +322,6 @@ class StoredResponse(Row, kind="stored"):
         """What every request with the key must equal."""
         return self.operation, self.path, self.fingerprint
 
-    @classmethod
-    def load(cls, data: Columns) -> "StoredResponse":
-        return super().load({**data, "running": False})
-
 
 class Fault(Row, kind="faults"):
     method: str | None
@@ -347,21 +332,18 @@ class Fault(Row, kind="faults"):
 
 
 class RequestLog(Row, kind="requests"):
-    """A request that arrived and its response, unmasked; ``log_redaction`` masks them."""
+    """A request that arrived and its response, unmasked; ``log_redaction`` masks them. In a state file
+    their bodies are JSON, masked.
+    """
 
     method: str
     path: str
     query: str
     headers: dict[str, str]
-    body: str
+    body: Any
     at: float
     key_id: int | None = None
     status: int | None = None
-    response: str = ""
+    response: Any = ""
     bucket: str | None = None
     replayed: bool = False
-
-
-def row_types() -> list[type[Row]]:
-    """Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
-    return Row.__subclasses__()

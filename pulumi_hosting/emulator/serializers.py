@@ -48,7 +48,7 @@ def invoice(row: r.InvoiceRow, store: Store) -> View:
     view = shown_as(
         m.Invoice,
         row,
-        type=dialects.invoice_type(row.type, store.service.dialect),
+        type=dialects.INVOICE_TYPES(store.service.dialect).get(row.type, row.type),
         currency=store.accounts[row.account_id].currency,
         items=[shown_as(m.InvoiceItem, row)],
         pdf_url=f"{API}/invoices/{row.id}/pdf",
@@ -94,10 +94,6 @@ def tariff(row: r.TariffRow, store: Store, account: r.AccountRow) -> View:
         hourly_available=row.price_hourly is not None,
         extra_ip_price_monthly=row.extra_ip_price,
     )
-
-
-def image(row: price_list.ImageEntry) -> View:
-    return shown_as(m.OsImage, row)
 
 
 def zone(row: price_list.ZoneEntry, currency: str) -> View:
@@ -168,10 +164,6 @@ def address(row: r.AddressRow, store: Store) -> View:
     return shown_as(m.Ip, row, netmask="255.255.255.0" if row.version == 4 else None)
 
 
-def ssh_key(row: r.SshKeyRow, store: Store) -> View:
-    return shown_as(m.SshKey, row)
-
-
 def domain(row: r.DomainRow, store: Store) -> View:
     return shown_as(
         m.Domain,
@@ -187,10 +179,6 @@ def domain_status(row: r.DomainRow, store: Store) -> str:
     if row.blocked:
         return dialects.BLOCKED_DOMAIN_STATUS(store.service.dialect) or row.status
     return row.status
-
-
-def subscription(row: r.SubscriptionRow, store: Store) -> View:
-    return shown_as(m.Subscription, row)
 
 
 def delivery(row: r.DeliveryRow, store: Store, *, read: bool = False) -> View:
@@ -209,9 +197,9 @@ _VIEWS: Mapping[str, Callable[[Any, Store], View]] = {
     r.InvoiceRow.kind: invoice,
     r.MovementRow.kind: transaction,
     r.OrderRow.kind: order,
-    r.SshKeyRow.kind: ssh_key,
+    r.SshKeyRow.kind: lambda row, store: shown_as(m.SshKey, row),
     r.DomainRow.kind: domain,
-    r.SubscriptionRow.kind: subscription,
+    r.SubscriptionRow.kind: lambda row, store: shown_as(m.Subscription, row),
     r.DeliveryRow.kind: delivery,
     r.TariffRow.kind: lambda row, store: tariff(row, store, next(iter(store.accounts.values()))),
 }

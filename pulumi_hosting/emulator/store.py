@@ -56,7 +56,7 @@ class Store:
         self.now = now
         # Seconds of the clock until a server and a bought address are there.
         self.provisioning_delay = self.ip_delay = 0.0
-        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in r.row_types()}
+        self.tables: dict[str, dict[int, Any]] = {kind: {} for kind in r.ROW_TYPES}
         self.accounts: dict[int, r.AccountRow] = self.tables["accounts"]
         self.keys: dict[int, r.KeyRow] = self.tables["keys"]
         self.tariffs: dict[int, r.TariffRow] = self.tables["tariffs"]
@@ -81,7 +81,9 @@ class Store:
         self.recent: dict[str, list[float]] = {}
         # Kind and id of the rows added, changed or removed since the last save, in a store that is kept.
         self.changed: set[tuple[str, int]] = set()
-        self._watched = {row.kind: r.watched(row, self.changed) for row in r.row_types()} if kept else {}
+        self._watched = (
+            {kind: r.watched(row, self.changed) for kind, row in r.ROW_TYPES.items()} if kept else {}
+        )
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
         self.by_token: dict[str, r.KeyRow] = {}
@@ -120,6 +122,8 @@ class Store:
         """Give a row its place among all rows, and an id where it has none."""
         row.id = row.id or self.new_id(type(row))
         row.seq = self.count("seq")
+        if isinstance(row, r.Owned):
+            row.created_at = row.created_at or self.now
         return row
 
     def add(self, row: T) -> T:
@@ -220,7 +224,6 @@ class Store:
                 mode=mode,
                 token=token,
                 scopes=granted,
-                created_at=self.now,
                 **columns,
             )
         )

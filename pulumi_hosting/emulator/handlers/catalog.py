@@ -1,8 +1,9 @@
 """The catalog: tariffs, images, locations, domain zones, and quotes by the price functions of ordering."""
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import price_list, pricing, serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import CENT
+from pulumi_hosting.emulator.formats import CENT, shown_as
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import TariffRow
 from pulumi_hosting.emulator.validation import invalid_period
@@ -36,7 +37,7 @@ def list_os_images(call: Call) -> Answer:
         raise invalid(tariff_id="unknown")
     excluded = tariff.excluded_os if tariff else ()
     images = [row for row in price_list.IMAGES.values() if row.slug not in excluded]
-    return Answer(200, {"data": [serializers.image(row) for row in images]})
+    return Answer(200, {"data": [shown_as(m.OsImage, row) for row in images]})
 
 
 def list_locations(call: Call) -> Answer:
@@ -72,7 +73,10 @@ def get_quote(call: Call) -> Answer:
         months=months,
         hours=hours,
         base_amount=price.base,
-        discounts=price.discounts_view(),
+        discounts=[
+            shown_as(m.Discount, type=type, percent=percent, amount=amount)
+            for type, percent, amount in price.discounts
+        ],
         total=price.total,
         promo=promo if query.promo_code is not None else None,
         balance=balance,

@@ -67,7 +67,6 @@ def _ordered(
             account_id=call.account.id,
             name=name,
             tld=zone.tld,
-            created_at=call.now,
             auto_renew=bool(call.body.auto_renew),
             privacy=privacy,
             nameservers=nameservers,

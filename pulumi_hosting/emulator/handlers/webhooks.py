@@ -39,7 +39,6 @@ def create_webhook(call: Call) -> Answer:
             events=list(body.events),
             description=body.description or "",
             secret=_new_secret(call),
-            created_at=call.now,
         )
     )
     return Answer(201, {**call.view(row), "secret": row.secret})

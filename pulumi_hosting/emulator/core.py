@@ -23,7 +23,7 @@ from pulumi_hosting.emulator import (
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
-from pulumi_hosting.emulator.rows import RequestLog
+from pulumi_hosting.emulator.rows import KeyRow, RequestLog
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
@@ -80,9 +80,7 @@ class Core:
         """Set the ready line: where this core can be reached, and with which keys."""
         first = next(iter(self.store.accounts.values()))
         keys = {
-            key.name: key.token
-            for key in self.store.keys.values()
-            if key.account_id == first.id and key.name == key.mode
+            key.mode: key.token for key in self.store.of(KeyRow, first.id).values() if key.name == key.mode
         }
         self.ready_line = {
             "base_url": base_url,

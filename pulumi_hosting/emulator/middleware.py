@@ -156,16 +156,15 @@ def count_against_rate_limit(call: Call) -> None:
     """Count the call in the bucket of its operation and key; every answer from here on has the bucket's
     headers.
     """
-    call.raw_query = {}
     if not call.operation.auth:
         return
     if call.request.query:
         # A query that cannot be parsed is refused by check_query; the call counts all the same.
         with suppress(Refusal):
             call.raw_query = validation.read_query(call.operation, call.request.query)
-    expensive = call.operation.is_expensive(call.raw_query)
-    if call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect):
-        expensive = True
+    expensive = call.operation.is_expensive(call.raw_query) or (
+        call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect)
+    )
     bucket = "expensive" if expensive else "normal"
     own = call.key.rate_expensive_per_minute if expensive else call.key.rate_per_minute
     limit = own if own is not None else EXPENSIVE_PER_WINDOW if expensive else NORMAL_PER_WINDOW
@@ -225,7 +224,8 @@ def require_idempotency_key(call: Call) -> None:
 
 def check_query(call: Call) -> None:
     """Checked before the Idempotency-Key: the query is not part of "same endpoint and body"."""
-    call.raw_query = validation.read_query(call.operation, call.request.query) if call.request.query else {}
+    if call.request.query:
+        call.raw_query = validation.read_query(call.operation, call.request.query)
     if call.operation.auth:
         call.query = validation.check_query(call.operation, call.raw_query)
 

@@ -9,7 +9,7 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list
@@ -29,6 +29,13 @@ class Price(NamedTuple):
     base: Decimal
     total: Decimal
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
+
+
+def period_of(asked: Any) -> tuple[int | None, int | None]:
+    """The months or hours that an order or a quote asks for, at least one."""
+    if asked.hours is None and asked.billing_cycle != "hourly":
+        return asked.months or 1, None
+    return None, asked.hours or 1
 
 
 def volume_percent(store: Store, account: r.AccountRow) -> Decimal:

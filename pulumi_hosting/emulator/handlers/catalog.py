@@ -53,13 +53,12 @@ def list_zones(call: Call) -> Answer:
 def get_quote(call: Call) -> Answer:
     query = call.query
     tariff = _tariff(call, query.tariff_id)
-    hourly = query.hours is not None or query.billing_cycle == "hourly"
+    months, hours = pricing.period_of(query)
+    hourly = hours is not None
     if (hourly and (tariff.price_hourly is None or query.months is not None)) or (
         query.hours is not None and query.billing_cycle == "monthly"
     ):
         raise invalid_period("hours" if hourly else "months")
-    hours = (query.hours or 1) if hourly else None
-    months = None if hourly else query.months or 1
     problem = None if query.promo_code is None else pricing.promo_problem(call.account, query.promo_code)
     price = pricing.price(
         call.store, call.account, tariff, months=months, hours=hours, promo=query.promo_code

@@ -19,7 +19,15 @@ from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View, format_money
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rate_limits import hit_within, too_many
-from pulumi_hosting.emulator.rows import LIVING, AddressRow, InvoiceRow, OrderRow, ServerRow, TariffRow
+from pulumi_hosting.emulator.rows import (
+    LIVING,
+    AddressRow,
+    InvoiceRow,
+    OrderRow,
+    ServerRow,
+    SshKeyRow,
+    TariffRow,
+)
 from pulumi_hosting.emulator.validation import invalid_period
 
 # A renewal may end at most 100 years ahead.
@@ -52,17 +60,6 @@ def list_servers(call: Call) -> Answer:
 # --- ordering ---------------------------------------------------------------------------------------------
 
 
-def _period(call: Call, tariff: TariffRow) -> tuple[int | None, int | None]:
-    """Months or hours of an order."""
-    body = call.body
-    if body.hours is None and body.billing_cycle != "hourly":
-        return body.months or 1, None
-    hours = body.hours or 1
-    if tariff.price_hourly is None or hours not in dialects.ORDER_HOURS(call.dialect):
-        raise invalid_period("hours")
-    return None, hours
-
-
 def _check_image(call: Call, tariff: TariffRow, slug: str) -> None:
     if slug not in price_list.IMAGES or slug in tariff.excluded_os:
         raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
@@ -70,11 +67,8 @@ def _check_image(call: Call, tariff: TariffRow, slug: str) -> None:
 
 def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
     """Keys of the account. A simulation accepts any id, since a simulated key does not exist."""
-    if ids is not None and not call.simulated:
-        for id in ids:
-            key = call.store.ssh_keys.get(id)
-            if key is None or key.account_id != call.account.id:
-                raise invalid(ssh_key_ids="unknown")
+    if not call.simulated and not set(ids or ()) <= call.store.of(SshKeyRow, call.account.id).keys():
+        raise invalid(ssh_key_ids="unknown")
     return list(ids or ())
 
 
@@ -91,7 +85,9 @@ def create_server(call: Call) -> Answer:
     if tariff.disabled:
         raise Refusal("tariff_unavailable")
     _check_image(call, tariff, body.os)
-    months, hours = _period(call, tariff)
+    months, hours = pricing.period_of(body)
+    if hours and (tariff.price_hourly is None or hours not in dialects.ORDER_HOURS(call.dialect)):
+        raise invalid_period("hours")
     ssh_key_ids = _check_ssh_keys(call, body.ssh_key_ids)
     call.check_promo(body.promo_code)
     if not tariff.in_stock:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
@@ -72,21 +72,33 @@ def of(
         emit(store, row.account_id, type, view, previous=previous, resource=resource)
 
 
-@contextmanager
-def low_balance_events(store: Store, before: float | None = None) -> Iterator[None]:
+def low_balance_events(store: Store, before: float | None = None) -> AbstractContextManager[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
     covers those after the present.
 
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
     one change. Time alone causes no event, even when a due date comes within 7 days.
     """
+    return (
+        _low_balance_events(store, store.now if before is None else before)
+        if store.subscriptions
+        else _NOTHING
+    )
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _low_balance_events(store: Store, before: float) -> Iterator[None]:
     subscribed = {
         row.account_id
         for row in store.subscriptions.values()
         if row.active and not {"balance.low", "*"}.isdisjoint(row.events)
     }
-    then = store.now if before is None else before
-    covered = [store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], then)]
+    covered = [
+        store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], before)
+    ]
     yield
     for account in covered:
         if pricing.is_low(store, account, store.now):

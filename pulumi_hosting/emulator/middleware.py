@@ -9,7 +9,6 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -26,7 +25,7 @@ from pulumi_hosting.api.operations import (
 )
 from pulumi_hosting.emulator import dialects, faults, idempotency_store, validation
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_seconds
+from pulumi_hosting.emulator.formats import format_seconds, uuid4_from_bytes
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rate_limits import hit, too_many
@@ -41,9 +40,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
     sent = call.request.headers.get("x-request-id")
-    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or str(
-        uuid.UUID(bytes=call.store.random("request")[:16], version=4)
-    )
+    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or uuid4_from_bytes(call.store.random("request"))
 
 
 # --- routing ----------------------------------------------------------------------------------------------
@@ -294,7 +291,7 @@ def add_common_headers(call: Call, response: Answer) -> None:
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
     headers |= call.headers
-    key = presented_key(call)
+    key = getattr(call, "key", None) or presented_key(call)
     if key is not None and key.is_test:
         headers["X-Sandbox"] = "true"
 

@@ -81,7 +81,8 @@ class EmulatorStateFile:
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
-        store.counters, store.windows = meta["counters"], meta["windows"]
+        store.counters.update(meta["counters"])
+        store.windows = meta["windows"]
         store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
         readers = {kind: TypeAdapter(row) for kind, row in ROW_TYPES.items()}

@@ -40,10 +40,10 @@ def period_of(asked: Any) -> tuple[int | None, int | None]:
 
 def volume_percent(store: Store, account: r.AccountRow) -> Decimal:
     """The volume discount for one more server of the account."""
-    living, most = 1, VOLUME_PERCENT[0][0]
+    living, most, gone = 1, VOLUME_PERCENT[0][0], r.GONE
     for server in store.of(r.ServerRow, account.id).values():
         # Run for up to ten servers twice in every order, so without calls of is_gone and is_sandbox.
-        if server.owner_key_id is None and server.status not in r.GONE:
+        if server.owner_key_id is None and server.status not in gone:
             living += 1
             if living >= most:
                 break

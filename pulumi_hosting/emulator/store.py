@@ -2,6 +2,7 @@
 
 import base64
 import heapq
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -74,7 +75,7 @@ class Store:
         self.faults: dict[int, r.Fault] = self.tables["faults"]
         self.requests: dict[int, r.RequestLog] = self.tables["requests"]
         self.service = ServiceSettings()
-        self.counters: dict[str, int] = {}
+        self.counters: dict[str, int] = defaultdict(int)
         # Fixed rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
         # Sliding rate windows: name → times of the latest calls.
@@ -95,9 +96,8 @@ class Store:
 
     def count(self, name: str) -> int:
         """The next number, from 1, of the counter ``name``."""
-        value = self.counters.get(name, 0) + 1
-        self.counters[name] = value
-        return value
+        self.counters[name] += 1
+        return self.counters[name]
 
     def random(self, label: str) -> bytes:
         """32 bytes derived from the seed, the label and a counter of that label."""
@@ -120,10 +120,10 @@ class Store:
 
     def number(self, row: T) -> T:
         """Give a row its place among all rows, and an id where it has none."""
-        row.id = row.id or self.new_id(type(row))
+        row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
         row.seq = self.count("seq")
-        if isinstance(row, r.Owned):
-            row.created_at = row.created_at or self.now
+        if isinstance(row, r.Owned) and not row.created_at:
+            row.created_at = self.now
         return row
 
     def add(self, row: T) -> T:

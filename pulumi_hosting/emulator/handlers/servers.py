@@ -15,19 +15,11 @@ from pulumi_hosting.emulator import (
     serializers,
     server_lifecycle,
 )
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View, format_money
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rate_limits import hit_within, too_many
-from pulumi_hosting.emulator.rows import (
-    LIVING,
-    AddressRow,
-    InvoiceRow,
-    OrderRow,
-    ServerRow,
-    SshKeyRow,
-    TariffRow,
-)
 from pulumi_hosting.emulator.validation import invalid_period
 
 # A renewal may end at most 100 years ahead.
@@ -47,7 +39,7 @@ def list_servers(call: Call) -> Answer:
     hide_gone = call.store.service.readings["deleted_servers"] == "gone"
     rows = (
         row
-        for row in call.store.newest(ServerRow, call.account.id)
+        for row in call.store.newest(r.ServerRow, call.account.id)
         if call.can_see(row)
         and (status is None or row.status == status)
         # Deleted servers are listed only with a status filter and the variant `deleted_servers: listed`.
@@ -60,14 +52,14 @@ def list_servers(call: Call) -> Answer:
 # --- ordering ---------------------------------------------------------------------------------------------
 
 
-def _check_image(call: Call, tariff: TariffRow, slug: str) -> None:
+def _check_image(call: Call, tariff: r.TariffRow, slug: str) -> None:
     if slug not in price_list.IMAGES or slug in tariff.excluded_os:
         raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
 
 
 def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
     """Keys of the account. A simulation accepts any id, since a simulated key does not exist."""
-    if not call.simulated and not set(ids or ()) <= call.store.of(SshKeyRow, call.account.id).keys():
+    if ids and not call.simulated and not set(ids) <= call.store.of(r.SshKeyRow, call.account.id).keys():
         raise invalid(ssh_key_ids="unknown")
     return list(ids or ())
 
@@ -119,21 +111,22 @@ def create_server(call: Call) -> Answer:
         del view["server_name"], view["tariff_name"]  # which only reads have
         return Answer(202, view)
     server = server_lifecycle.add_server(store, id, plan)
-    return call.answer(
-        201,
-        server=serializers.server(server, store),
-        root_password=password,
-        invoice_id=invoice.id if invoice else None,
-        charged=price.total,
-        balance_after=call.balance_after(price.total),
-        order_url=f"{serializers.API}/orders/{invoice.id}" if invoice else None,
-    )
+    view = {  # by hand, since orders are measured
+        "server": serializers.server(server, store),
+        "root_password": password,
+        "invoice_id": invoice.id if invoice else None,
+        "charged": format_money(price.total),
+        "balance_after": format_money(call.balance_after(price.total)),
+        "currency": account.currency,
+        "order_url": f"{serializers.API}/orders/{invoice.id}" if invoice else None,
+    }
+    return Answer(201, view)
 
 
 # --- one server -------------------------------------------------------------------------------------------
 
 
-def _live(call: Call, server: ServerRow) -> View:
+def _live(call: Call, server: r.ServerRow) -> View:
     if server.synthetic or server.is_gone:
         raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     return serializers.live_status(server, call.store)
@@ -157,7 +150,7 @@ def get_server_refund_quote(call: Call) -> Answer:
 
 
 def update_server(call: Call) -> Answer:
-    server = call.draft(call.changeable(*LIVING))
+    server = call.draft(call.changeable(*r.LIVING))
     call.assign(server)
     server.hostname = server.name
     return Answer(200, call.view(server))
@@ -165,7 +158,7 @@ def update_server(call: Call) -> Answer:
 
 def delete_server(call: Call) -> Answer:
     store = call.store
-    server = call.changeable(*LIVING, gone=True)
+    server = call.changeable(*r.LIVING, gone=True)
     quote = pricing.refund(store, server)
     withdrawn = server.status == "pending_cancel"
     quote_view = pricing.refund_view(store, server, quote)
@@ -282,7 +275,7 @@ UNFINISHED = ("provisioning", "processing", "invoice_created")
 
 def list_orders(call: Call) -> Answer:
     wanted = UNFINISHED if call.query.status is None else (call.query.status,)
-    rows = (row for row in call.store.newest(OrderRow, call.account.id) if row.status in wanted)
+    rows = (row for row in call.store.newest(r.OrderRow, call.account.id) if row.status in wanted)
     return call.page(rows)
 
 
@@ -292,13 +285,13 @@ def get_order(call: Call) -> Answer:
     order = call.store.orders.get(id)
     if order is not None and order.account_id == call.account.id:
         return Answer(200, call.view(order))
-    invoice = call.own(InvoiceRow, id)
+    invoice = call.own(r.InvoiceRow, id)
     if invoice.type != "vds_purchase" or invoice.server_id is None:
         raise Refusal("not_found")
     return Answer(200, call.view(_finished(invoice, call.store.servers.get(invoice.server_id))))
 
 
-def _finished(invoice: InvoiceRow, server: ServerRow | None) -> OrderRow:
+def _finished(invoice: r.InvoiceRow, server: r.ServerRow | None) -> r.OrderRow:
     updated_at = invoice.paid_at or invoice.created_at
     if server is None:
         # Charged and credited back without a server: the order was cancelled.
@@ -316,12 +309,12 @@ def list_server_ips(call: Call) -> Answer:
     return call.listing(call.addresses(call.server()))
 
 
-def _extra(call: Call, server: ServerRow) -> int:
+def _extra(call: Call, server: r.ServerRow) -> int:
     """The number of bought addresses, those being assigned included."""
     return len(pricing.bought_addresses(call.store, server)) + server.addresses_coming
 
 
-def _price_now(call: Call, server: ServerRow) -> tuple[Decimal, int]:
+def _price_now(call: Call, server: r.ServerRow) -> tuple[Decimal, int]:
     """The price until the next due date, at least a cent, and the number of started days.
 
     Whole calendar months cost the monthly price, the rest its share of started days.
@@ -370,7 +363,7 @@ def add_server_ip(call: Call) -> Answer:
     return Answer(status, {"success": True, "server_id": server.id, **paid})
 
 
-def _address(call: Call, server: ServerRow) -> AddressRow:
+def _address(call: Call, server: r.ServerRow) -> r.AddressRow:
     address = call.store.addresses.get(call.ids["ip_id"])
     if address is None or address.server_id != server.id:
         raise Refusal("not_found")
@@ -378,7 +371,7 @@ def _address(call: Call, server: ServerRow) -> AddressRow:
 
 
 def delete_server_ip(call: Call) -> Answer:
-    server = call.changeable(*LIVING)
+    server = call.changeable(*r.LIVING)
     address = _address(call, server)
     if not address.bought:
         words = "the primary address cannot be released"
@@ -391,7 +384,7 @@ def delete_server_ip(call: Call) -> Answer:
 
 
 def set_server_ip_ptr(call: Call) -> Answer:
-    server = call.changeable(*LIVING)
+    server = call.changeable(*r.LIVING)
     address = _address(call, server)
     if address.version == 6:
         raise Refusal("upstream_rejected", "reverse DNS is not enabled for this address")

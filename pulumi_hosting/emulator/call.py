@@ -6,7 +6,7 @@ changes a :meth:`Call.draft`, adds rows with :meth:`Call.add` and pays through :
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -39,7 +39,6 @@ class Call:
     operation: Operation = field(init=False)
     key: r.KeyRow = field(init=False)
     account: r.AccountRow = field(init=False)
-    known_key: r.KeyRow | None = None
     raw_ids: Mapping[str, str] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
     raw_query: dict[str, str] = field(default_factory=dict)
@@ -120,8 +119,11 @@ class Call:
         """A row as the API shows it."""
         return serializers.view_of(row, self.store)
 
-    def answer(self, code: int, model: type[BaseModel], row: object = None, /, **own: object) -> Answer:
-        """An answer with the fields of ``model``, its money in the currency of the account."""
+    def answer(self, code: int, row: object = None, /, **own: object) -> Answer:
+        """An answer with the fields that the operation has for ``code``, its money in the currency of the
+        account.
+        """
+        model: type[BaseModel] = self.operation.responses[code]
         if "currency" in model.model_fields:
             own["currency"] = self.account.currency
         return Answer(code, shown_as(model, row, **own))
@@ -130,7 +132,7 @@ class Call:
         """All of ``rows``."""
         return Answer(200, {"data": [self.view(row) for row in rows], **more})
 
-    def page(self, rows: Iterable[T], view: Callable[[T], View] | None = None) -> Answer:
+    def page(self, rows: Iterable[r.Row]) -> Answer:
         """One page of ``rows``, which are filtered and sorted newest first."""
         signed = cursors.Cursors(
             self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query
@@ -138,7 +140,7 @@ class Call:
         after = None if self.query.cursor is None else signed.read(self.query.cursor)
         found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
         next_cursor = signed.write(found[-1].seq) if more else None
-        return Answer(200, {"data": [(view or self.view)(row) for row in found], "next_cursor": next_cursor})
+        return self.listing(found, next_cursor=next_cursor)
 
     # --- writing
 

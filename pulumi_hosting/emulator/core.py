@@ -23,7 +23,7 @@ from pulumi_hosting.emulator import (
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
-from pulumi_hosting.emulator.rows import RequestLog
+from pulumi_hosting.emulator.rows import KeyRow, RequestLog
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
@@ -70,19 +70,17 @@ class Core:
         self._delays = provisioning_delay, ip_delay
         self._use(loaded or self._fresh(seed))
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
-        if dialect is not None or loaded is None:
-            self.store.service.dialect = self._dialect
-        if routes or loaded is None:
-            self.store.service.routes = dict(self._routes)
+        if dialect is not None:
+            self.store.service.dialect = dialect
+        if routes:
+            self.store.service.routes = dict(routes)
         self.save()
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
         """Set the ready line: where this core can be reached, and with which keys."""
         first = next(iter(self.store.accounts.values()))
         keys = {
-            key.name: key.token
-            for key in self.store.keys.values()
-            if key.account_id == first.id and key.name == key.mode
+            key.mode: key.token for key in self.store.of(KeyRow, first.id).values() if key.name == key.mode
         }
         self.ready_line = {
             "base_url": base_url,
@@ -249,7 +247,8 @@ class Core:
     def next_due(self) -> float | None:
         """When the next task or delivery is due."""
         with self.lock:
-            moments = (self.store.next_due(), webhook_delivery.next_due(self.store))
+            delivery = webhook_delivery.next_delivery(self.store)
+            moments = (self.store.next_due(), delivery.next_attempt_at if delivery else None)
             return min((moment for moment in moments if moment is not None), default=None)
 
     def deliver_due(self) -> None:
@@ -279,8 +278,6 @@ class Core:
         """Back to a fresh account with the same keys, which follow from the seed."""
         with self.lock:
             self._use(self._fresh(self.store.seed))
-            self.store.service.dialect = self._dialect
-            self.store.service.routes = dict(self._routes)
             self.save()
 
     def _use(self, store: Store) -> None:
@@ -288,7 +285,9 @@ class Core:
         store.provisioning_delay, store.ip_delay = self._delays
 
     def _fresh(self, seed: int) -> Store:
-        return store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
+        fresh = store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
+        fresh.service.dialect, fresh.service.routes = self._dialect, dict(self._routes)
+        return fresh
 
     def save(self) -> None:
         if self.persistence is not None:

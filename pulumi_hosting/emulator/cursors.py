@@ -5,6 +5,7 @@ list it came from.
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from itertools import islice
 from typing import TypeVar
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -50,11 +51,6 @@ def cut(rows: Iterable[T], limit: int, after: int | None) -> tuple[list[T], bool
     """At most ``limit`` of ``rows`` (newest first) that are older than position ``after``, and whether more
     follow.
     """
-    page: list[T] = []
-    for row in rows:
-        if after is not None and row.seq >= after:
-            continue
-        if len(page) == limit:
-            return page, True
-        page.append(row)
-    return page, False
+    older = (row for row in rows if after is None or row.seq < after)
+    page = list(islice(older, limit + 1))
+    return page[:limit], len(page) > limit

@@ -6,10 +6,7 @@ listed: both names are always sent.
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Generic, TypeVar
-
-from pulumi_hosting.emulator.formats import View, format_money
 
 T = TypeVar("T")
 
@@ -77,22 +74,6 @@ PREVIOUS = Deviation(
 DIFFERENCES: tuple[Deviation[Any], ...] = tuple(
     value for value in list(globals().values()) if isinstance(value, Deviation)
 )
-
-
-def refund(amount: Decimal, currency: str, dialect: str) -> View | str:
-    return (
-        {"amount": format_money(amount), "currency": currency}
-        if REFUND(dialect) == "object"
-        else format_money(amount)
-    )
-
-
-def excluded_reason(reason: str | None, dialect: str) -> str | None:
-    return EXCLUDED_REASONS(dialect).get(reason, reason) if reason else None
-
-
-def invoice_type(type: str, dialect: str) -> str:
-    return INVOICE_TYPES(dialect).get(type, type)
 
 
 def invoice_types_meant(filter: str) -> frozenset[str]:

@@ -40,7 +40,14 @@ def asked(
     parsed = variants["body_comparison"] == "parsed"
     content = _encode(data if data is not None else {}).encode() if parsed else request.body
     fingerprint = sha256(content).hexdigest()
-    return StoredResponse(scope, key, operation.id, request.path, fingerprint, store.now)
+    return StoredResponse(
+        scope=scope,
+        key=key,
+        operation=operation.id,
+        path=request.path,
+        fingerprint=fingerprint,
+        created_at=store.now,
+    )
 
 
 def recall(store: Store, asked: StoredResponse) -> StoredResponse | None:

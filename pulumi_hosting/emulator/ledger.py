@@ -101,7 +101,6 @@ def new_invoice(
             status="not_paid",
             amount=amount,
             description=description,
-            created_at=store.now,
             due_at=store.now if due_at is None else due_at,
             gateway=gateway,
             period_start=period[0],

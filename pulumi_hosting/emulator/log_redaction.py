@@ -25,10 +25,14 @@ def masked(value: Any) -> Any:
     return without_tokens(value) if isinstance(value, str) else value
 
 
-def _shown(text: str) -> Any:
-    """The JSON of a body, masked; a string if it is not JSON or nested too deeply to be written."""
+def _shown(text: Any) -> Any:
+    """The JSON of a body, masked; a string if it is not JSON or nested too deeply to be written. What a state
+    file had is JSON already.
+    """
+    if not text or not isinstance(text, str):
+        return text or None
     try:
-        value = masked(json.loads(text)) if text else None
+        value = masked(json.loads(text))
         to_json(value)
     except (ValueError, RecursionError):
         # Not JSON, perhaps truncated: whatever looks like a secret field is masked.
@@ -52,23 +56,15 @@ def request_line(row: RequestLog) -> str:
     return clean_text(f"{at} {without_tokens(' '.join(parts))}", 500)
 
 
+def masked_request(row: RequestLog) -> Columns:
+    """The columns of a request and its answer, masked; bodies are JSON, or text if they are none."""
+    key = {"authorization": f"Bearer {MASK}"} if "authorization" in row.headers else {}
+    headers = {name: without_tokens(value) for name, value in row.headers.items()} | key
+    return row.columns() | {"headers": headers, "body": _shown(row.body), "response": _shown(row.response)}
+
+
 def logged_request(row: RequestLog) -> Columns:
     """A request and its answer as the control interface shows them; ``seq`` is the id."""
-    shown = {"body": _shown(row.body), "response": _shown(row.response), "at": format_timestamp(row.at)}
-    view = row.columns() | {"headers": masked_headers(row.headers)} | shown
+    view = masked_request(row) | {"at": format_timestamp(row.at)}
     del view["id"]
     return view
-
-
-def columns(row: RequestLog) -> Columns:
-    """The columns of a request, masked, for a state file."""
-    kept = row.columns() | {"headers": masked_headers(row.headers)}
-    for name in ("body", "response"):
-        value = _shown(kept[name]) if kept[name] else ""
-        kept[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return kept
-
-
-def masked_headers(headers: dict[str, str]) -> dict[str, str]:
-    key = {"authorization": f"Bearer {MASK}"} if "authorization" in headers else {}
-    return {name: without_tokens(value) for name, value in headers.items()} | key

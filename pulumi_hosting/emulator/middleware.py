@@ -9,10 +9,10 @@ key. Every request with a valid API key counts in its rate bucket, whatever its 
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -46,25 +46,19 @@ def identify_request(call: Call) -> None:
 # --- routing ----------------------------------------------------------------------------------------------
 
 
-class Routed(Protocol):
-    """What answers one method of one path; ``{name}`` in the path stands for any text."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-
-
-R = TypeVar("R", bound=Routed)
+R = TypeVar("R")
 
 
 class Router(Generic[R]):
-    """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
+    """Finds what answers a method of a path, given by texts such as ``GET /servers/{server_id}``. A fixed
+    segment takes precedence over a placeholder.
+    """
 
-    def __init__(self, operations: Iterable[R]) -> None:
+    def __init__(self, rows: Mapping[str, R]) -> None:
         paths: dict[str, dict[str, R]] = {}
-        for operation in operations:
-            paths.setdefault(operation.path, {})[operation.method] = operation
+        for route, row in rows.items():
+            method, _, path = route.partition(" ")
+            paths.setdefault(path, {})[method] = row
         by_precedence = sorted(paths, key=lambda path: [part[:1] == "{" for part in path.split("/")])
         self._paths = [
             (re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), paths[path]) for path in by_precedence
@@ -73,8 +67,8 @@ class Router(Generic[R]):
     def __call__(self, method: str, path: str) -> tuple[R, dict[str, str]]:
         for pattern, methods in self._paths:
             if found := pattern.fullmatch(path):
-                if operation := methods.get(method):
-                    return operation, found.groupdict()
+                if row := methods.get(method):
+                    return row, found.groupdict()
                 raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
         raise Refusal("not_found", "there is no such path")
 
@@ -88,7 +82,7 @@ def route(method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
 @lru_cache(64)
 def _router(first: str) -> Router[Operation]:
     """The router of the paths that begin like this: the rows of other areas are not loaded for it."""
-    return Router(area_at(f"/{first}"))
+    return Router({operation.route: operation for operation in area_at(f"/{first}")})
 
 
 def apply_faults(call: Call) -> Answer | None:
@@ -135,7 +129,7 @@ def authenticate(call: Call) -> None:
             words = "too many requests with invalid keys from this address"
             raise too_many(call.store, "normal", INVALID_KEYS_PER_WINDOW, reset, words)
         raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
-    call.key = call.known_key = key
+    call.key = key
     call.account = call.store.accounts[key.account_id]
     call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
@@ -159,16 +153,15 @@ def count_against_rate_limit(call: Call) -> None:
     """Count the call in the bucket of its operation and key; every answer from here on has the bucket's
     headers.
     """
-    call.raw_query = {}
     if not call.operation.auth:
         return
     if call.request.query:
         # A query that cannot be parsed is refused by check_query; the call counts all the same.
         with suppress(Refusal):
             call.raw_query = validation.read_query(call.operation, call.request.query)
-    expensive = call.operation.is_expensive(call.raw_query)
-    if call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect):
-        expensive = True
+    expensive = call.operation.is_expensive(call.raw_query) or (
+        call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect)
+    )
     bucket = "expensive" if expensive else "normal"
     own = call.key.rate_expensive_per_minute if expensive else call.key.rate_per_minute
     limit = own if own is not None else EXPENSIVE_PER_WINDOW if expensive else NORMAL_PER_WINDOW
@@ -183,7 +176,7 @@ def count_against_rate_limit(call: Call) -> None:
 
 def check_sandbox(call: Call) -> None:
     """Test keys: refused while the sandbox is off, and by operations that do not support it."""
-    if call.known_key is None or not call.key.is_test:
+    if not call.operation.auth or not call.key.is_test:
         return
     if not call.store.service.sandbox_enabled:
         raise Refusal("sandbox_disabled")
@@ -193,7 +186,7 @@ def check_sandbox(call: Call) -> None:
 
 def check_account(call: Call) -> None:
     """The account is not suspended and may use the API."""
-    if call.known_key is None:
+    if not call.operation.auth:
         return
     if call.account.suspended:
         raise Refusal("account_suspended")
@@ -203,7 +196,7 @@ def check_account(call: Call) -> None:
 
 def check_scopes(call: Call) -> None:
     """The key has every scope of the operation."""
-    if call.known_key is None:
+    if not call.operation.auth:
         return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
     if missing:
@@ -228,7 +221,8 @@ def require_idempotency_key(call: Call) -> None:
 
 def check_query(call: Call) -> None:
     """Checked before the Idempotency-Key: the query is not part of "same endpoint and body"."""
-    call.raw_query = validation.read_query(call.operation, call.request.query) if call.request.query else {}
+    if call.request.query:
+        call.raw_query = validation.read_query(call.operation, call.request.query)
     if call.operation.auth:
         call.query = validation.check_query(call.operation, call.raw_query)
 
@@ -297,7 +291,7 @@ def add_common_headers(call: Call, response: Answer) -> None:
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
     headers |= call.headers
-    key = call.known_key or presented_key(call)
+    key = getattr(call, "key", None) or presented_key(call)
     if key is not None and key.is_test:
         headers["X-Sandbox"] = "true"
 

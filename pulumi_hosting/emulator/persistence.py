@@ -5,16 +5,17 @@ code. It is SQLite without syncs: a killed process loses nothing, a crashed mach
 use it at a time.
 """
 
-import json
 import os
 import sqlite3
 from dataclasses import asdict
-from decimal import Decimal
 from pathlib import Path
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.rows import Columns, RequestLog, Row, row_types
+from pulumi_hosting.emulator.rows import ROW_TYPES, Columns, RequestLog, Row
 from pulumi_hosting.emulator.store import ServiceSettings, Store
 
 FORMAT = 1
@@ -26,18 +27,12 @@ class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for the user."""
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(type(value).__name__)
-
-
 def _dump(value: object) -> str:
-    return json.dumps(value, default=_plain, separators=(",", ":"))
+    return to_json(value).decode()
 
 
 def _columns(row: Row) -> Columns:
-    return log_redaction.columns(row) if isinstance(row, RequestLog) else row.columns()
+    return log_redaction.masked_request(row) if isinstance(row, RequestLog) else row.columns()
 
 
 def _service(settings: Columns) -> ServiceSettings:
@@ -82,17 +77,20 @@ class EmulatorStateFile:
         if not rows:
             return None
         texts = {(kind, id): text for kind, id, text in rows}
-        meta = json.loads(texts["meta", 0])
+        meta = from_json(texts["meta", 0])
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"], kept=True)
-        store.counters, store.windows = meta["counters"], meta["windows"]
+        store.counters.update(meta["counters"])
+        store.windows = meta["windows"]
         store.recent = meta.get("recent", {})
         store.service = _service(meta["service"])
-        types = {row.kind: row for row in row_types()}
+        readers = {kind: TypeAdapter(row) for kind, row in ROW_TYPES.items()}
         for (kind, id), text in texts.items():
-            if kind in types:
-                store.tables[kind][id] = types[kind].load(json.loads(text))
+            if kind in readers:
+                store.tables[kind][id] = readers[kind].validate_json(text)
+        for stored in store.stored.values():
+            stored.running = False
         self._saved = store
         store.rebuild()
         store.changed.clear()

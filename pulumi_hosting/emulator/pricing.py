@@ -9,20 +9,12 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import CENT, View, shown_as
-from pulumi_hosting.emulator.rows import (
-    GONE,
-    AccountRow,
-    AddressRow,
-    DomainRow,
-    InvoiceRow,
-    ServerRow,
-    TariffRow,
-)
 from pulumi_hosting.emulator.store import Store
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
@@ -38,19 +30,20 @@ class Price(NamedTuple):
     total: Decimal
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
 
-    def discounts_view(self) -> list[View]:
-        return [
-            shown_as(m.Discount, type=type, percent=percent, amount=amount)
-            for type, percent, amount in self.discounts
-        ]
+
+def period_of(asked: Any) -> tuple[int | None, int | None]:
+    """The months or hours that an order or a quote asks for, at least one."""
+    if asked.hours is None and asked.billing_cycle != "hourly":
+        return asked.months or 1, None
+    return None, asked.hours or 1
 
 
-def volume_percent(store: Store, account: AccountRow) -> Decimal:
+def volume_percent(store: Store, account: r.AccountRow) -> Decimal:
     """The volume discount for one more server of the account."""
-    living, most = 1, VOLUME_PERCENT[0][0]
-    for server in store.of(ServerRow, account.id).values():
+    living, most, gone = 1, VOLUME_PERCENT[0][0], r.GONE
+    for server in store.of(r.ServerRow, account.id).values():
         # Run for up to ten servers twice in every order, so without calls of is_gone and is_sandbox.
-        if server.owner_key_id is None and server.status not in GONE:
+        if server.owner_key_id is None and server.status not in gone:
             living += 1
             if living >= most:
                 break
@@ -60,7 +53,7 @@ def volume_percent(store: Store, account: AccountRow) -> Decimal:
     return Decimal(0)
 
 
-def promo_problem(account: AccountRow, code: str) -> str | None:
+def promo_problem(account: r.AccountRow, code: str) -> str | None:
     """Why a promo code is not accepted, or ``None``."""
     rule = price_list.PROMO_CODES.get(code.upper())
     if rule is None:
@@ -88,8 +81,8 @@ def discounted(base: Decimal, percents: tuple[tuple[str, Decimal], ...]) -> Pric
 
 def price(
     store: Store,
-    account: AccountRow,
-    tariff: TariffRow,
+    account: r.AccountRow,
+    tariff: r.TariffRow,
     *,
     months: int | None = None,
     hours: int | None = None,
@@ -111,16 +104,16 @@ def price(
     return discounted(base, tuple(percents))
 
 
-def group_price(account: AccountRow, listed: Decimal) -> Decimal:
+def group_price(account: r.AccountRow, listed: Decimal) -> Decimal:
     """The monthly price of a tariff as the catalog shows it: with the group discount only."""
     return discounted(listed, (("group", account.group_discount_percent),)).total
 
 
-def bought_addresses(store: Store, server: ServerRow) -> list[AddressRow]:
-    return [address for address in store.of(AddressRow, server.id).values() if address.bought]
+def bought_addresses(store: Store, server: r.ServerRow) -> list[r.AddressRow]:
+    return [address for address in store.of(r.AddressRow, server.id).values() if address.bought]
 
 
-def recurring(store: Store, server: ServerRow) -> Decimal:
+def recurring(store: Store, server: r.ServerRow) -> Decimal:
     """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
     addresses.
     """
@@ -134,7 +127,7 @@ def recurring(store: Store, server: ServerRow) -> Decimal:
 
 
 def renewal(
-    store: Store, server: ServerRow, addresses: Decimal, months: int | None, hours: int | None
+    store: Store, server: r.ServerRow, addresses: Decimal, months: int | None, hours: int | None
 ) -> Decimal:
     """The cost of a renewal today. ``addresses``: what the server's bought addresses cost per month."""
     tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
@@ -144,7 +137,7 @@ def renewal(
     return total + addresses * (months or 1)
 
 
-def prorated(invoice: InvoiceRow, now: float) -> Decimal:
+def prorated(invoice: r.InvoiceRow, now: float) -> Decimal:
     """What is left of an invoice for what is left of its period, to the cent."""
     start, end = invoice.period_start or 0.0, invoice.period_end or 0.0
     if now >= end:
@@ -157,31 +150,31 @@ def prorated(invoice: InvoiceRow, now: float) -> Decimal:
 class Refund:
     amount: Decimal
     reason: str | None
-    parts: tuple[tuple[InvoiceRow, Decimal], ...] = ()
+    parts: tuple[tuple[r.InvoiceRow, Decimal], ...] = ()
 
     @property
     def refundable(self) -> bool:
         return self.reason is None and self.amount > 0
 
 
-def refund(store: Store, server: ServerRow) -> Refund:
+def refund(store: Store, server: r.ServerRow) -> Refund:
     """What a deletion credits now: of every paid invoice of the server the part for the remaining period."""
     nothing = Decimal("0.00")
     paid = [
         invoice
-        for invoice in store.of(InvoiceRow, server.account_id).values()
+        for invoice in store.of(r.InvoiceRow, server.account_id).values()
         if invoice.server_id == server.id and invoice.status == "paid" and invoice.period_end is not None
     ]
-    if server.is_gone:
-        return Refund(nothing, "service_state")
-    if server.blocked:
-        return Refund(nothing, "blocked")
-    if server.is_test or not paid:
-        return Refund(nothing, "no_payment_record")
-    if store.tariffs[server.tariff_id].non_refundable:
-        return Refund(nothing, "promo_tariff")
-    if server.status == "suspended" and store.now >= server.next_due_at:
-        return Refund(nothing, "unpaid")
+    reasons = {
+        "service_state": server.is_gone,
+        "blocked": server.blocked,
+        "no_payment_record": server.is_test or not paid,
+        "promo_tariff": store.tariffs[server.tariff_id].non_refundable,
+        "unpaid": server.status == "suspended" and store.now >= server.next_due_at,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            return Refund(nothing, reason)
     parts = tuple((invoice, prorated(invoice, store.now)) for invoice in paid if invoice.refundable)
     amount = sum((part for _, part in parts), nothing)
     if amount == 0:
@@ -201,7 +194,7 @@ NOTES = {
 }
 
 
-def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) -> View:
+def refund_view(store: Store, server: r.ServerRow, quote: Refund | None = None) -> View:
     quote, dialect = quote or refund(store, server), store.service.dialect
     breakdown = [
         shown_as(
@@ -218,7 +211,7 @@ def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) ->
         quote,
         server_id=server.id,
         currency=store.accounts[server.account_id].currency,
-        excluded_reason=dialects.excluded_reason(quote.reason, dialect),
+        excluded_reason=quote.reason and dialects.EXCLUDED_REASONS(dialect).get(quote.reason, quote.reason),
         days_left=periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
         gross_amount=quote.amount,
         referral_adjustment=0 * CENT,
@@ -228,7 +221,7 @@ def refund_view(store: Store, server: ServerRow, quote: Refund | None = None) ->
     )
 
 
-def renews_automatically(server: ServerRow) -> bool:
+def renews_automatically(server: r.ServerRow) -> bool:
     """Whether billing charges the next period when this one ends, if the balance covers it."""
     return (
         server.auto_renew
@@ -238,7 +231,7 @@ def renews_automatically(server: ServerRow) -> bool:
     )
 
 
-def renewals_until(server: ServerRow, now: float, horizon: float) -> int:
+def renewals_until(server: r.ServerRow, now: float, horizon: float) -> int:
     """How often the server falls due from now to ``horizon``, both included."""
     due, times = server.next_due_at, 0
     if not renews_automatically(server) or due < now:
@@ -250,31 +243,31 @@ def renewals_until(server: ServerRow, now: float, horizon: float) -> int:
     return times
 
 
-def upcoming(store: Store, account: AccountRow, now: float, days: int) -> Decimal:
+def upcoming(store: Store, account: r.AccountRow, now: float, days: int) -> Decimal:
     """All automatic renewals within ``days`` days; an hourly server renews every hour."""
     total, horizon = Decimal("0.00"), now + days * periods.DAY_SECONDS
-    for server in store.of(ServerRow, account.id).values():
+    for server in store.of(r.ServerRow, account.id).values():
         if times := renewals_until(server, now, horizon):
             total += times * recurring(store, server)
-    for domain in store.of(DomainRow, account.id).values():
+    for domain in store.of(r.DomainRow, account.id).values():
         if domain_renews_automatically(domain) and now <= (domain.expires_at or 0.0) <= horizon:
             total += price_list.ZONES[domain.tld].price_renew
     return total
 
 
-def domain_renews_automatically(domain: DomainRow) -> bool:
+def domain_renews_automatically(domain: r.DomainRow) -> bool:
     return domain.auto_renew and domain.status == "active" and not domain.blocked
 
 
-def is_low(store: Store, account: AccountRow, now: float) -> bool:
+def is_low(store: Store, account: r.AccountRow, now: float) -> bool:
     """The balance does not cover the next 7 days."""
     return account.balance < upcoming(store, account, now, 7)
 
 
-def monthly_renewals(store: Store, account: AccountRow) -> Decimal:
+def monthly_renewals(store: Store, account: r.AccountRow) -> Decimal:
     """What the renewals of servers cost per month."""
     total = Decimal("0.00")
-    for server in store.of(ServerRow, account.id).values():
+    for server in store.of(r.ServerRow, account.id).values():
         if renews_automatically(server):
             amount = recurring(store, server)
             total += (
@@ -285,7 +278,7 @@ def monthly_renewals(store: Store, account: AccountRow) -> Decimal:
     return total
 
 
-def balance_view(store: Store, account: AccountRow) -> View:
+def balance_view(store: Store, account: r.AccountRow) -> View:
     week = upcoming(store, account, store.now, 7)
     return shown_as(
         m.Balance,

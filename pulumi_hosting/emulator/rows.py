@@ -5,13 +5,15 @@ written to a file and read back. Times are unix seconds. Lists inside rows are r
 place.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 # The statuses of a server that has ended, and of one that has not.
 GONE = frozenset(("cancelled", "terminated"))
 LIVING = ("active", "stopped", "suspended", "pending_cancel")
+# The statuses of a domain that the registrar has not confirmed.
+PENDING = ("pending", "transfer_pending")
 
 
 Columns = dict[str, Any]
@@ -28,30 +30,42 @@ class Editable:
 EDITABLE = Editable()
 
 
-@dataclass
+ROW_TYPES: "dict[str, type[Row]]" = {}
+"""Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
+
+
+@dataclass_transform(kw_only_default=True)
+@dataclass(kw_only=True)
 class Row:
     """Base of every row. ``seq`` grows with every new row of any kind; lists are sorted by it."""
 
     kind: ClassVar[str]
-    first_id: ClassVar[int] = 1
-    owner: ClassVar[str] = "account_id"
+    first_id: ClassVar[int]
+    owner: ClassVar[str]
     """The column with the id of what it belongs to; rows without it belong to nothing."""
 
-    id: int = field(default=0, kw_only=True)
+    id: int = 0
     """0 until the store numbers the row."""
-    seq: int = field(default=0, kw_only=True)
+    seq: int = 0
+
+    def __init_subclass__(cls, *, kind: str = "", first_id: int = 1, owner: str = "account_id") -> None:
+        """A class with a ``kind`` is a dataclass; one without is that of its base."""
+        if kind:
+            cls.kind, cls.first_id, cls.owner = kind, first_id, owner
+            ROW_TYPES[kind] = dataclass(kw_only=True)(cls)
 
     def columns(self) -> Columns:
         """The columns by name; their values are not copied."""
         return dict(self.__dict__)
 
-    @classmethod
-    def load(cls, data: Columns) -> Self:
-        for item in fields(cls):
-            is_money = item.type is Decimal or Decimal in get_args(item.type)
-            if is_money and isinstance(data.get(item.name), str):
-                data[item.name] = Decimal(data[item.name])
-        return cls(**data)
+
+@dataclass(kw_only=True)
+class Owned(Row):
+    """Base of the rows that belong to an account."""
+
+    account_id: int
+    created_at: float = 0.0
+    """The present, unless it is given."""
 
 
 T = TypeVar("T", bound=Row)
@@ -67,11 +81,7 @@ def watched(kind: type[T], changed: set[tuple[str, int]]) -> type[T]:
     return cast(type[T], type(kind.__name__, (kind,), {"__setattr__": note}))
 
 
-@dataclass(kw_only=True)
-class AccountRow(Row):
-    kind = "accounts"
-    first_id = 1001
-
+class AccountRow(Row, kind="accounts", first_id=1001):
     login: str
     email: str
     currency: str
@@ -88,17 +98,11 @@ class AccountRow(Row):
     promo_used: list[str] = field(default_factory=list)
 
 
-@dataclass
-class KeyRow(Row):
-    kind = "keys"
-    first_id = 501
-
-    account_id: int
+class KeyRow(Owned, kind="keys", first_id=501):
     name: str
     mode: str
     token: str
     scopes: list[str]
-    created_at: float
     ip_allowlist: list[str] = field(default_factory=list)
     not_before: float | None = None
     expires_at: float | None = None
@@ -118,10 +122,7 @@ class KeyRow(Row):
         return f"{self.token[:11]}…{self.token[-4:]}"
 
 
-@dataclass(kw_only=True)
-class TariffRow(Row):
-    kind = "tariffs"
-
+class TariffRow(Row, kind="tariffs"):
     name: str
     description: str
     location_id: int
@@ -138,17 +139,11 @@ class TariffRow(Row):
     max_extra_ips: int = 3
 
 
-@dataclass(kw_only=True)
-class ServerRow(Row):
-    kind = "servers"
-    first_id = 20001
-
-    account_id: int
+class ServerRow(Owned, kind="servers", first_id=20001):
     hostname: str
     tariff_id: int
     cycle: str
     months: int
-    created_at: float
     next_due_at: float
     status: Annotated[str, EDITABLE] = "active"
     name: Annotated[str, EDITABLE]
@@ -179,12 +174,7 @@ class ServerRow(Row):
         return self.status in GONE
 
 
-@dataclass
-class AddressRow(Row):
-    kind = "addresses"
-    first_id = 30001
-    owner = "server_id"
-
+class AddressRow(Row, kind="addresses", first_id=30001, owner="server_id"):
     server_id: int
     address: str
     version: int
@@ -196,17 +186,11 @@ class AddressRow(Row):
     invoice_id: int | None = None
 
 
-@dataclass
-class InvoiceRow(Row):
-    kind = "invoices"
-    first_id = 40001
-
-    account_id: int
+class InvoiceRow(Owned, kind="invoices", first_id=40001):
     type: str
     status: str
     amount: Decimal
     description: str
-    created_at: float
     due_at: float | None = None
     paid_at: float | None = None
     cancelled_at: float | None = None
@@ -219,33 +203,24 @@ class InvoiceRow(Row):
     refundable: bool = True
 
 
-@dataclass
-class OrderRow(Row):
+class OrderRow(Owned, kind="orders"):
     """A server order that did not finish at once; its id is the invoice's. ``plan``: the columns of the new
     server.
     """
 
-    kind = "orders"
-
-    account_id: int
     status: str
     outcome: str
     tariff_id: int | None
     server_name: str
     amount: Decimal
-    created_at: float
     updated_at: float
     plan: Columns
     server_id: int | None = None
     failure_reason: str | None = None
 
 
-@dataclass
-class MovementRow(Row):
+class MovementRow(Row, kind="movements", first_id=50001):
     """One movement of money. ``amount`` is absolute; ``direction`` is credit or debit."""
-
-    kind = "movements"
-    first_id = 50001
 
     account_id: int
     at: float
@@ -261,29 +236,17 @@ class MovementRow(Row):
     request_seq: int | None = None
 
 
-@dataclass
-class SshKeyRow(Row):
-    kind = "ssh_keys"
-    first_id = 60001
-
-    account_id: int
+class SshKeyRow(Owned, kind="ssh_keys", first_id=60001):
     name: Annotated[str, EDITABLE]
     type: str
     public_key: str
     fingerprint: str
-    created_at: float
 
 
-@dataclass(kw_only=True)
-class DomainRow(Row):
-    kind = "domains"
-    first_id = 70001
-
-    account_id: int
+class DomainRow(Owned, kind="domains", first_id=70001):
     name: str
     tld: str
     status: Annotated[str, EDITABLE]
-    created_at: float
     years: int
     blocked: Annotated[bool, EDITABLE] = False
     auto_renew: Annotated[bool, EDITABLE]
@@ -294,17 +257,11 @@ class DomainRow(Row):
     locked: bool = False
 
 
-@dataclass
-class SubscriptionRow(Row):
-    kind = "subscriptions"
-    first_id = 80001
-
-    account_id: int
+class SubscriptionRow(Owned, kind="subscriptions", first_id=80001):
     url: Annotated[str, EDITABLE]
     events: Annotated[list[str], EDITABLE]
     description: Annotated[str, EDITABLE]
     secret: str
-    created_at: float
     active: Annotated[bool, EDITABLE] = True
     failures_in_row: int = 0
     disabled_at: float | None = None
@@ -313,20 +270,13 @@ class SubscriptionRow(Row):
     last_status: int | None = None
 
 
-@dataclass
-class DeliveryRow(Row):
+class DeliveryRow(Owned, kind="deliveries", first_id=90001, owner="subscription_id"):
     """``payload`` is the body that is sent, the same at every attempt."""
 
-    kind = "deliveries"
-    first_id = 90001
-    owner = "subscription_id"
-
-    account_id: int
     subscription_id: int
     event_id: str
     event_type: str
     payload: str
-    created_at: float
     attempts: int = 0
     failures: int = 0
     next_attempt_at: float | None = None
@@ -343,11 +293,8 @@ class DeliveryRow(Row):
         return "dead" if self.dead_at is not None else "delivered"
 
 
-@dataclass
-class Task(Row):
+class Task(Row, kind="tasks"):
     """Something that happens later: ``what`` names a function of :mod:`pulumi_hosting.emulator.tasks`."""
-
-    kind = "tasks"
 
     due: float
     what: str
@@ -355,11 +302,8 @@ class Task(Row):
     note: str = ""
 
 
-@dataclass
-class StoredResponse(Row):
+class StoredResponse(Row, kind="stored"):
     """The response stored under an Idempotency-Key. ``running``: not sent yet (false after a restart)."""
-
-    kind = "stored"
 
     scope: str
     key: str
@@ -378,15 +322,8 @@ class StoredResponse(Row):
         """What every request with the key must equal."""
         return self.operation, self.path, self.fingerprint
 
-    @classmethod
-    def load(cls, data: Columns) -> "StoredResponse":
-        return super().load({**data, "running": False})
 
-
-@dataclass
-class Fault(Row):
-    kind = "faults"
-
+class Fault(Row, kind="faults"):
     method: str | None
     path: str | None
     after: int
@@ -394,25 +331,19 @@ class Fault(Row):
     action: Columns
 
 
-@dataclass
-class RequestLog(Row):
-    """A request that arrived and its response, unmasked; ``log_redaction`` masks them."""
-
-    kind = "requests"
+class RequestLog(Row, kind="requests"):
+    """A request that arrived and its response, unmasked; ``log_redaction`` masks them. In a state file
+    their bodies are JSON, masked.
+    """
 
     method: str
     path: str
     query: str
     headers: dict[str, str]
-    body: str
+    body: Any
     at: float
     key_id: int | None = None
     status: int | None = None
-    response: str = ""
+    response: Any = ""
     bucket: str | None = None
     replayed: bool = False
-
-
-def row_types() -> list[type[Row]]:
-    """Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
-    return Row.__subclasses__()

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.models.field_types import EVENT_TYPES
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import dialects, price_list, pricing
 from pulumi_hosting.emulator import rows as r
@@ -15,30 +14,6 @@ from pulumi_hosting.emulator.store import Store
 
 # Relative URLs in bodies have the deployment's own prefix; clients treat them as opaque.
 API = "/api/v1"
-
-EVENT_WORDS = dict(
-    zip(
-        EVENT_TYPES,
-        (
-            "a server was created",
-            "a server was suspended",
-            "a server was resumed",
-            "a server was deleted",
-            "a server was reinstalled",
-            "a new invoice",
-            "an invoice was paid",
-            "an invoice is overdue",
-            "the balance is low",
-            "a domain became active",
-            "a domain expires soon",
-            "a domain was renewed",
-            "an API key was created",
-            "an API key was revoked",
-            "a test",
-        ),
-        strict=True,
-    )
-)
 
 
 def key(row: r.KeyRow, store: Store) -> View:
@@ -64,7 +39,8 @@ def account(row: r.AccountRow, store: Store) -> View:
     return shown_as(m.Account, row, group=group)
 
 
-def transaction(row: r.MovementRow, currency: str) -> View:
+def transaction(row: r.MovementRow, store: Store) -> View:
+    currency = store.accounts[row.account_id].currency
     return shown_as(m.Transaction, row, currency=currency, created_at=row.at)
 
 
@@ -72,7 +48,7 @@ def invoice(row: r.InvoiceRow, store: Store) -> View:
     view = shown_as(
         m.Invoice,
         row,
-        type=dialects.invoice_type(row.type, store.service.dialect),
+        type=dialects.INVOICE_TYPES(store.service.dialect).get(row.type, row.type),
         currency=store.accounts[row.account_id].currency,
         items=[shown_as(m.InvoiceItem, row)],
         pdf_url=f"{API}/invoices/{row.id}/pdf",
@@ -80,9 +56,8 @@ def invoice(row: r.InvoiceRow, store: Store) -> View:
     return view | {"refunded_amount": format_money(row.refunded)}  # no field of the document
 
 
-def order(row: r.OrderRow, store: Store, *, read: bool = False) -> View:
-    """``read``: reads of orders have two fields more than the 202 of an order."""
-    view = shown_as(
+def order(row: r.OrderRow, store: Store) -> View:
+    return shown_as(
         m.Order,
         row,
         invoice_id=row.id,
@@ -90,7 +65,6 @@ def order(row: r.OrderRow, store: Store, *, read: bool = False) -> View:
         order_url=f"{API}/orders/{row.id}",
         tariff_name=None if row.tariff_id is None else store.tariffs[row.tariff_id].name,
     )
-    return view if read else {name: view[name] for name in view if name not in ("server_name", "tariff_name")}
 
 
 def location(row: price_list.LocationEntry, store: Store) -> View:
@@ -120,10 +94,6 @@ def tariff(row: r.TariffRow, store: Store, account: r.AccountRow) -> View:
         hourly_available=row.price_hourly is not None,
         extra_ip_price_monthly=row.extra_ip_price,
     )
-
-
-def image(row: price_list.ImageEntry) -> View:
-    return shown_as(m.OsImage, row)
 
 
 def zone(row: price_list.ZoneEntry, currency: str) -> View:
@@ -194,10 +164,6 @@ def address(row: r.AddressRow, store: Store) -> View:
     return shown_as(m.Ip, row, netmask="255.255.255.0" if row.version == 4 else None)
 
 
-def ssh_key(row: r.SshKeyRow, store: Store) -> View:
-    return shown_as(m.SshKey, row)
-
-
 def domain(row: r.DomainRow, store: Store) -> View:
     return shown_as(
         m.Domain,
@@ -215,14 +181,10 @@ def domain_status(row: r.DomainRow, store: Store) -> str:
     return row.status
 
 
-def subscription(row: r.SubscriptionRow, store: Store) -> View:
-    return shown_as(m.Subscription, row)
-
-
-def delivery(row: r.DeliveryRow, *, payload: bool = False) -> View:
-    """``payload``: with the event itself, as the read of one delivery shows it."""
+def delivery(row: r.DeliveryRow, store: Store, *, read: bool = False) -> View:
+    """``read``: the read of one delivery shows the event itself in every dialect."""
     view = shown_as(m.Delivery, row, dead=row.status == "dead", payload=json.loads(row.payload))
-    if not payload:
+    if not (read or dialects.DELIVERY_PAYLOAD(store.service.dialect)):
         del view["payload"]
     return view
 
@@ -233,9 +195,12 @@ _VIEWS: Mapping[str, Callable[[Any, Store], View]] = {
     r.ServerRow.kind: server,
     r.AddressRow.kind: address,
     r.InvoiceRow.kind: invoice,
-    r.SshKeyRow.kind: ssh_key,
+    r.MovementRow.kind: transaction,
+    r.OrderRow.kind: order,
+    r.SshKeyRow.kind: lambda row, store: shown_as(m.SshKey, row),
     r.DomainRow.kind: domain,
-    r.SubscriptionRow.kind: subscription,
+    r.SubscriptionRow.kind: lambda row, store: shown_as(m.Subscription, row),
+    r.DeliveryRow.kind: delivery,
     r.TariffRow.kind: lambda row, store: tariff(row, store, next(iter(store.accounts.values()))),
 }
 

@@ -87,7 +87,7 @@ def add_server(store: Store, id: int, plan: Columns) -> ServerRow:
     """Add a server from the columns in ``plan``, with its IPv4 and IPv6 address, and schedule its next due
     date, or in the sandbox its end after 24 hours.
     """
-    server = store.add(ServerRow(id=id, created_at=store.now, power_since=store.now, **plan))
+    server = store.add(ServerRow(id=id, power_since=store.now, **plan))
     add_address(store, server, primary=True)
     add_address(store, server, version=6)
     if server.is_sandbox:

@@ -2,6 +2,7 @@
 
 import base64
 import heapq
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -56,7 +57,7 @@ class Store:
         self.now = now
         # Seconds of the clock until a server and a bought address are there.
         self.provisioning_delay = self.ip_delay = 0.0
-        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in r.row_types()}
+        self.tables: dict[str, dict[int, Any]] = {kind: {} for kind in r.ROW_TYPES}
         self.accounts: dict[int, r.AccountRow] = self.tables["accounts"]
         self.keys: dict[int, r.KeyRow] = self.tables["keys"]
         self.tariffs: dict[int, r.TariffRow] = self.tables["tariffs"]
@@ -74,14 +75,16 @@ class Store:
         self.faults: dict[int, r.Fault] = self.tables["faults"]
         self.requests: dict[int, r.RequestLog] = self.tables["requests"]
         self.service = ServiceSettings()
-        self.counters: dict[str, int] = {}
+        self.counters: dict[str, int] = defaultdict(int)
         # Fixed rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
         # Sliding rate windows: name → times of the latest calls.
         self.recent: dict[str, list[float]] = {}
         # Kind and id of the rows added, changed or removed since the last save, in a store that is kept.
         self.changed: set[tuple[str, int]] = set()
-        self._watched = {row.kind: r.watched(row, self.changed) for row in r.row_types()} if kept else {}
+        self._watched = (
+            {kind: r.watched(row, self.changed) for kind, row in r.ROW_TYPES.items()} if kept else {}
+        )
         # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
         self.by_token: dict[str, r.KeyRow] = {}
@@ -93,9 +96,8 @@ class Store:
 
     def count(self, name: str) -> int:
         """The next number, from 1, of the counter ``name``."""
-        value = self.counters.get(name, 0) + 1
-        self.counters[name] = value
-        return value
+        self.counters[name] += 1
+        return self.counters[name]
 
     def random(self, label: str) -> bytes:
         """32 bytes derived from the seed, the label and a counter of that label."""
@@ -120,6 +122,8 @@ class Store:
         """Give a row its place among all rows, and an id where it has none."""
         row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
         row.seq = self.count("seq")
+        if isinstance(row, r.Owned) and not row.created_at:
+            row.created_at = self.now
         return row
 
     def add(self, row: T) -> T:
@@ -220,7 +224,6 @@ class Store:
                 mode=mode,
                 token=token,
                 scopes=granted,
-                created_at=self.now,
                 **columns,
             )
         )

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pulumi_hosting.emulator import (
-    called_off,
     events,
+    fulfilment,
     ledger,
     price_list,
     pricing,
     registrar,
     server_lifecycle,
 )
+from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import format_timestamp
-from pulumi_hosting.emulator.rows import DeliveryRow, DomainRow, InvoiceRow, OrderRow, Row, ServerRow, Task
 from pulumi_hosting.emulator.store import Store
 
-T = TypeVar("T", bound=Row)
-Action = Callable[[Store, T, Task], None]
+T = TypeVar("T", bound=r.Row)
+Action = Callable[[Store, T, r.Task], None]
 
-TASKS: dict[str, Callable[[Store, Task], None]] = {}
+TASKS: dict[str, Callable[[Store, r.Task], None]] = {}
 
 # The resolution of the clock: the balance before a task is the one of this much earlier.
 INSTANT = 0.001
@@ -51,9 +51,9 @@ def task_of(kind: type[T], *, gone: bool = False) -> Callable[[Action[T]], Actio
     """
 
     def register(action: Action[T]) -> Action[T]:
-        def run(store: Store, task: Task) -> None:
+        def run(store: Store, task: r.Task) -> None:
             row: Any = store.tables[kind.kind].get(task.object_id)
-            if row is not None and (gone or not isinstance(row, ServerRow) or not row.is_gone):
+            if row is not None and (gone or not isinstance(row, r.ServerRow) or not row.is_gone):
                 action(store, row, task)
 
         TASKS[action.__name__] = run
@@ -65,8 +65,8 @@ def task_of(kind: type[T], *, gone: bool = False) -> Callable[[Action[T]], Actio
 # --- orders, addresses, reinstalls -------------------------------------------------------------------------
 
 
-@task_of(OrderRow)
-def finish_order(store: Store, order: OrderRow, task: Task) -> None:
+@task_of(r.OrderRow)
+def finish_order(store: Store, order: r.OrderRow, task: r.Task) -> None:
     """The provisioning of an order ends: with a server, or with a refund."""
     invoice, now = store.invoices[order.id], task.due
     order.updated_at = now
@@ -81,16 +81,16 @@ def finish_order(store: Store, order: OrderRow, task: Task) -> None:
     server_lifecycle.add_server(store, id, order.plan)
 
 
-@task_of(ServerRow)
-def assign_address(store: Store, server: ServerRow, task: Task) -> None:
+@task_of(r.ServerRow)
+def assign_address(store: Store, server: r.ServerRow, task: r.Task) -> None:
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
     price = store.tariffs[server.tariff_id].extra_ip_price
     invoice_id = int(task.note) if task.note else None
     server_lifecycle.add_address(store, server, bought=True, price_monthly=price, invoice_id=invoice_id)
 
 
-@task_of(ServerRow)
-def finish_reinstall(store: Store, server: ServerRow, task: Task) -> None:
+@task_of(r.ServerRow)
+def finish_reinstall(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """The reinstallation ends: the server has its new image and runs."""
     server.busy, server.os = None, task.note
     server.power, server.power_since = "running", task.due
@@ -99,8 +99,8 @@ def finish_reinstall(store: Store, server: ServerRow, task: Task) -> None:
     events.of(store, "server.reinstalled", server)
 
 
-@task_of(ServerRow, gone=True)
-def drop_sandbox_server(store: Store, server: ServerRow, task: Task) -> None:
+@task_of(r.ServerRow, gone=True)
+def drop_sandbox_server(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """A sandbox server ends after 24 hours."""
     server_lifecycle.clear(store, server)
     store.remove(server)
@@ -109,8 +109,8 @@ def drop_sandbox_server(store: Store, server: ServerRow, task: Task) -> None:
 # --- billing ----------------------------------------------------------------------------------------------
 
 
-@task_of(ServerRow)
-def server_due(store: Store, server: ServerRow, task: Task) -> None:
+@task_of(r.ServerRow)
+def server_due(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """The paid period is over: end, renewal, or suspension with an unpaid invoice."""
     now, account = task.due, store.accounts[server.account_id]
     if str(server.next_due_at) != task.note:
@@ -137,15 +137,15 @@ def server_due(store: Store, server: ServerRow, task: Task) -> None:
         store.schedule(ends, "terminate_server", server.id, str(server.next_due_at))
 
 
-@task_of(ServerRow)
-def terminate_server(store: Store, server: ServerRow, task: Task) -> None:
+@task_of(r.ServerRow)
+def terminate_server(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """End a server that stayed unpaid for too long."""
     if str(server.next_due_at) == task.note:
         server_lifecycle.end(store, server, status="terminated")
 
 
-@task_of(InvoiceRow)
-def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
+@task_of(r.InvoiceRow)
+def invoice_overdue(store: Store, invoice: r.InvoiceRow, task: r.Task) -> None:
     if invoice.status == "not_paid":
         events.of(store, "invoice.overdue", invoice)
 
@@ -153,41 +153,41 @@ def invoice_overdue(store: Store, invoice: InvoiceRow, task: Task) -> None:
 # --- domains ----------------------------------------------------------------------------------------------
 
 
-@task_of(DomainRow)
-def sync_domain(store: Store, domain: DomainRow, task: Task) -> None:
+@task_of(r.DomainRow)
+def sync_domain(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The registrar confirms a pending registration or transfer."""
-    if domain.status in called_off.PENDING:
+    if domain.status in r.PENDING:
         registrar.activate(store, domain)
 
 
-@task_of(DomainRow)
-def domain_expiring(store: Store, domain: DomainRow, task: Task) -> None:
+@task_of(r.DomainRow)
+def domain_expiring(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     if domain.status == "active" and str(domain.expires_at) == task.note:
         events.of(store, "domain.expiring", domain)
 
 
-@task_of(DomainRow)
-def extend_domain(store: Store, domain: DomainRow, task: Task) -> None:
+@task_of(r.DomainRow)
+def extend_domain(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The registrar completes a renewal that it had accepted."""
     if domain.status != "cancelled":
         registrar.extend(store, domain, int(task.note.split()[0]))
 
 
-@task_of(InvoiceRow)
-def refuse_domain(store: Store, invoice: InvoiceRow, task: Task) -> None:
+@task_of(r.InvoiceRow)
+def refuse_domain(store: Store, invoice: r.InvoiceRow, task: r.Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
     if invoice.status == "paid":
-        called_off.call_off(store, invoice)
+        fulfilment.call_off(store, invoice)
 
 
-@task_of(DomainRow)
-def domain_renewed(store: Store, domain: DomainRow, task: Task) -> None:
+@task_of(r.DomainRow)
+def domain_renewed(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """Send ``domain.renewed`` with the daily sync after a renewal."""
     events.of(store, "domain.renewed", domain)
 
 
-@task_of(DomainRow)
-def domain_due(store: Store, domain: DomainRow, task: Task) -> None:
+@task_of(r.DomainRow)
+def domain_due(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The domain expires, or is renewed from the balance."""
     if str(domain.expires_at) != task.note or domain.status != "active":
         return
@@ -204,8 +204,8 @@ def domain_due(store: Store, domain: DomainRow, task: Task) -> None:
 # --- webhooks ---------------------------------------------------------------------------------------------
 
 
-@task_of(DeliveryRow)
-def forget_delivery(store: Store, delivery: DeliveryRow, task: Task) -> None:
+@task_of(r.DeliveryRow)
+def forget_delivery(store: Store, delivery: r.DeliveryRow, task: r.Task) -> None:
     """Remove a delivery from the log, unless it was queued again since."""
     if format_timestamp(delivery.delivered_at or delivery.dead_at) == task.note:
         store.remove(delivery)

@@ -59,16 +59,6 @@ class Outbound:
     then: Callable[[AttemptOutcome], Answer]
 
 
-def is_http_loopback(url: str) -> bool:
-    """Whether a URL is an http address of this machine."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return False
-    return parts.scheme == "http" and parts.hostname is not None and is_loopback(parts.hostname)
-
-
 def url_problem(url: str) -> str | None:
     """Why a subscription's URL is not a public https address, or ``None``."""
     try:
@@ -127,16 +117,22 @@ def check_routes(routes: Mapping[str, object]) -> dict[str, str]:
     """Routes by normalized origin; ``ValueError`` if an origin is not https or a target not on loopback."""
     checked = {}
     for source, target in routes.items():
-        try:
-            checked_origin, parts = origin(source), urlsplit(source)
-        except ValueError as error:
-            raise ValueError(f"{source!r} is not an https origin") from error
-        if parts.scheme != "https" or not parts.hostname:
+        if not _host_of(source, "https"):
             raise ValueError(f"{source!r} is not an https origin")
-        if not isinstance(target, str) or not is_http_loopback(target):
+        if not isinstance(target, str) or not is_loopback(_host_of(target, "http") or ""):
             raise ValueError(f"{target!r} is not an http:// address on loopback")
-        checked[checked_origin] = target.rstrip("/")
+        checked[origin(source)] = target.rstrip("/")
     return checked
+
+
+def _host_of(url: str, scheme: str) -> str | None:
+    """The host of a URL of this scheme; None if it is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for one that cannot be
+        return parts.hostname if parts.scheme == scheme else None
+    except ValueError:
+        return None
 
 
 def signature(secret: str, timestamp: int, payload: bytes) -> str:
@@ -155,10 +151,16 @@ def new_delivery(
             event_id=event_id,
             event_type=type,
             payload=payload,
-            created_at=store.now,
             next_attempt_at=store.now if queued else None,
         )
     )
+
+
+def remove_subscription(store: Store, subscription: SubscriptionRow) -> None:
+    """Remove a subscription and its deliveries."""
+    for delivery in list(store.of(DeliveryRow, subscription.id).values()):
+        store.remove(delivery)
+    store.remove(subscription)
 
 
 def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
@@ -211,11 +213,6 @@ def next_delivery(store: Store) -> DeliveryRow | None:
         and subscription.active
     )
     return min(waiting, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
-
-
-def next_due(store: Store) -> float | None:
-    delivery = next_delivery(store)
-    return None if delivery is None else delivery.next_attempt_at
 
 
 def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None:

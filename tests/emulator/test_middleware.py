@@ -47,7 +47,7 @@ def test_request_id(sent: str | None, echoed: str | None, account: Account) -> N
 
 
 def test_every_operation_is_routed() -> None:
-    route = Router(OPERATIONS)
+    route = Router({operation.route: operation for operation in OPERATIONS})
     for operation in OPERATIONS:
         path = operation.path
         for name in operation.path_parameters:

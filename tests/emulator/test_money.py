@@ -182,8 +182,16 @@ def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
     passed=st.integers(0, 2 * 10**8),
 )
 def test_a_refund_is_never_more_than_the_payment(amount: Decimal, length: int, passed: int) -> None:
-    invoice = InvoiceRow(1, "vds_purchase", "paid", amount, "a server", 1000.0)
-    invoice.period_start, invoice.period_end = 1000.0, 1000.0 + length
+    invoice = InvoiceRow(
+        account_id=1,
+        type="vds_purchase",
+        status="paid",
+        amount=amount,
+        description="a server",
+        created_at=1000.0,
+        period_start=1000.0,
+        period_end=1000.0 + length,
+    )
     refund = pricing.prorated(invoice, 1000.0 + passed)
     assert Decimal(0) <= refund <= amount
     assert refund == refund.quantize(Decimal("0.01"))

@@ -1,7 +1,7 @@
 """Kinds of values in bodies: money, timestamps, names, and the closed sets of the API document."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -41,23 +41,25 @@ ServerStatus = Literal["active", "stopped", "suspended", "pending_cancel", "canc
 SERVER_STATUSES: tuple[str, ...] = get_args(ServerStatus)
 DomainStatus = Literal["pending", "active", "expired", "transfer_pending", "cancelled"]
 DOMAIN_STATUSES: tuple[str, ...] = get_args(DomainStatus)
-EVENT_TYPES = (
-    "server.created",
-    "server.suspended",
-    "server.unsuspended",
-    "server.terminated",
-    "server.reinstalled",
-    "invoice.created",
-    "invoice.paid",
-    "invoice.overdue",
-    "balance.low",
-    "domain.registered",
-    "domain.expiring",
-    "domain.renewed",
-    "key.created",
-    "key.revoked",
-    "ping",
-)
+EVENTS: Mapping[str, str] = {
+    "server.created": "a server was created",
+    "server.suspended": "a server was suspended",
+    "server.unsuspended": "a server was resumed",
+    "server.terminated": "a server was deleted",
+    "server.reinstalled": "a server was reinstalled",
+    "invoice.created": "a new invoice",
+    "invoice.paid": "an invoice was paid",
+    "invoice.overdue": "an invoice is overdue",
+    "balance.low": "the balance is low",
+    "domain.registered": "a domain became active",
+    "domain.expiring": "a domain expires soon",
+    "domain.renewed": "a domain was renewed",
+    "key.created": "an API key was created",
+    "key.revoked": "an API key was revoked",
+    "ping": "a test",
+}
+"""The types of events, and what each says."""
+EVENT_TYPES = tuple(EVENTS)
 
 
 def optional(description: str) -> Any:

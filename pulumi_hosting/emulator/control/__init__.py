@@ -17,7 +17,7 @@ ROUTES: tuple[Route, ...] = (
     *observations.ROUTES,
 )
 
-_route = Router(ROUTES)
+_route = Router({f"{route.method} {route.path}": route for route in ROUTES})
 
 
 def control_response(core: Core, request: ApiRequest, names: Names) -> Answer:

@@ -8,7 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import (
-    called_off,
     events,
     fulfilment,
     ledger,
@@ -173,7 +172,7 @@ def confirm_invoice(core: Core, id: int) -> object:
 def refund_invoice(core: Core, id: int) -> object:
     """Staff returns the money of a paid invoice; what it paid for and has not come yet does not come."""
     invoice = _with_status(core, id, "paid")
-    called_off.call_off(core.store, invoice, ledger.CONTROL)
+    fulfilment.call_off(core.store, invoice, ledger.CONTROL)
     return serializers.invoice(invoice, core.store)
 
 

@@ -27,11 +27,8 @@ def list_requests(core: Core, query: RequestsQuery) -> object:
 def list_movements(core: Core) -> object:
     """Every movement of money."""
     return [
-        {
-            **{name: value for name, value in row.columns().items() if name not in APART_FROM_LEDGER},
-            "at": format_timestamp(row.at),
-            "amount": format_money(row.amount),
-        }
+        {name: value for name, value in row.columns().items() if name not in APART_FROM_LEDGER}
+        | {"at": format_timestamp(row.at), "amount": format_money(row.amount)}
         for row in core.store.movements.values()
     ]
 

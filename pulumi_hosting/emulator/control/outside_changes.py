@@ -14,6 +14,7 @@ from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.store import Store
 
 # --- servers ----------------------------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ def create_server(core: Core, body: NewServerBody) -> object:
     return serializers.server(server_lifecycle.add_server(store, id, plan), store)
 
 
-def _edit_server(core: Core, server: r.ServerRow, body: Body) -> None:
+def _edit_server(store: Store, server: r.ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
     given = body.given()
     assign(server, body, "status", "notes")
@@ -46,49 +47,43 @@ def _edit_server(core: Core, server: r.ServerRow, body: Body) -> None:
     if "notes" in given:
         server.notes = given["notes"] or ""  # null clears, as in the API
     if "power" in given:
-        server.power_since = core.store.now
+        server.power_since = store.now
     if given.get("status", server.status) != server.status:
-        _change_status(core, server, given["status"])
+        _change_status(store, server, given["status"])
 
 
-def _change_status(core: Core, server: r.ServerRow, status: str) -> None:
+def _change_status(store: Store, server: r.ServerRow, status: str) -> None:
     if status == "suspended":
-        server_lifecycle.suspend(core.store, server)
-    elif status in ("cancelled", "terminated"):
-        server_lifecycle.end(core.store, server, status=status)
+        server_lifecycle.suspend(store, server)
+    elif status in r.GONE:
+        server_lifecycle.end(store, server, status=status)
     elif server.status == "suspended":
         server.suspended_from = status
-        server_lifecycle.resume(core.store, server)
+        server_lifecycle.resume(store, server)
     else:
         server.status = status
         if status in ("active", "stopped"):
             server.power = "running" if status == "active" else "stopped"
 
 
-def _delete_server(core: Core, server: r.ServerRow) -> None:
+def _delete_server(store: Store, server: r.ServerRow) -> None:
     if not server.is_gone:
-        server_lifecycle.end(core.store, server)
+        server_lifecycle.end(store, server)
 
 
 # --- domains, subscriptions -------------------------------------------------------------------------------
 
 
-def _edit_domain(core: Core, domain: r.DomainRow, body: Body) -> None:
+def _edit_domain(store: Store, domain: r.DomainRow, body: Body) -> None:
     """Drift of a domain; a domain that becomes active or expired ends every other row of its name."""
     assign(domain, body, "status")
     status = body.given().get("status", domain.status)
     if status != domain.status:
-        if status == "active" and domain.status in ("pending", "transfer_pending"):
-            registrar.activate(core.store, domain)
+        if status == "active" and domain.status in r.PENDING:
+            registrar.activate(store, domain)
         domain.status = status
         if status in ("active", "expired"):
-            registrar.cancel_other_owners(core.store, domain)
-
-
-def _delete_subscription(core: Core, row: r.SubscriptionRow) -> None:
-    for delivery in list(core.store.of(r.DeliveryRow, row.id).values()):
-        core.store.remove(delivery)
-    core.store.remove(row)
+            registrar.cancel_other_owners(store, domain)
 
 
 def _event_types(events: list[str]) -> list[str]:
@@ -106,14 +101,6 @@ def _public_url(url: str) -> str:
 # --- what can be changed and deleted ----------------------------------------------------------------------
 
 
-def _assign(core: Core, row: r.Row, body: Body) -> None:
-    assign(row, body)
-
-
-def _remove(core: Core, row: r.Row) -> None:
-    core.store.remove(row)
-
-
 @dataclass(frozen=True)
 class Kind:
     """Rows that can be changed and, unless ``delete`` is ``None``, deleted. ``word``: what one is called.
@@ -124,13 +111,13 @@ class Kind:
     word: str
     row: type[r.Row]
     kinds: dict[str, object] = field(default_factory=dict)
-    edit: Callable[[Core, Any, Body], None] = _assign
-    delete: Callable[[Core, Any], None] | None = _remove
+    edit: Callable[[Store, Any, Body], None] = lambda store, row, body: assign(row, body)
+    delete: Callable[[Store, Any], None] | None = Store.remove
 
     def routes(self) -> Iterator[Route]:
         def edit(core: Core, body: Body, **ids: int) -> object:
             row = self._row(core, **ids)
-            self.edit(core, row, body)
+            self.edit(core.store, row, body)
             return serializers.view_of(row, core.store)
 
         yield Route("PATCH", self.path, edit, columns_of(self.row, **self.kinds))
@@ -139,7 +126,7 @@ class Kind:
 
         def delete(core: Core, **ids: int) -> object:
             row = self._row(core, **ids)
-            delete_row(core, row)
+            delete_row(core.store, row)
             return {"deleted": row.id}
 
         yield Route("DELETE", self.path, delete)
@@ -181,7 +168,7 @@ KINDS = (
             "url": Annotated[str, AfterValidator(_public_url)],
             "events": Annotated[list[str], AfterValidator(_event_types)],
         },
-        delete=_delete_subscription,
+        delete=webhook_delivery.remove_subscription,
     ),
     Kind("/tariffs/{id}", "tariff", r.TariffRow, {"price_monthly": Amount}, delete=None),
 )

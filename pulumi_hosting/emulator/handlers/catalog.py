@@ -3,7 +3,7 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import price_list, pricing, serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import CENT
+from pulumi_hosting.emulator.formats import CENT, shown_as
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import TariffRow
 from pulumi_hosting.emulator.validation import invalid_period
@@ -37,7 +37,7 @@ def list_os_images(call: Call) -> Answer:
         raise invalid(tariff_id="unknown")
     excluded = tariff.excluded_os if tariff else ()
     images = [row for row in price_list.IMAGES.values() if row.slug not in excluded]
-    return Answer(200, {"data": [serializers.image(row) for row in images]})
+    return Answer(200, {"data": [shown_as(m.OsImage, row) for row in images]})
 
 
 def list_locations(call: Call) -> Answer:
@@ -53,13 +53,12 @@ def list_zones(call: Call) -> Answer:
 def get_quote(call: Call) -> Answer:
     query = call.query
     tariff = _tariff(call, query.tariff_id)
-    hourly = query.hours is not None or query.billing_cycle == "hourly"
+    months, hours = pricing.period_of(query)
+    hourly = hours is not None
     if (hourly and (tariff.price_hourly is None or query.months is not None)) or (
         query.hours is not None and query.billing_cycle == "monthly"
     ):
         raise invalid_period("hours" if hourly else "months")
-    hours = (query.hours or 1) if hourly else None
-    months = None if hourly else query.months or 1
     problem = None if query.promo_code is None else pricing.promo_problem(call.account, query.promo_code)
     price = pricing.price(
         call.store, call.account, tariff, months=months, hours=hours, promo=query.promo_code
@@ -68,13 +67,15 @@ def get_quote(call: Call) -> Answer:
     promo = {"code": query.promo_code, "valid": problem is None, "message": problem}
     return call.answer(
         200,
-        m.Quote,
         tariff_id=tariff.id,
         billing_cycle="hourly" if hourly else "monthly",
         months=months,
         hours=hours,
         base_amount=price.base,
-        discounts=price.discounts_view(),
+        discounts=[
+            shown_as(m.Discount, type=type, percent=percent, amount=amount)
+            for type, percent, amount in price.discounts
+        ],
         total=price.total,
         promo=promo if query.promo_code is not None else None,
         balance=balance,

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, periods, price_list, pricing, registrar, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
-from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow
+from pulumi_hosting.emulator.rows import PENDING, DomainRow, InvoiceRow
 from pulumi_hosting.emulator.validation import invalid_period
 
 
@@ -20,7 +19,6 @@ def check_domain_availability(call: Call) -> Answer:
     zone = name.zone
     return call.answer(
         200,
-        m.Availability,
         zone,
         name=name.text,
         available=reason is None,
@@ -69,7 +67,6 @@ def _ordered(
             account_id=call.account.id,
             name=name,
             tld=zone.tld,
-            created_at=call.now,
             auto_renew=bool(call.body.auto_renew),
             privacy=privacy,
             nameservers=nameservers,
@@ -119,7 +116,6 @@ def register_domain(call: Call) -> Answer:
         registrar.activate(store, domain)
     return call.answer(
         202 if pending else 201,
-        m.DomainOrderResult,
         status="pending" if pending else "registered",
         domain=_shown(call, domain, dialects.REGISTERED_DOMAIN(call.dialect)),
         # Null while the domain cannot be read: pending or simulated.
@@ -166,7 +162,7 @@ def set_domain_nameservers(call: Call) -> Answer:
 
 
 def _check_settled(domain: DomainRow) -> None:
-    if domain.status in ("pending", "transfer_pending", "cancelled"):
+    if domain.status in (*PENDING, "cancelled"):
         raise Refusal("conflict", f"the domain is {domain.status}", details={"status": domain.status})
 
 
@@ -204,7 +200,6 @@ def renew_domain(call: Call) -> Answer:
     status, word = dialects.PENDING_RENEWAL(call.dialect) if pending else (200, "renewed")
     return call.answer(
         status,
-        m.DomainRenewResult,
         status=word,
         domain=_shown(call, row, dialects.RENEWED_DOMAIN(call.dialect)),
         domain_id=row.id,
@@ -239,7 +234,6 @@ def transfer_domain(call: Call) -> Answer:
         _decide_later(call, registrar.TRANSFER_SECONDS, invoice, "sync_domain", domain.id)
     return call.answer(
         202,
-        m.DomainTransferResult,
         status=dialects.TRANSFER_STATUS(call.dialect),
         domain=name,
         domain_id=None if call.simulated else domain.id,

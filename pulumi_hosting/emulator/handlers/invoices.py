@@ -1,11 +1,12 @@
-"""Invoices: list, read, PDF, pay from the balance, payment links."""
+"""Invoices: list, read, PDF, pay from the balance, payment links; top-ups, which are invoices too."""
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.emulator import dialects, faults, fulfilment, ledger, pdf, price_list
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.handlers.balance import _payment_link
+from pulumi_hosting.emulator.formats import format_money
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import InvoiceRow
+
+PAYMENT_PAGE = "https://pay.hosting.example"
 
 
 def list_invoices(call: Call) -> Answer:
@@ -51,14 +52,11 @@ def pay_invoice(call: Call) -> Answer:
             for signed, type in ((-invoice.amount, "payment"), (invoice.amount, "refund")):
                 ledger.move(call.store, account, signed, type, words, call.cause, invoice_id=invoice.id)
         raise faults.refusal(call.fault, "refunded")
-    after = call.balance_after(invoice.amount)
     if not call.simulated:
         ledger.pay(call.store, invoice, call.cause)
-        after = call.account.balance
         fulfilment.deliver(call.store, invoice)
-    return call.answer(
-        200, m.PayInvoiceResult, invoice, invoice_id=invoice.id, status="paid", balance_after=after
-    )
+    after = call.balance_after(invoice.amount)
+    return call.answer(200, invoice, invoice_id=invoice.id, status="paid", balance_after=after)
 
 
 def create_invoice_payment_link(call: Call) -> Answer:
@@ -70,3 +68,41 @@ def create_invoice_payment_link(call: Call) -> Answer:
         gateway = invoice.gateway if invoice.gateway in price_list.GATEWAYS else price_list.GATEWAYS[0]
     call.draft(invoice).gateway = gateway
     return Answer(200, _payment_link(call, invoice.id, gateway))
+
+
+# --- top-ups ----------------------------------------------------------------------------------------------
+
+
+def get_topup_info(call: Call) -> Answer:
+    view = {
+        "currency": call.account.currency,
+        "min": format_money(price_list.TOPUP_MIN),
+        "max": format_money(price_list.TOPUP_MAX),
+        "first_topup_bonus_percent": float(price_list.FIRST_TOPUP_BONUS_PERCENT),
+        "first_topup_eligible": not call.account.topped_up,
+        "gateways": list(price_list.GATEWAYS),
+    }
+    return Answer(200, view)
+
+
+def create_topup(call: Call) -> Answer:
+    amount, gateway = call.body.amount, call.body.gateway
+    if not price_list.TOPUP_MIN <= amount <= price_list.TOPUP_MAX:
+        raise invalid(amount="out_of_range")
+    if gateway not in price_list.GATEWAYS:
+        raise invalid(gateway="not_allowed")
+    if call.simulated:
+        # The id of an invoice that does not exist.
+        number = 9_000_000_000 + call.store.count("id:fake")
+    else:
+        due_at, words = call.now + ledger.UNPAID_SECONDS, "Top-up of the balance"
+        number = ledger.new_invoice(
+            call.store, call.account, "topup", amount, words, gateway=gateway, due_at=due_at
+        ).id
+    return call.answer(201, amount=amount, **_payment_link(call, number, gateway))
+
+
+def _payment_link(call: Call, invoice_id: int, gateway: str) -> dict[str, object]:
+    """The page on which an invoice is paid."""
+    page = f"{PAYMENT_PAGE}/{'sandbox' if call.simulated else gateway}/{invoice_id}"
+    return {"invoice_id": invoice_id, "payment_url": page, "gateway": gateway}

@@ -2,19 +2,16 @@
 
 import re
 
-from pulumi_hosting.api import models as m
-from pulumi_hosting.api.models.field_types import EVENT_TYPES
-from pulumi_hosting.emulator import dialects, events, serializers, webhook_delivery
+from pulumi_hosting.api.models.field_types import EVENTS
+from pulumi_hosting.emulator import events, serializers, webhook_delivery
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
 from pulumi_hosting.emulator.rows import DeliveryRow, SubscriptionRow
 from pulumi_hosting.emulator.webhook_delivery import AttemptOutcome, Outbound
 
 
 def list_webhook_events(call: Call) -> Answer:
-    words = serializers.EVENT_WORDS.items()
-    return Answer(200, {"data": [{"type": type, "description": text} for type, text in words]})
+    return Answer(200, {"data": [{"type": type, "description": text} for type, text in EVENTS.items()]})
 
 
 def list_webhooks(call: Call) -> Answer:
@@ -24,7 +21,7 @@ def list_webhooks(call: Call) -> Answer:
 def _check(url: str | None, names: list[str] | None) -> None:
     if url is not None and (problem := webhook_delivery.url_problem(url)) is not None:
         raise invalid(url=problem)
-    if names is not None and any(name not in EVENT_TYPES and name != "*" for name in names):
+    if names is not None and any(name not in EVENTS and name != "*" for name in names):
         raise invalid(events="unknown")
 
 
@@ -42,7 +39,6 @@ def create_webhook(call: Call) -> Answer:
             events=list(body.events),
             description=body.description or "",
             secret=_new_secret(call),
-            created_at=call.now,
         )
     )
     return Answer(201, {**call.view(row), "secret": row.secret})
@@ -68,9 +64,7 @@ def update_webhook(call: Call) -> Answer:
 
 def delete_webhook(call: Call) -> Answer:
     row = _own(call)
-    for delivery in list(call.store.of(DeliveryRow, row.id).values()):
-        call.store.remove(delivery)
-    call.store.remove(row)
+    webhook_delivery.remove_subscription(call.store, row)
     return Answer(200, {"status": "deleted", "id": row.id})
 
 
@@ -78,10 +72,6 @@ def rotate_webhook_secret(call: Call) -> Answer:
     row = _own(call)
     row.secret = _new_secret(call)
     return Answer(200, {"id": row.id, "secret": row.secret})
-
-
-def _shown(call: Call, delivery: DeliveryRow) -> View:
-    return serializers.delivery(delivery, payload=dialects.DELIVERY_PAYLOAD(call.dialect))
 
 
 def test_webhook(call: Call) -> Outbound:
@@ -96,8 +86,7 @@ def test_webhook(call: Call) -> Outbound:
     def answer(outcome: AttemptOutcome) -> Answer:
         webhook_delivery.note(call.store, delivery, row, outcome)
         webhook_delivery.settle(call.store, delivery, delivered=outcome.ok)
-        shown = _shown(call, delivery)
-        return call.answer(200, m.TestResult, outcome, detail=outcome.error, delivery=shown)
+        return call.answer(200, outcome, detail=outcome.error, delivery=call.view(delivery))
 
     return Outbound(webhook_delivery.attempt(call.store, delivery), answer)
 
@@ -113,11 +102,12 @@ def list_webhook_deliveries(call: Call) -> Answer:
         if (call.query.status is None or delivery.status == call.query.status)
         and (call.query.event_type is None or delivery.event_type == call.query.event_type)
     )
-    return call.page(rows, lambda row: _shown(call, row))
+    return call.page(rows)
 
 
 def get_webhook_delivery(call: Call) -> Answer:
-    return Answer(200, serializers.delivery(call.own(DeliveryRow, call.ids["delivery_id"]), payload=True))
+    delivery = call.own(DeliveryRow, call.ids["delivery_id"])
+    return Answer(200, serializers.delivery(delivery, call.store, read=True))
 
 
 def redeliver_webhook(call: Call) -> Answer:
@@ -127,4 +117,4 @@ def redeliver_webhook(call: Call) -> Answer:
         raise Refusal("conflict", "the delivery is already queued")
     delivery.delivered_at = delivery.dead_at = None
     delivery.failures, delivery.next_attempt_at = 0, call.now
-    return Answer(202, {"status": "queued", "delivery": _shown(call, delivery)})
+    return Answer(202, {"status": "queued", "delivery": call.view(delivery)})

@@ -14,7 +14,7 @@ import click
 from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
-from pulumi_hosting.offline.stack_operation import Command
+from pulumi_hosting.offline.engine.run_options import Command
 
 
 def _verbosity(context: click.Context, option: click.Parameter, value: str) -> int:

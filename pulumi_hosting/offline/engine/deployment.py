@@ -14,7 +14,7 @@ from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator import deletions, read_decisions, registrations
 from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
 from ..generator.urn_names import NameClash, Names
-from ..model.goals import Goal
+from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff
@@ -57,7 +57,7 @@ class Deployment:
     def __post_init__(self) -> None:
         options = self.options
         self.preview = options.preview
-        self.targets = options.targets
+        self.targets = Targets(options.targets)
         self.target_dependents = options.target_dependents
         self._set_resources(self.base.resources)
         self.steps = StepRunner(self.events, self.journal, options)

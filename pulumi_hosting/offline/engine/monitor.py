@@ -5,7 +5,6 @@ it.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import grpc
@@ -24,6 +23,7 @@ from ..model.property_values import (
 )
 from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
+from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment
 from .durations import timeouts
 from .step_runner import DeploymentClosed
@@ -43,24 +43,6 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 _ResourceRequest = pb.RegisterResourceRequest | pb.ReadResourceRequest
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
-
-
-@dataclass(frozen=True)
-class StackInfo:
-    """What a program may ask about the stack it deploys."""
-
-    project: str
-    stack: str
-    organization: str
-    config: Properties
-    preview: bool
-    parallel: int
-
-    def plain_config(self) -> dict[str, str]:
-        return {key: str(without_secrets(value)) for key, value in self.config.items()}
-
-    def secret_keys(self) -> list[str]:
-        return [key for key, value in self.config.items() if isinstance(value, SecretValue)]
 
 
 class _Unsupported(Exception):
@@ -89,9 +71,8 @@ def _served(
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Serves one program. `finished` is set when the program has registered everything."""
 
-    def __init__(self, deployment: Deployment, info: StackInfo) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
-        self._info = info
         self.finished = threading.Event()
         self._shutdown = threading.Event()
         self._goals: dict[str, Goal] = {}
@@ -118,18 +99,23 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> pb.SupportsFeatureResponse:
         return pb.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    def GetDeploymentInfo(self, request: object, context: object) -> pb.DeploymentInfo:
-        info = self._info
+    def info(self) -> pb.DeploymentInfo:
+        """What a program may ask about the stack it deploys."""
+        deployment = self._deployment
+        config = deployment.config
         return pb.DeploymentInfo(
-            project=info.project,
-            stack=info.stack,
-            organization=info.organization,
-            config=info.plain_config(),
-            configSecretKeys=info.secret_keys(),
-            dryRun=info.preview,
-            parallel=info.parallel,
+            project=deployment.project,
+            stack=deployment.stack,
+            organization=ORGANIZATION,
+            config={key: str(without_secrets(value)) for key, value in config.items()},
+            configSecretKeys=[key for key, value in config.items() if isinstance(value, SecretValue)],
+            dryRun=deployment.options.preview,
+            parallel=deployment.options.at_a_time,
             supportedFeatures=list(_FEATURES.values()),
         )
+
+    def GetDeploymentInfo(self, request: object, context: object) -> pb.DeploymentInfo:
+        return self.info()
 
     def RegisterPackage(
         self, request: pb.RegisterPackageRequest, context: grpc.ServicerContext
@@ -214,7 +200,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         args = _declared(request.args)
         if contains_unknowns(args):
             return pb.ResourceInvokeResponse(unknown=True)
-        result = provider.invoke(request.tok, args, preview=self._info.preview)
+        result = provider.invoke(request.tok, args, preview=self._deployment.preview)
         answer = pb.ResourceInvokeResponse(failures=result.failures)
         getattr(answer, "return").CopyFrom(
             to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
@@ -320,7 +306,3 @@ def _alias(item: alias_pb2.Alias) -> Alias:
         return Alias(urn=item.urn)
     spec = item.spec
     return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
-
-
-def add_monitor(monitor: Monitor) -> Callable[[grpc.Server], None]:
-    return lambda server: resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)

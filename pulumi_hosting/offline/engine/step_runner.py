@@ -26,9 +26,9 @@ class StepRunner:
         self._events = events
         self._journal = journal
         self._preview = options.preview
-        self._parallel = options.parallel
+        self._parallel = options.at_a_time
         self._count_refreshes = options.refresh_only
-        self._slots = threading.Semaphore(options.parallel)
+        self._slots = threading.Semaphore(options.at_a_time)
         self._counting = threading.Lock()
         self.operations: list[tuple[str, str, tuple[str, ...]]] = []
         """(operation, URN, changed properties) in the order announced."""

@@ -88,7 +88,9 @@ class WireFormat:
     outputs: bool = False
 
 
-def to_struct(properties: Properties, wire: WireFormat, *, keep_null: bool = True) -> struct_pb2.Struct:
+def to_struct(
+    properties: Properties, wire: WireFormat = WireFormat(), *, keep_null: bool = True
+) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
     struct.update(_sent(properties, wire, keep_null))
     return struct

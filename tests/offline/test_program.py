@@ -14,11 +14,11 @@ from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_t
 
 from pulumi_hosting.offline.display.engine_events import Event, Events
 from pulumi_hosting.offline.engine import run_program as program
-from pulumi_hosting.offline.engine.deployment import RegisteredResource
 from pulumi_hosting.offline.engine.engine_service import EngineService
 from pulumi_hosting.offline.engine.grpc_server import GrpcServer
 from pulumi_hosting.offline.engine.monitor import Monitor
 from pulumi_hosting.offline.engine.run_options import Options
+from pulumi_hosting.offline.generator.decisions import Decision
 from pulumi_hosting.offline.model.goals import Goal
 from pulumi_hosting.offline.model.property_values import Properties
 from pulumi_hosting.offline.model.state import ResourceState
@@ -37,12 +37,13 @@ class Notes:
         self.outputs: Properties = {}
         self.logged: list[tuple[str, str]] = []
 
-    def register(self, goal: Goal) -> RegisteredResource:
+    def register(self, goal: Goal) -> Decision:
         self.goals.append(goal)
-        return RegisteredResource(
+        return Decision(
+            [],
             ResourceState(
                 make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties
-            )
+            ),
         )
 
     def take(self, event: Event) -> None:

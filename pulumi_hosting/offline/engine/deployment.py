@@ -24,21 +24,12 @@ from ..providers.interface import ResourceProvider
 from ..providers.registry import Registry
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import REFRESH
 from ..steps.reads import RefreshStep
 from ..storage.journal import Journal
 from .run_options import Options
 from .step_runner import DeploymentClosed, StepRunner
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class RegisteredResource:
-    """The answer to a registration."""
-
-    state: ResourceState
-    unknown: bool = False
 
 
 @dataclass
@@ -100,25 +91,21 @@ class Deployment:
             raise ProviderError(f"the provider of {state.urn} is not loaded: {state.provider}")
         return provider
 
-    def same_provider(self, state: ResourceState, inputs: Properties) -> None:
-        self.registry.same(state, inputs)
-
     def registered(self) -> list[ResourceState]:
         """What the program registered, as it is now."""
         return list(self._decisions.registered.values())
 
     # Registrations, called by the monitor on its threads.
 
-    def register(self, goal: Goal) -> RegisteredResource:
+    def register(self, goal: Goal) -> Decision:
         """Bring one resource to what the program declares.
 
         Raises `DeploymentClosed` when the deployment ends before.
         """
-        decision = self._decide(registrations.register(self._decisions, goal))
-        return RegisteredResource(decision.result(), decision.unknown)
+        return self._decide(registrations.register(self._decisions, goal))
 
     def read(self, goal: Goal) -> ResourceState:
-        return self._decide(read_decisions.read(self._decisions, goal)).result()
+        return self._decide(read_decisions.read(self._decisions, goal)).state
 
     def _decide(self, deciding: Course[Decision]) -> Decision:
         answer: ProviderDiff | None = None
@@ -266,7 +253,7 @@ class Deployment:
         """Refresh resources of the state without a program, and continue with what was found."""
         for state in states:
             self.registry.ensure(state.provider, self.resources)
-        steps = [RefreshStep(REFRESH, state, state) for state in states]
+        steps = [RefreshStep("refresh", state, state) for state in states]
         self.steps.run_batch(steps, self, keep_going=True)
         self._set_resources(rebuild(self._found(steps)))
         if self.journal is not None:

@@ -11,7 +11,6 @@ from ..display.engine_events import Events
 from ..errors import OfflineError, ProviderError
 from ..steps.base import Step, StepContext, mark_secret_outputs
 from ..steps.changes import DeleteProtected, DeleteStep
-from ..steps.operations import READ
 from ..steps.reads import ReadStep, RefreshStep
 from ..storage.journal import Journal
 from .run_options import Options
@@ -163,7 +162,7 @@ class StepRunner:
         op, counted = step.op, step.logical
         if isinstance(step, RefreshStep) and self._count_refreshes:
             op, counted = step.result_op, True
-        if isinstance(step, ReadStep) and step.op == READ:
+        if isinstance(step, ReadStep) and step.op == "read":
             counted = step.changed
         if counted:
             with self._counting:

@@ -13,7 +13,6 @@ from ..providers.interface import ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import CreateStep, UpdateStep
 from ..steps.diffing import diff_resource
-from ..steps.operations import CREATE_REPLACEMENT, REPLACE, UPDATE
 from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
 from .dependents import delete_dependents, with_replace_on_changes
 
@@ -37,9 +36,9 @@ def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> De
     decisions.deleted.discard(new.urn)
     decisions.outcomes.add("replace", new.urn)
     create = CreateStep(
-        CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
+        "create-replacement", old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
     )
-    return decisions.decide([Step(REPLACE, old, new), create], new)
+    return decisions.decide([Step("replace", old, new), create], new)
 
 
 def compare(decisions: Decisions, registration: Registration) -> Course[Decision]:
@@ -131,7 +130,7 @@ def _steps(
     # A resource that was created but is not ready gets an update without changes.
     if changed or old.init_errors:
         decisions.outcomes.add("update", new.urn)
-        return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
+        return [UpdateStep("update", old, new, diffs=diff.diffs, detailed=diff.detailed)]
     return []
 
 
@@ -149,20 +148,20 @@ def _replacement(
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
     facts: Properties = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
-    replace = Step(REPLACE, old, new, **facts)
+    replace = Step("replace", old, new, **facts)
     delete_first = (
         diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
     )
     if not delete_first:
         return [
-            CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True),
+            CreateStep("create-replacement", old, new, **facts, replacing=True, delete_old_later=True),
             replace,
         ]
     steps = delete_dependents(decisions, old, new.urn)
     operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
         steps.append(decisions.delete(old, replacing=True, pending=True))
-    return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
+    return [*steps, replace, CreateStep("create-replacement", old, new, **facts, replacing=True)]
 
 
 def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> None:

@@ -25,7 +25,7 @@ class SameStep(Step):
         new.created, new.modified = old.created, old.modified
         if is_provider(new.type) and not self.skipped and not self.untargeted:
             # The provider reported no change: it is configured with its old inputs.
-            context.same_provider(new, old.inputs)
+            context.registry.same(new, old.inputs)
 
 
 @dataclass(eq=False)

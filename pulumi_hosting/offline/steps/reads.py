@@ -10,7 +10,7 @@ from ..model.state import ResourceState, now
 from ..model.urns import is_provider, package_of
 from .base import Step, StepContext, attempt
 from .diffing import diff_resource
-from .operations import DELETE, SAME, UPDATE
+from .operations import Op
 
 
 def _read(
@@ -73,14 +73,14 @@ class RefreshStep(Step):
         return None if self.gone else self.new
 
     @property
-    def result_op(self) -> str:
+    def result_op(self) -> Op:
         """What was found, as an operation: same, update, or delete for a resource that is gone."""
         old, new = self.before, self.after
         if self.gone:
-            return DELETE
+            return "delete"
         if old.external:
-            return UPDATE if new is not old and changed_keys(old.outputs, new.outputs) else SAME
-        return UPDATE if new is not old and self.diff.changes == "some" else SAME
+            return "update" if new is not old and changed_keys(old.outputs, new.outputs) else "same"
+        return "update" if new is not old and self.diff.changes == "some" else "same"
 
     def apply(self, context: StepContext) -> None:
         old, new = self.before, self.after

@@ -10,7 +10,7 @@ from ..model.property_values import without_secrets
 from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import DELETES, READ, REMOVE_PENDING_REPLACE, UPDATE
+from ..steps.operations import DELETES
 from ..steps.reads import RefreshStep
 
 _PENDING = {
@@ -88,13 +88,13 @@ class Journal:
         if isinstance(step, RefreshStep):
             return self._record_refresh(step, successful)
         pending = _pending(step.op) is not None
-        if not successful or not (pending or step.op == REMOVE_PENDING_REPLACE):
+        if not successful or not (pending or step.op == "remove-pending-replace"):
             return pending
         if step.op in DELETES:
-            if not step.before.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
+            if not step.before.pending_replacement or step.op == "remove-pending-replace":
                 self._mark_done(step.before)
             return True
-        if step.old is not None and (step.op in (UPDATE, READ) or step.old.pending_replacement):
+        if step.old is not None and (step.op in ("update", "read") or step.old.pending_replacement):
             self._mark_done(step.old)
         self._new.append(step.after)
         return True

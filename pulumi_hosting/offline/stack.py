@@ -24,11 +24,10 @@ class OfflineStack(StackStore):
         name: str | None = None,
         *,
         environ: Mapping[str, str] | None = None,
-        backend: Path | None = None,
         write: Callable[[str], None] | None = None,
         listeners: tuple[Listener, ...] = (),
     ) -> None:
-        super().__init__(cwd, name, environ=environ, backend=backend)
+        super().__init__(cwd, name, environ=environ)
         self._write = write
         self._listeners = listeners
 

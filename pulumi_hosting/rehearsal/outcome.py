@@ -1,10 +1,10 @@
 """What a rehearsal found: its steps, and what the program costs."""
 
-import json
-import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
+
+import httpx
 
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
@@ -115,9 +115,8 @@ def program_cost(control: Control, base_url: str, movements: Iterable[JsonObject
 
 def _refund(base_url: str, key: str, server: int) -> Decimal:
     headers = {"Authorization": f"Bearer {key}"}
-    request = urllib.request.Request(f"{base_url}/servers/{server}/refund-quote", headers=headers)  # noqa: S310  # our own emulator
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
-        return Decimal(json.loads(answer.read())["amount"])
+    answer = httpx.get(f"{base_url}/servers/{server}/refund-quote", headers=headers, timeout=30)
+    return Decimal(answer.raise_for_status().json()["amount"])
 
 
 def _sum(amounts: Iterable[Decimal]) -> Decimal:

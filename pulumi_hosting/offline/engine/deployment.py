@@ -174,7 +174,7 @@ class Deployment:
         before = step.old.outputs if step.old is not None else None
         step.after.outputs = outputs
         if self.journal is not None and before != outputs:
-            self.journal.outputs_changed()
+            self.journal.write()
         self.events.outputs(step, step.op, planning=self.preview)
 
     @property

@@ -85,39 +85,38 @@ class WireFormat:
     resources: bool = False
     unknowns: bool = True
     outputs: bool = False
+    nulls: bool = True
     seal: Callable[[object], Properties] = lambda value: {"value": value}
     """How a secret is written, given its value as it is sent."""
 
 
-def to_struct(
-    properties: Properties, wire: WireFormat = WireFormat(), *, keep_null: bool = True
-) -> struct_pb2.Struct:
+def to_struct(properties: Properties, wire: WireFormat = WireFormat()) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
-    struct.update(_sent(properties, wire, keep_null))
+    struct.update(_sent(properties, wire))
     return struct
 
 
-def _sent(properties: Properties, wire: WireFormat, keep_null: bool) -> Properties:
+def _sent(properties: Properties, wire: WireFormat) -> Properties:
     return {
-        key: sent_value(value, wire, keep_null)
+        key: sent_value(value, wire)
         for key, value in properties.items()
-        if (keep_null or value is not None) and (wire.unknowns or bare(value) is not UNKNOWN)
+        if (wire.nulls or value is not None) and (wire.unknowns or bare(value) is not UNKNOWN)
     }
 
 
-def sent_value(value: object, wire: WireFormat, keep_null: bool = True) -> object:
+def sent_value(value: object, wire: WireFormat) -> object:
     """What stands for a value on the wire and in the state: text, numbers, lists and maps."""
     if value is None or isinstance(value, (str, int, float)):  # most values: the fastest way first
         return value
     if isinstance(value, dict):
-        return _sent(value, wire, keep_null)
+        return _sent(value, wire)
     if isinstance(value, list):
-        return [sent_value(item, wire, keep_null) for item in value]
+        return [sent_value(item, wire) for item in value]
     match value:
         case Unknown():
             return UNKNOWN_STRING
         case SecretValue() if wire.secrets:
-            return {SIGNATURE: SECRET_SIGNATURE} | wire.seal(sent_value(value.value, wire, keep_null))
+            return {SIGNATURE: SECRET_SIGNATURE} | wire.seal(sent_value(value.value, wire))
         case SecretValue():
             plain = value.value
         case Output() if wire.outputs:
@@ -132,4 +131,4 @@ def sent_value(value: object, wire: WireFormat, keep_null: bool = True) -> objec
             plain = value.urn if value.id is None else value.id
         case _:
             raise TypeError(f"{type(value).__name__} is not a property value")
-    return sent_value(plain, wire, keep_null)
+    return sent_value(plain, wire)

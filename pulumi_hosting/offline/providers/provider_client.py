@@ -166,7 +166,7 @@ class ProviderClient:
             return CheckResult(news)
         wire = replace(self._wire, unknowns=preview)
         request = provider_pb2.CheckRequest(
-            olds=to_struct(olds, wire, keep_null=False), news=to_struct(news, wire), randomSeed=seed
+            olds=to_struct(olds, replace(wire, nulls=False)), news=to_struct(news, wire), randomSeed=seed
         )
         answer: provider_pb2.CheckResponse = self._ask("Check", urn, request)
         return CheckResult(self._received(answer.inputs, news, preview), answer.failures)

@@ -63,20 +63,17 @@ class Journal:
         if kind is None:
             return
         subject = step.before if kind == "deleting" else step.after
+        # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
+        kept = subject.copy(id="") if kind == "creating" else subject
         with self._lock:
-            # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
-            self._pending[id(subject)] = PendingOperation(
-                kind, subject.copy(id="") if kind == "creating" else subject
-            )
-            self._changes += 1
-        self._flush()
+            self._pending[id(subject)] = PendingOperation(kind, kept)
+        self.write()
 
     def end(self, step: Step, successful: bool) -> None:
         with self._lock:
-            if not self._record(step, successful):
-                return
-            self._changes += 1
-        self._flush()
+            must_write = self._record(step, successful)
+        if must_write:
+            self.write()
 
     def _record(self, step: Step, successful: bool) -> bool:
         """Record the outcome of a step. True when it must be written at once."""
@@ -127,19 +124,17 @@ class Journal:
         self._done.add(id(state))
         self._keep.append(state)  # keeps its identity unique
 
-    def outputs_changed(self) -> None:
-        with self._lock:
-            self._changes += 1
-        self._flush()
-
     def snapshot(self) -> Snapshot:
         resources = [state for state in (*self._new, *self._base) if id(state) not in self._done]
         if self._refreshing:
             resources = rebuild(resources)
         return Snapshot(resources, [*self._pending.values(), *self._base_pending], self._extra)
 
-    def _flush(self) -> None:
-        wanted = self._changes
+    def write(self) -> None:
+        """Save what has changed; a save that another step has begun since then is enough."""
+        with self._lock:
+            self._changes += 1
+            wanted = self._changes
         with self._write_lock:
             if self._written >= wanted:
                 return
@@ -152,22 +147,12 @@ class Journal:
     def close(self) -> None:
         """Write the changes that were not written at once."""
         if self._dirty:
-            with self._lock:
-                self._changes += 1
-            self._flush()
+            self.write()
 
 
 _COMPARED = (
-    "urn",
-    "type",
-    "custom",
-    "custom_timeouts",
-    "retain_on_delete",
-    "provider",
-    "parent",
-    "deleted_with",
-    "replace_with",
-    "protect",
+    *("urn", "type", "custom", "custom_timeouts", "retain_on_delete", "provider", "parent"),
+    *("deleted_with", "replace_with", "protect"),
 )
 
 

@@ -270,9 +270,10 @@ def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
 
 def install() -> Engine:
     """Pulumi's CLI of the SDK's version, downloaded to Pulumi's folder. Raises :class:`EngineMissing`."""
-    from pulumi_hosting.offline.download import NotDownloaded, download_cli  # Pulumi's SDK: a CPU second
+    from pulumi_hosting.offline import OfflineError  # Pulumi's SDK: a CPU second
+    from pulumi_hosting.offline.download import download_cli
 
     try:
         return _pulumi(download_cli())
-    except NotDownloaded as error:
+    except OfflineError as error:
         raise EngineMissing(f"{error}. Next: install it yourself, or use --engine offline") from None

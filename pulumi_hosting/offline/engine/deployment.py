@@ -132,15 +132,13 @@ class Deployment:
         """Tell the user why a decision failed."""
         if isinstance(error, NameClash):
             self.error(str(error), error.urn)
-        elif isinstance(error, AlreadyReported):
-            pass
-        elif isinstance(error, OfflineError):
-            if not self.steps.failed:
-                self.error(str(error))
-        else:  # a bug here or in a dependency: the user reads one line, the log has the rest
+        elif not isinstance(error, OfflineError):
             self._internal_error(error)
+        elif not (isinstance(error, AlreadyReported) or self.steps.failed):
+            self.error(str(error))
 
     def _internal_error(self, error: Exception) -> None:
+        """A bug here or in a dependency: the user reads one line, the log has the rest."""
         # Not above debug: without -v there is no handler, and Python would print the traceback itself.
         _log.debug("unexpected", exc_info=error)
         self.error(
@@ -151,7 +149,7 @@ class Deployment:
 
     def _work(self, work: Work) -> ProviderDiff | None:
         if isinstance(work, DiffRequest):
-            with self.steps.slot():
+            with self.steps.slots:
                 return work.ask()
         self.steps.run(work if isinstance(work, list) else [work], self)
         return None
@@ -256,8 +254,7 @@ class Deployment:
         steps = [RefreshStep("refresh", state, state) for state in states]
         self.steps.run_batch(steps, self, keep_going=True)
         self._set_resources(rebuild(self._found(steps)))
-        if self.journal is not None:
-            self.journal.rebase(self.resources)
+        self.steps.save(lambda journal: journal.rebase(self.resources))
 
     def _found(self, steps: list[RefreshStep]) -> list[ResourceState]:
         """The state's resources as a refresh found them, without those that are gone."""
@@ -285,8 +282,8 @@ class Deployment:
         with self._deciding:
             steps = deletions.refreshes(self._decisions)
         self.steps.run_batch(steps, self, keep_going=True)
-        if steps and self.journal is not None:
-            self.journal.rebase(self._found(steps))
+        if steps:
+            self.steps.save(lambda journal: journal.rebase(self._found(steps)))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""

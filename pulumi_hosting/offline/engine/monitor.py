@@ -5,7 +5,7 @@ it.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -45,10 +45,6 @@ _ResourceRequest = pb.RegisterResourceRequest | pb.ReadResourceRequest
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
 
 
-class _Unsupported(Exception):
-    pass
-
-
 def _served(
     serve: Callable[["Monitor", Asked], Answer],
 ) -> Callable[["Monitor", Asked, grpc.ServicerContext], Answer]:
@@ -57,9 +53,6 @@ def _served(
     def answer(monitor: "Monitor", request: Asked, context: grpc.ServicerContext) -> Answer:
         try:
             return serve(monitor, request)
-        except _Unsupported as error:
-            monitor.stop(str(error))
-            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except DeploymentClosed:
             context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except OfflineError as error:
@@ -87,10 +80,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Let the program end."""
         self._shutdown.set()
 
-    def stop(self, reason: str) -> None:
-        """End the operation, for this reason."""
-        self._deployment.error(reason)
+    def _refuse(self, what: str) -> NoReturn:
+        """End the operation of a program that needs what there is only on Pulumi's own CLI."""
+        self._deployment.error(_NOT_OFFLINE.format(what))
         self._deployment.steps.fail()
+        raise DeploymentClosed
 
     # What the engine can do.
 
@@ -140,12 +134,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     @_served
     def RegisterResource(self, request: pb.RegisterResourceRequest) -> pb.RegisterResourceResponse:
         if request.remote:
-            raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
+            self._refuse("components that live in a plugin")
         _inherit(request, self._goals.get(request.parent))
         request.aliases.extend(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs)
         self._transforms.apply(request, self._ancestors(request.parent))
         if any(names for _, names in request.hooks.ListFields()):
-            raise _Unsupported(_NOT_OFFLINE.format("resource hooks"))
+            self._refuse("resource hooks")
         goal = self._goal(request)
         registered = self._deployment.register(goal)
         state = registered.state
@@ -192,7 +186,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def Invoke(self, request: pb.ResourceInvokeRequest) -> pb.ResourceInvokeResponse:
         package = package_of(request.tok)
         if package == "pulumi":
-            raise _Unsupported(_NOT_OFFLINE.format("stack references"))
+            self._refuse("stack references")
         ref = request.provider or self._default_provider(package, request.version)
         provider = self._deployment.registry.get(ref)
         if provider is None:
@@ -215,17 +209,13 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def _goal(self, request: pb.RegisterResourceRequest) -> Goal:
         dependencies = sorted(set(request.dependencies))
         properties = _declared(request.object)
-        if request.propertyDependencies:
-            property_dependencies = {
-                key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()
-            }
-        else:
-            property_dependencies = dict.fromkeys(properties, dependencies)
+        given = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
         provider = ""
-        if request.custom and not is_provider(request.type):
+        if is_provider(request.type):
+            if request.version:
+                properties["version"] = request.version
+        elif request.custom:
             provider = self._provider(request)
-        elif is_provider(request.type) and request.version:
-            properties["version"] = request.version
         return Goal(
             type=request.type,
             name=request.name,
@@ -235,7 +225,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             protect=request.protect if request.HasField("protect") else None,
             dependencies=dependencies,
             provider=provider,
-            property_dependencies=property_dependencies,
+            property_dependencies=given or dict.fromkeys(properties, dependencies),
             delete_before_replace=request.deleteBeforeReplace
             if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
             else None,

@@ -15,7 +15,7 @@ def read(decisions: Decisions, goal: Goal) -> Course[Decision]:
     yield from ()  # nothing takes long before the step itself
     urn = decisions.names.claim(goal.parent, goal.type, goal.name)
     old, alias = decisions.find_old(urn, goal)
-    new = new_state(goal, urn, alias).copy(id=goal.id, external=True)
+    new = new_state(goal, urn, alias).copy(external=True)
     if not goal.id:
         raise PluginError(f"expected an ID for {urn}")
     if old is not None and not old.external and old.id != goal.id:

@@ -1,6 +1,7 @@
 """Decides the steps of a resource that the program registers."""
 
 import os
+from dataclasses import fields
 
 from ..model.goals import Goal
 from ..model.graph import Graph
@@ -32,11 +33,9 @@ def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
     return (yield from _create_or_compare(decisions, registration))
 
 
-_AS_DECLARED = [
-    *("type", "custom", "parent", "dependencies", "provider", "property_dependencies"),
-    *("additional_secret_outputs", "custom_timeouts", "import_id", "deleted_with", "replace_with"),
-    *("ignore_changes", "hide_diff", "replace_on_changes", "replacement_trigger"),
-]
+_AS_DECLARED = {item.name for item in fields(Goal)} & {item.name for item in fields(ResourceState)} - {
+    *("protect", "retain_on_delete", "aliases")
+}
 """What a state holds just as the program says it."""
 
 

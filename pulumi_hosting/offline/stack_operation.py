@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from pulumi.runtime.proto.engine_pb2_grpc import add_EngineServicer_to_server
@@ -176,25 +177,20 @@ def _interruptible(deployment: Deployment, host: PluginHost, program: ProgramPro
 
     The first Ctrl-C lets the steps under way finish, the second ends the operation at once.
     """
-    outcome: list[bool | BaseException] = []
-    done = threading.Event()
+    succeeded: Future[bool] = Future()
 
     def work() -> None:
         try:
-            outcome.append(deployment.run(program))
+            succeeded.set_result(deployment.run(program))
         except BaseException as error:  # noqa: BLE001  raised again on the main thread
-            outcome.append(error)
-        done.set()
+            succeeded.set_exception(error)
 
     threading.Thread(target=work, name="offline-deployment", daemon=True).start()
-    while not done.is_set():
+    while True:
         try:
-            done.wait()
+            return succeeded.result()
         except KeyboardInterrupt:
             if deployment.steps.cancelled:
                 raise
             deployment.steps.cancel()
             host.cancel()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]

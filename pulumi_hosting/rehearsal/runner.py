@@ -56,7 +56,7 @@ class Rehearsal:
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
     started: Started = lambda number, total, title: None
-    steps: int | None = None
+    steps: int | None = field(default=None, init=False)
 
     def run(self) -> RehearsalOutcome:
         """Run all steps."""
@@ -211,16 +211,3 @@ def _succeeds(run: Run) -> bool:
 
 def _changes(run: Run) -> bool:
     return run.exit_code == 0 and bool(run.changed)
-
-
-def rehearse(
-    engine: Engine,
-    program: Path,
-    report: Callable[[str], None] = print,
-    *,
-    dialect: str = "spec",
-    config: Mapping[str, str] | None = None,
-    started: Started = lambda number, total, title: None,
-) -> RehearsalOutcome:
-    """Rehearse the program in ``program`` with this stack configuration."""
-    return Rehearsal(engine, program, report, dialect, config or {}, started).run()

@@ -168,15 +168,12 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, ne
     """Raises where the resource must not be replaced; a preview goes on and shows the rest."""
     operation = decisions.operation
     if new.protect and old.protect:
-        operation.error(
+        message = (
             f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect '
             "the resource, remove the `protect` flag from the resource in your Pulumi program and run "
-            "`pulumi up`",
-            new.urn,
+            "`pulumi up`"
         )
-        decisions.errored = True
-        if not operation.preview:
-            raise AlreadyReported
+        decisions.refuse(new.urn, message)
     if goal.import_id:
         message = (
             "previously-imported resources that still specify an ID may not be replaced; please remove the "

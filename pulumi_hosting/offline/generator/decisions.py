@@ -161,6 +161,15 @@ class Decisions:
         if failures:
             raise AlreadyReported(f"resource {new.urn} is invalid")
 
+    def refuse(self, urn: str, message: str, *, in_previews: bool = False) -> None:
+        """Report a decision that fails the operation. Raises `AlreadyReported`; a preview may go on instead,
+        and show the rest.
+        """
+        self.operation.error(message, urn)
+        self.errored = True
+        if in_previews or not self.operation.preview:
+            raise AlreadyReported
+
     # Decisions that many paths end with.
 
     def delete(self, state: ResourceState, *, replacing: bool = False, pending: bool = False) -> DeleteStep:
@@ -184,10 +193,7 @@ class Decisions:
             message = (
                 f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
             )
-            self.operation.error(message, step.urn)
-            self.errored = True
-            if not self.operation.preview:
-                raise AlreadyReported
+            self.refuse(step.urn, message)
             self.outcomes.remove("skip", urn)
 
     def unchanged(self, old: ResourceState, new: ResourceState) -> Decision:

@@ -187,17 +187,12 @@ class StackStore:
             if len(found) != 1:
                 what = "is not in the state" if not found else "names several resources of the state"
                 raise OfflineError(f"{urn} {what}; `stack export` shows the state")
+            snapshot.resources.remove(found[0])
             for state in snapshot.resources:
                 needed = {state.parent, state.deleted_with, provider_urn(state.provider), *state.dependencies}
-                if state is not found[0] and urn in needed:
+                if urn in needed:
                     raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
-            self.save(
-                Snapshot(
-                    [state for state in snapshot.resources if state is not found[0]],
-                    snapshot.pending,
-                    snapshot.extra,
-                )
-            )
+            self.save(snapshot)
 
     def outputs(self, *, show_secrets: bool = False) -> Properties:
         for state in self.snapshot().resources:

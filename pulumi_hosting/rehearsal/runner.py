@@ -8,7 +8,6 @@ fails the step, with its name and price per month. At the end nothing is left bu
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,7 +78,7 @@ class Rehearsal:
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.
-            self.stack = self.engine.with_python(sys.executable).stack(
+            self.stack = self.engine.stack(
                 self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}"
             )
             try:

@@ -105,9 +105,7 @@ class Display:
         if event["severity"] == "debug" or event.get("ephemeral"):
             return
         where = f"{urn_type(event['urn'])} ({urn_name(event['urn'])}): " if event.get("urn") else ""
-        first, *rest = (event["prefix"] + event["message"]).rstrip("\n").split("\n")
-        self._write(f"    {where}{first}")
-        for line in rest:
+        for line in f"{where}{event['prefix']}{event['message']}".rstrip("\n").split("\n"):
             self._write(f"    {line}")
 
     def end(

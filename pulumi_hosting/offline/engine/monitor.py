@@ -72,8 +72,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._component_providers: dict[str, dict[str, str]] = {}
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
-        self._versions: dict[str, str] = {}
-        """Of packages, by what the program calls them."""
         self._transforms = Transforms()
 
     def release(self) -> None:
@@ -116,9 +114,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> pb.RegisterPackageResponse:
         if request.HasField("parameterization") or request.HasField("extension"):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
-        ref = f"{request.name}@{request.version}"
-        self._versions[ref] = request.version
-        return pb.RegisterPackageResponse(ref=ref)
+        return pb.RegisterPackageResponse(ref=f"{request.name}@{request.version}")
 
     def RegisterStackTransform(self, request: callback_pb2.Callback, context: object) -> empty_pb2.Empty:
         self._transforms.add(request)
@@ -254,7 +250,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             return inherited
         for ancestor in self._ancestors(request.parent):
             given = given or self._component_providers.get(ancestor, {}).get(package, "")
-        version = request.version or self._versions.get(request.packageRef, "")
+        version = request.version or request.packageRef.rpartition("@")[2]
         return given or self._default_provider(package, version)
 
     def _default_provider(self, package: str, version: str) -> str:

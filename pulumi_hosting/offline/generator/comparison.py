@@ -41,11 +41,8 @@ def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> De
     return decisions.decide([Step("replace", old, new), create], new)
 
 
-def compare(decisions: Decisions, registration: Registration) -> Course[Decision]:
+def compare(decisions: Decisions, registration: Registration, old: ResourceState) -> Course[Decision]:
     goal, new = registration.goal, registration.new
-    old = registration.old
-    if old is None:
-        raise TypeError("a resource without a state cannot be compared")
     triggered = _is_triggered(decisions, goal, old, new)
     if triggered:
         diff = ProviderDiff("some")

@@ -139,7 +139,7 @@ def _create_or_compare(decisions: Decisions, registration: Registration) -> Cour
         return decisions.decide([CreateStep("create", None, new)], new)
     if not targeted:
         return _leave_untargeted(decisions, old, new)
-    return (yield from compare(decisions, registration))
+    return (yield from compare(decisions, registration, old))
 
 
 def _leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:

@@ -56,7 +56,6 @@ class ProviderClient:
         self._stub = provider_pb2_grpc.ResourceProviderStub(self._channel)
         self._wire = WireFormat()
         self._supports_preview = False
-        self._handshaken = False
         self._known = True
         """False: it is to be configured with unknown values, so that it cannot be called."""
         self._handshake(engine_address, root, program)
@@ -117,7 +116,6 @@ class ProviderClient:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise self._translate(error) from None
             return
-        self._handshaken = True
         self._wire = WireFormat(secrets=answer.accept_secrets, resources=answer.accept_resources)
         self._supports_preview = True
 
@@ -155,7 +153,7 @@ class ProviderClient:
             variables={f"{package}:config:{key}": _config_text(value) for key, value in known.items()},
         )
         answer: provider_pb2.ConfigureResponse = self._ask("Configure", urn, request)
-        if not self._handshaken:
+        if not self._supports_preview:  # there was no handshake
             self._wire = WireFormat(secrets=answer.acceptSecrets, resources=answer.acceptResources)
             self._supports_preview = answer.supportsPreview
 

@@ -59,9 +59,8 @@ class UpdateStep(Step):
         new.outputs, new.refresh_before_update = answer.outputs or {}, answer.refresh_before_update
         new.modified = now()
         if failure is not None:
-            new.inputs = (
-                old.inputs
-            )  # the update is incomplete: the next diff must compare with the old inputs
+            # The update is incomplete: the next diff must compare with the old inputs.
+            new.inputs = old.inputs
         self.fail_partly(failure)
 
 

@@ -106,7 +106,8 @@ def resource_text(state: ResourceState, crypter: Crypter | None) -> str:
 def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
     """The deployment as JSON text, one resource on a line. Without a crypter secrets are in plain text."""
 
-    head: Properties = {"manifest": _manifest()}
+    magic = hashlib.sha256(ENGINE_VERSION.encode()).hexdigest()
+    head: Properties = {"manifest": {"time": now(), "magic": magic, "version": ENGINE_VERSION}}
     if crypter is not None:
         head["secrets_providers"] = {"type": "passphrase", "state": {"salt": crypter.state}}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
@@ -123,14 +124,6 @@ def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
         )
         parts.append('"pending_operations": [\n' + ",\n".join(operations) + "\n]")
     return "{\n" + ",\n".join(parts) + ',\n"metadata": {}\n}'
-
-
-def _manifest() -> dict[str, str]:
-    return {
-        "time": now(),
-        "magic": hashlib.sha256(ENGINE_VERSION.encode()).hexdigest(),
-        "version": ENGINE_VERSION,
-    }
 
 
 def deployment_from_json(data: Properties, crypter: Crypter | None) -> Snapshot:

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
-import httpx
-
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 
@@ -109,14 +107,12 @@ def program_cost(control: Control, base_url: str, movements: Iterable[JsonObject
     ]
     limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
     key = control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"], **limits})["key"]
-    refunds = [_refund(base_url, key, row["id"]) for row in living["servers"]]
+    quotes = [
+        Control(base_url)("GET", f"/servers/{row['id']}/refund-quote", Authorization=f"Bearer {key}")
+        for row in living["servers"]
+    ]
+    refunds = [Decimal(quote["amount"]) for quote in quotes]
     return ProgramCost(_sum(paid), _sum(monthly), _sum(refunds), str(account["currency"]))
-
-
-def _refund(base_url: str, key: str, server: int) -> Decimal:
-    headers = {"Authorization": f"Bearer {key}"}
-    answer = httpx.get(f"{base_url}/servers/{server}/refund-quote", headers=headers, timeout=30)
-    return Decimal(answer.raise_for_status().json()["amount"])
 
 
 def _sum(amounts: Iterable[Decimal]) -> Decimal:

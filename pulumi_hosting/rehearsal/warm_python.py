@@ -155,17 +155,24 @@ class _Client(socketserver.BaseRequestHandler):
         _, descriptors, _, _ = socket.recv_fds(self.request, 1, 4)
         if not descriptors:
             return  # the client has died
+        self.server.socket.close()
         pid = os.fork()
         if pid == 0:
-            self.server.socket.close()
             self.request.close()
             _work(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+        threading.Thread(target=_end_with_server, daemon=True).start()
         threading.Thread(target=_obey, args=(pid, self.request), daemon=True).start()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         with contextlib.suppress(OSError):
             self.request.send(status.to_bytes(2, "big", signed=True))
+
+
+def _end_with_server() -> None:
+    """Both end when the process that started the server has: the work then has another parent."""
+    os.read(0, 1)
+    os._exit(0)
 
 
 def _obey(pid: int, connection: socket.socket) -> None:

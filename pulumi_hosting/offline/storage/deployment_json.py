@@ -129,12 +129,13 @@ def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
 def deployment_from_json(data: Properties, crypter: Crypter | None) -> Snapshot:
     kept = ("snippets", "extensions")
     snapshot = Snapshot(extra={key: data[key] for key in kept if key in data})
-    for item in data.get("resources") or []:
-        state = resource_from_json(item, crypter)
-        state.saved_text = json.dumps(item, ensure_ascii=False)
-        snapshot.resources.append(state)
+    snapshot.resources = [_saved(item, crypter) for item in data.get("resources") or []]
     for item in data.get("pending_operations") or []:
-        state = resource_from_json(item["resource"], crypter)
-        state.saved_text = json.dumps(item["resource"], ensure_ascii=False)
-        snapshot.pending.append(PendingOperation(item["type"], state))
+        snapshot.pending.append(PendingOperation(item["type"], _saved(item["resource"], crypter)))
     return snapshot
+
+
+def _saved(item: Properties, crypter: Crypter | None) -> ResourceState:
+    state = resource_from_json(item, crypter)
+    state.saved_text = json.dumps(item, ensure_ascii=False)
+    return state

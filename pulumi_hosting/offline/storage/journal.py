@@ -13,19 +13,11 @@ from ..steps.changes import SameStep
 from ..steps.operations import DELETES
 from ..steps.reads import RefreshStep
 
-_PENDING = {
-    "create": "creating",
-    "update": "updating",
-    "delete": "deleting",
-    "discard": "deleting",
-    "read": "reading",
-    "import": "importing",
-}
-"""The first word of an operation that changes or reads something outside → how Pulumi calls it meanwhile."""
-
 
 def _pending(op: str) -> str | None:
-    return _PENDING.get(op.partition("-")[0])
+    """How Pulumi calls an operation meanwhile that changes or reads something outside; None for others."""
+    act = op.partition("-")[0].replace("discard", "delete")
+    return f"{act.removesuffix('e')}ing" if act in ("create", "update", "delete", "read", "import") else None
 
 
 class Journal:

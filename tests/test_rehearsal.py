@@ -173,12 +173,9 @@ def test_the_report_of_a_defect(
 ) -> None:
     lines: list[str] = []
     started: list[tuple[int, int | None, str]] = []
-    outcome = runner.rehearse(
-        NoEngine("none", defect, ()),
-        tmp_path,
-        lines.append,
-        started=lambda *step: started.append(step),
-    )
+    outcome = runner.Rehearsal(
+        NoEngine("none", defect, ()), tmp_path, lines.append, started=lambda *step: started.append(step)
+    ).run()
     report = "\n".join(lines)
     assert [number for number, _, _ in started] == [*range(1, len(started) + 1)]
     assert all(step in report for _, _, step in started)

@@ -118,7 +118,7 @@ def main() -> None:
         print(f"emulator: {emulator.base_url}")
         account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
         control = Control(emulator.control_url)
-        stack = engine.with_python(sys.executable).stack(HERE / "program", Path(home), account, name="demo")
+        stack = engine.stack(HERE / "program", Path(home), account, name="demo")
         atexit.register(stack.remove)
         environ = {
             **os.environ,

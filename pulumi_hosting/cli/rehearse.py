@@ -32,9 +32,7 @@ def run(
                 progress.step(1, None, "downloading Pulumi's CLI")
             chosen = engines.install() if install_pulumi else engines.choose(engine)
             line = progress.above(partial(click.echo, err=as_json or as_markdown))
-            outcome = runner.rehearse(
-                chosen, directory, line, dialect=dialect, config=values, started=progress.step
-            )
+            outcome = runner.Rehearsal(chosen, directory, line, dialect, values, progress.step).run()
     except engines.EngineError as error:
         raise click.ClickException(str(error)) from None
     if junit_file is not None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from .display.engine_events import Listener
+from .engine.run_options import Command, Options
 from .model.goals import Goal
-from .stack_operation import Command, RunOptions, StackOperation, StackResult
+from .stack_operation import StackOperation, StackResult
 from .storage.stack_store import StackStore
 
 
@@ -23,22 +24,19 @@ class OfflineStack(StackStore):
         name: str | None = None,
         *,
         environ: Mapping[str, str] | None = None,
-        backend: Path | None = None,
         write: Callable[[str], None] | None = None,
         listeners: tuple[Listener, ...] = (),
     ) -> None:
-        super().__init__(cwd, name, environ=environ, backend=backend)
+        super().__init__(cwd, name, environ=environ)
         self._write = write
         self._listeners = listeners
 
     def run(self, command: Command, **options: Any) -> StackResult:
-        """Run one operation; `options` are those of `RunOptions`.
+        """Run one operation; `options` are those of `Options`.
 
         Raises `OfflineError` for mistakes of the caller only.
         """
-        return StackOperation(
-            self, command, RunOptions(**options), write=self._write, listeners=self._listeners
-        ).run()
+        return StackOperation(self, Options(command, **options), self._write, self._listeners).run()
 
     up: partialmethod[StackResult] = partialmethod(run, "up")
     preview: partialmethod[StackResult] = partialmethod(run, "preview")

@@ -69,16 +69,15 @@ class AccountCheck:
         ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and
         the output says that it stays; an SSH key if the output says that it stays.
         """
-        look = _Look(
-            self.control("GET", "/objects"), listed(self.control("GET", "/ledger"), "ledger"), managed
-        )
+        ledger = listed(self.control("GET", "/ledger"), "ledger")
+        self._look = _Look(self.control("GET", "/objects"), ledger, managed)
         self.allowed |= {item.id for item in self._known.values() if item.is_retained}
         self._known |= {(item.kind, item.id): item for item in managed}
         self.allowed -= {
             id for item in managed if item.kind != PTR for id in (item.id, item.id.rpartition("/")[2])
         }
-        self._servers |= look.servers
-        problems = [*self._unmanaged(look, printed), *self._missing(look), *self._unexplained(look)]
+        self._servers |= self._look.servers
+        problems = [*self._unmanaged(printed), *self._missing(), *self._unexplained()]
         return sorted(dict.fromkeys(problems))
 
     def empty(self, *, printed: str = "") -> list[str]:
@@ -95,47 +94,47 @@ class AccountCheck:
 
     # --- on the account, and in no state
 
-    def _unmanaged(self, look: "_Look", printed: str) -> Iterator[str]:
-        yield from self._servers_and_orders(look)
-        for server_id, server in look.servers.items():
-            yield from self._addresses(look, server_id, server)
-        for domain in look.domains.values():
-            yield from self._domain(look, domain, printed)
-        for kind, rows in look.free.items():
+    def _unmanaged(self, printed: str) -> Iterator[str]:
+        yield from self._servers_and_orders()
+        for server_id, server in self._look.servers.items():
+            yield from self._addresses(server_id, server)
+        for domain in self._look.domains.values():
+            yield from self._domain(domain, printed)
+        for kind, rows in self._look.free.items():
             for id, row in rows.items():
                 if kind == SSH_KEY and f"({id}) stays" in printed:
                     self._staying.add(f"{kind} {id}")  # it was adopted: destroy keeps it
-                if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
+                if not (self._accounted(kind, id) or f"{kind} {id}" in self._staying):
                     title = kind.replace("_", " ")
                     yield f"{title} {id} ({_label(row)}, 0.00 per month) is live and in no state"
 
-    def _servers_and_orders(self, look: "_Look") -> Iterator[str]:
-        for id, server in look.servers.items():
-            if not (look.holds(SERVER, str(id)) or self._may(id)):
+    def _servers_and_orders(self) -> Iterator[str]:
+        for id, server in self._look.servers.items():
+            if not self._accounted(SERVER, id):
                 word = "sandbox server" if server["is_sandbox"] else "server"
                 yield f"{word} {id} ({server['name']}, {_price(server)}) is live and in no state"
-        for order in look.pending_orders:
-            if not (look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
+        for order in self._look.pending_orders:
+            if not (self._look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
                 yield (
                     f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is being "
                     "delivered and in no state"
                 )
 
-    def _addresses(self, look: "_Look", server_id: int, server: JsonObject) -> Iterator[str]:
-        if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
+    def _addresses(self, server_id: int, server: JsonObject) -> Iterator[str]:
+        if server["is_sandbox"] or not self._accounted(SERVER, server_id):
             return  # named with its server, whose price includes it
         on_their_way = sum(
             1
-            for item in look.managed
+            for item in self._look.managed
             if item.kind == SERVER_IP and item.id.startswith(f"pending:{server_id}/")
         )
         unheld = []
-        for address in look.addresses_of(server_id):
+        for address in self._look.addresses_of(server_id):
             id = f"{server_id}/{address['id']}"
-            if address["bought"] and not (look.holds(SERVER_IP, id) or self._may(address["id"], id)):
+            if address["bought"] and not self._accounted(SERVER_IP, id, address["id"]):
                 unheld.append(address)
-            may_point = self._may(address["id"], id, server_id) or ("ptr", id) in self._outside
-            if address["ptr"] and not (look.holds(PTR, id) or may_point):
+            may_point = self._accounted(PTR, id, address["id"], server_id) or (PTR, id) in self._outside
+            if address["ptr"] and not may_point:
                 yield (
                     f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 per "
                     "month) is set and in no state"
@@ -148,9 +147,9 @@ class AccountCheck:
         if server["addresses_coming"] > on_their_way:
             yield f"server {server_id} ({server['name']}) gets an address that is paid and in no state"
 
-    def _domain(self, look: "_Look", domain: JsonObject, printed: str) -> Iterator[str]:
+    def _domain(self, domain: JsonObject, printed: str) -> Iterator[str]:
         id, name = str(domain["id"]), domain["name"]
-        if look.holds(DOMAIN, id) or look.holds(DOMAIN, name) or self._may(id, name):
+        if self._look.holds(DOMAIN, id) or self._look.holds(DOMAIN, name) or self._may(id, name):
             self._staying.discard(id)
             return
         if id not in self._staying and name in printed and "stays" in printed and not domain["auto_renew"]:
@@ -162,8 +161,8 @@ class AccountCheck:
 
     # --- in a state, and not on the account
 
-    def _missing(self, look: "_Look") -> Iterator[str]:
-        for item in look.managed:
+    def _missing(self) -> Iterator[str]:
+        for item in self._look.managed:
             # With a test key only servers can be read.
             simulated = item.mode == "test" and item.kind != SERVER
             if simulated or item.is_leaving or (item.kind, item.id) in self._outside or self._may(item.id):
@@ -171,14 +170,14 @@ class AccountCheck:
             server = item.id.removeprefix("pending:").partition("/")[0]
             if item.kind in (SERVER_IP, PTR) and (SERVER, server) in self._outside:
                 continue
-            if not look.lives(item):
+            if not self._look.lives(item):
                 yield f"{item} is in a state and not on the account"
 
     # --- money
 
-    def _unexplained(self, look: "_Look") -> Iterator[str]:
+    def _unexplained(self) -> Iterator[str]:
         by_invoice: dict[object, list[JsonObject]] = {}
-        for movement in look.ledger:
+        for movement in self._look.ledger:
             if movement["type"] in ("payment", "refund"):
                 by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(
                     movement
@@ -190,54 +189,50 @@ class AccountCheck:
             if refunded > charged and refunds[-1]["operation"] not in _SERVICE:
                 yield f"refund of {refunded} for {_subject(refunds[-1])} that no charge of {charged} explains"
             for row in charges:
-                if row["id"] not in self._settled and (
-                    problem := self._charge(look, row, charged - refunded)
-                ):
+                if row["id"] not in self._settled and (problem := self._charge(row, charged - refunded)):
                     yield f"charge of {row['amount']} for {problem}"
             for row in refunds:
                 if row["id"] not in self._settled:
-                    yield from self._refund(look, row, charges)
+                    yield from self._refund(row, charges)
 
-    def _charge(self, look: "_Look", row: JsonObject, paid: Decimal) -> str | None:
+    def _charge(self, row: JsonObject, paid: Decimal) -> str | None:
         """What is wrong with a charge, said of its subject. ``paid``: the charge less the refunds."""
         operation, id = row["operation"], row["object_id"]
         if operation in _SERVICE:
             return None
         if operation not in _PURCHASES:
-            if operation in look.managed.operations or self._may(id, row["invoice_id"]):
+            if operation in self._look.managed.operations or self._may(id, row["invoice_id"]):
                 self._settled.add(row["id"])
                 return None
             return f"{_subject(row)} that nothing explains"
         if not paid:
             return None
-        invoice = look.invoices.get(row["invoice_id"], {})
+        invoice = self._look.invoices.get(row["invoice_id"], {})
         if operation == "add_server_ip":
-            return self._address_charge(look, row, invoice, paid)
+            return self._address_charge(row, invoice, paid)
         if operation == "create_server":
-            return self._server_charge(look, row, invoice, paid)
-        known = id in look.domains or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id)
+            return self._server_charge(row, invoice, paid)
+        known = (
+            id in self._look.domains or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id)
+        )
         return None if known else f"{_subject(row)}{_NEVER_HELD}"
 
-    def _server_charge(
-        self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
-    ) -> str | None:
-        order = look.orders.get(row["invoice_id"])
+    def _server_charge(self, row: JsonObject, invoice: JsonObject, paid: Decimal) -> str | None:
+        order = self._look.orders.get(row["invoice_id"])
         id = row["object_id"] or invoice.get("server_id") or (order or {}).get("server_id")
-        if id in look.servers or (order and order["status"] not in _ORDER_ENDED):
+        if id in self._look.servers or (order and order["status"] not in _ORDER_ENDED):
             return None
         if id is None:
             failed = f"order {row['invoice_id']}, which failed, was not refunded"
             return None if self._may(row["invoice_id"]) else failed
         if not self._is_ours(row, SERVER, id):
             return f"server {id}{_NEVER_HELD}"
-        return f"server {id}{_NOT_REFUNDED}" if self._refund_is_due(look, id, invoice, row, paid) else None
+        return f"server {id}{_NOT_REFUNDED}" if self._refund_is_due(id, invoice, row, paid) else None
 
-    def _address_charge(
-        self, look: "_Look", row: JsonObject, invoice: JsonObject, paid: Decimal
-    ) -> str | None:
+    def _address_charge(self, row: JsonObject, invoice: JsonObject, paid: Decimal) -> str | None:
         id = row["object_id"]
-        subject, server = f"an address of server {id}", look.servers.get(id)
-        arrived = any(address["invoice_id"] == row["invoice_id"] for address in look.addresses)
+        subject, server = f"an address of server {id}", self._look.servers.get(id)
+        arrived = any(address["invoice_id"] == row["invoice_id"] for address in self._look.addresses)
         if arrived or (server and server["addresses_coming"]):
             return None
         if not self._is_ours(row, SERVER, id):
@@ -249,15 +244,15 @@ class AccountCheck:
             for item in self._known.values():
                 if item.kind == SERVER_IP and item.id.startswith(f"{id}/") and item.leaves_with_server:
                     return f"{subject}: released before its server, so not refunded"
-        elif self._refund_is_due(look, id, invoice, row, paid):
+        elif self._refund_is_due(id, invoice, row, paid):
             return f"{subject}{_NOT_REFUNDED}"
         return None
 
-    def _refund(self, look: "_Look", row: JsonObject, charges: list[JsonObject]) -> Iterator[str]:
+    def _refund(self, row: JsonObject, charges: list[JsonObject]) -> Iterator[str]:
         if row["operation"] != "delete_server":
             return  # of a purchase that failed: the sum of its invoice was compared
         id = row["object_id"]
-        if id in look.servers:
+        if id in self._look.servers:
             yield f"refund of {row['amount']} for server {id}, which is live"
         elif not any(self._is_ours(charge, SERVER, id) for charge in charges):
             yield (
@@ -265,9 +260,7 @@ class AccountCheck:
                 "not the tool's to delete"
             )
 
-    def _refund_is_due(
-        self, look: "_Look", id: int, invoice: JsonObject, row: JsonObject, paid: Decimal
-    ) -> bool:
+    def _refund_is_due(self, id: int, invoice: JsonObject, row: JsonObject, paid: Decimal) -> bool:
         """Whether more of this invoice should have been refunded when server ``id`` was deleted. ``row``: its
         charge; ``paid``: the charge less the refunds.
         """
@@ -275,13 +268,13 @@ class AccountCheck:
             return False
         server = self._servers.get(id)
         if server is not None:
-            tariff: JsonObject = look.tariffs.get(server["tariff_id"], {})
+            tariff: JsonObject = self._look.tariffs.get(server["tariff_id"], {})
             if tariff.get("non_refundable") or server["blocked"] or server["is_test"]:
                 return False
         start, end = invoice.get("period_start"), invoice.get("period_end")
         if start is None or end is None or not invoice.get("refundable", True):
             return False
-        left = Decimal(str(max(0.0, end - max(look.now, start)))) / Decimal(str(end - start))
+        left = Decimal(str(max(0.0, end - max(self._look.now, start)))) / Decimal(str(end - start))
         charged = abs(Decimal(str(row["amount"])))
         return charged * left - (charged - paid) >= Decimal("0.02")
 
@@ -294,6 +287,10 @@ class AccountCheck:
 
     def _may(self, *ids: object) -> bool:
         return any(str(id) in self.allowed for id in ids)
+
+    def _accounted(self, kind: str, id: object, *others: object) -> bool:
+        """Whether the object is in a state, or may be in none. ``others``: what else it is allowed by."""
+        return self._look.holds(kind, str(id)) or self._may(id, *others)
 
     def _is_ours(self, row: JsonObject, kind: str, id: object) -> bool:
         """Whether the tool bought the object, or some state has ever held it."""

@@ -20,9 +20,9 @@ class Control:
     outside: set[tuple[str, str]] = field(default_factory=set)
     """(kind, id) of every object that was deleted outside the tool."""
 
-    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
+        headers["Content-Type"] = "application/json"
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  # our own emulator
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
             found = json.loads(answer.read() or b"null")

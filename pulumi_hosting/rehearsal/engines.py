@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class EngineMissing(EngineError):
 class Engine:
     """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``;
 
-    ``command``: the command line before ``up``, ``preview`` …
+    ``command``: the command line before ``up``, ``preview`` …; of the offline engine, after the Python
     """
 
     name: str
@@ -45,10 +45,6 @@ class Engine:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
-
-    def with_python(self, python: str) -> "Engine":
-        """The same engine, run by this Python if it is run by one."""
-        return replace(self, command=(python, *self.command[1:])) if self.name == OFFLINE else self
 
     def stack(
         self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev"
@@ -76,7 +72,7 @@ def _pulumi(path: str) -> Engine:
 
 def available() -> list[Engine]:
     """The installed engines: offline always, Pulumi's where its CLI is on PATH."""
-    engines = [Engine(OFFLINE, "", (sys.executable, "-m", "pulumi_hosting.cli", "offline"))]
+    engines = [Engine(OFFLINE, "", ("-m", "pulumi_hosting.cli", "offline"))]
     if path := shutil.which("pulumi"):
         engines.append(_pulumi(path))
     return engines
@@ -209,7 +205,8 @@ class Stack:
         operation = arguments[0] in ("up", "preview", "refresh", "destroy")
         extra = ["--event-log", str(event_log)] if event_log and operation else []
         chosen = [] if arguments[:2] == ("stack", "init") else ["--stack", self.name]
-        return [*self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
+        python = [sys.executable] if self.engine.name == OFFLINE else []  # the one of now: see warm_python
+        return [*python, *self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
 
     def environment(self) -> dict[str, str]:
         """Isolated from the user's Pulumi and account, without update checks and downloads."""
@@ -270,9 +267,10 @@ def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
 
 def install() -> Engine:
     """Pulumi's CLI of the SDK's version, downloaded to Pulumi's folder. Raises :class:`EngineMissing`."""
-    from pulumi_hosting.offline.download import NotDownloaded, download_cli  # Pulumi's SDK: a CPU second
+    from pulumi_hosting.offline import OfflineError  # Pulumi's SDK: a CPU second
+    from pulumi_hosting.offline.download import download_cli
 
     try:
         return _pulumi(download_cli())
-    except NotDownloaded as error:
+    except OfflineError as error:
         raise EngineMissing(f"{error}. Next: install it yourself, or use --engine offline") from None

@@ -1,7 +1,5 @@
 """What a rehearsal found: its steps, and what the program costs."""
 
-import json
-import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
@@ -109,15 +107,12 @@ def program_cost(control: Control, base_url: str, movements: Iterable[JsonObject
     ]
     limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
     key = control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"], **limits})["key"]
-    refunds = [_refund(base_url, key, row["id"]) for row in living["servers"]]
+    quotes = [
+        Control(base_url)("GET", f"/servers/{row['id']}/refund-quote", Authorization=f"Bearer {key}")
+        for row in living["servers"]
+    ]
+    refunds = [Decimal(quote["amount"]) for quote in quotes]
     return ProgramCost(_sum(paid), _sum(monthly), _sum(refunds), str(account["currency"]))
-
-
-def _refund(base_url: str, key: str, server: int) -> Decimal:
-    headers = {"Authorization": f"Bearer {key}"}
-    request = urllib.request.Request(f"{base_url}/servers/{server}/refund-quote", headers=headers)  # noqa: S310  # our own emulator
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
-        return Decimal(json.loads(answer.read())["amount"])
 
 
 def _sum(amounts: Iterable[Decimal]) -> Decimal:

@@ -8,7 +8,6 @@ fails the step, with its name and price per month. At the end nothing is left bu
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +55,7 @@ class Rehearsal:
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
     started: Started = lambda number, total, title: None
-    steps: int | None = None
+    steps: int | None = field(default=None, init=False)
 
     def run(self) -> RehearsalOutcome:
         """Run all steps."""
@@ -79,7 +78,7 @@ class Rehearsal:
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.
-            self.stack = self.engine.with_python(sys.executable).stack(
+            self.stack = self.engine.stack(
                 self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}"
             )
             try:
@@ -211,16 +210,3 @@ def _succeeds(run: Run) -> bool:
 
 def _changes(run: Run) -> bool:
     return run.exit_code == 0 and bool(run.changed)
-
-
-def rehearse(
-    engine: Engine,
-    program: Path,
-    report: Callable[[str], None] = print,
-    *,
-    dialect: str = "spec",
-    config: Mapping[str, str] | None = None,
-    started: Started = lambda number, total, title: None,
-) -> RehearsalOutcome:
-    """Rehearse the program in ``program`` with this stack configuration."""
-    return Rehearsal(engine, program, report, dialect, config or {}, started).run()

@@ -4,12 +4,12 @@
 an environment of its own, with the caller's standard streams, signals and exit code. Only the imports are
 done beforehand. What it starts through ``sys.executable`` is warm as well.
 
-The caller's child is a small client; the real work is done by a child of the server:
+The caller's child is a small client. The server forks a process for it, whose child does the real work:
 
 - The exit code of the work is the client's. A work that dies of a signal ends the client with the same
   signal.
 - A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the
-  client is killed, the server kills the work.
+  client is killed, the work is killed.
 - With options or variables of Python that are not understood here, a fresh Python runs.
 - A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and
   children are the real ones.
@@ -24,9 +24,10 @@ import marshal
 import os
 import pkgutil
 import runpy
-import selectors
+import select
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -55,22 +56,23 @@ connection.connect({address!r})
 same_session = os.getsid({server}) == os.getsid(0)
 interruptible = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 group = os.getpgrp() if same_session else 0
-request = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), group, interruptible))
+request = (sys.argv[1:], os.getcwd(), dict(os.environ), group, interruptible)
 def pass_on(number, frame):
     connection.send(bytes([number]))
 # In one session the work has this process group, and hears an interrupt itself.
 signal.signal(signal.SIGINT, signal.SIG_IGN if same_session else pass_on)
 signal.signal(signal.SIGTERM, pass_on)
-socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
-connection.sendall(request)
+received, sent = os.pipe()
+socket.send_fds(connection, [b"!"], [0, 1, 2, received])
+os.close(received)
+with open(sent, "wb") as request_file:
+    marshal.dump(request, request_file)
 status = int.from_bytes(connection.recv(2), "big", signed=True)
 if status < 0:
     signal.signal(-status, signal.SIG_DFL) if -status not in (signal.SIGKILL, signal.SIGSTOP) else None
     os.kill(os.getpid(), -status)
 os._exit(status)
 """
-_Request = tuple[list[str], str, dict[str, str], int, bool]
-"""The arguments of ``_become`` that a client sends."""
 _OPTIONS = {"-u", "-P", "-B", "-s"}
 _VARIABLES = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE"}
 """What is understood of Python's own options and variables; with others a fresh Python runs."""
@@ -134,97 +136,63 @@ def forked() -> Iterator[None]:
             python.close()
 
 
-def _serve(address: str) -> int:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen(64)
-    ended, end = os.pipe()
-    for descriptor in (ended, end):
-        os.set_blocking(descriptor, False)
-    signal.set_wakeup_fd(end)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    selector = selectors.DefaultSelector()
-    for source in (sys.stdin, listener, ended):
-        selector.register(source, selectors.EVENT_READ)
-    working: dict[int, socket.socket] = {}
-    os.write(1, b"ready\n")
-    while True:
-        for key, _ in selector.select():
-            if key.fileobj is sys.stdin:
-                return 0  # the tests have ended
-            if key.fileobj is listener:
-                connection, _ = listener.accept()
-                request = _receive(connection)
-                if request is None:
-                    connection.close()
-                    continue
-                descriptors, wanted = request
-                pid = os.fork()
-                if pid == 0:
-                    selector.close()
-                    for opened in (listener, connection, *working.values()):
-                        opened.close()
-                    signal.set_wakeup_fd(-1)
-                    os.close(ended)
-                    os.close(end)
-                    _work(descriptors, wanted)
-                for descriptor in descriptors:
-                    os.close(descriptor)
-                working[pid] = connection
-                selector.register(connection, selectors.EVENT_READ, pid)
-            elif key.fileobj == ended:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(ended, 4096)
-                _report(working, selector)
-            elif key.data in working:
-                _obey(key.data, working[key.data], selector)
+class _Server(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
+    """Each client gets a process that waits for its work and answers how it ended."""
+
+    request_queue_size, max_children = 64, sys.maxsize
+
+    def service_actions(self) -> None:
+        super().service_actions()
+        if select.select([sys.stdin], [], [], 0)[0]:
+            sys.exit()  # who started this has ended
 
 
-def _receive(connection: socket.socket) -> tuple[list[int], _Request] | None:
-    """The standard streams and the request of a client; None when it died meanwhile."""
-    size, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
-    missing = int.from_bytes(size, "big")
-    request = b""
-    while missing and (part := connection.recv(missing)):
-        request += part
-        missing -= len(part)
-    if missing or not request:
+class _Client(socketserver.BaseRequestHandler):
+    request: socket.socket
+    server: _Server
+
+    def handle(self) -> None:
+        _, descriptors, _, _ = socket.recv_fds(self.request, 1, 4)
+        if not descriptors:
+            return  # the client has died
+        self.server.socket.close()
+        pid = os.fork()
+        if pid == 0:
+            self.request.close()
+            _work(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        return None
-    return descriptors, marshal.loads(request)  # noqa: S302  from our own client
+        threading.Thread(target=_end_with_server, daemon=True).start()
+        threading.Thread(target=_obey, args=(pid, self.request), daemon=True).start()
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(OSError):
+            self.request.send(status.to_bytes(2, "big", signed=True))
 
 
-def _report(working: dict[int, socket.socket], selector: selectors.BaseSelector) -> None:
-    """Tell the clients whose work has ended how it ended."""
-    with contextlib.suppress(ChildProcessError):
-        while (found := os.waitpid(-1, os.WNOHANG))[0]:
-            pid, status = found
-            connection = working.pop(pid)
-            with contextlib.suppress(KeyError):
-                selector.unregister(connection)
-            with contextlib.suppress(OSError):
-                connection.send(os.waitstatus_to_exitcode(status).to_bytes(2, "big", signed=True))
-            connection.close()
+def _end_with_server() -> None:
+    """Both end when the process that started the server has: the work then has another parent."""
+    os.read(0, 1)
+    os._exit(0)
 
 
-def _obey(pid: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:
-    """Pass on the signals a client got; kill the work of one that is gone."""
-    try:
-        signals = connection.recv(16)
-    except OSError:
-        signals = b""
-    if not signals:
-        selector.unregister(connection)
-    for number in signals or [signal.SIGKILL]:
-        os.kill(pid, number)
+def _obey(pid: int, connection: socket.socket) -> None:
+    """Pass on the signals a client gets; kill the work of one that is gone."""
+    with contextlib.suppress(OSError):
+        while signals := connection.recv(16):
+            for number in signals:
+                os.kill(pid, number)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
-def _work(descriptors: list[int], wanted: _Request) -> NoReturn:
+def _work(descriptors: list[int]) -> NoReturn:
     """In the child: do what a client's request asks for, and end as its Python would."""
     status = 1
     try:
-        status = _become(descriptors, *wanted)
+        *streams, request = descriptors
+        with open(request, "rb") as file:
+            wanted = marshal.load(file)  # noqa: S302  from our own client
+        status = _become(streams, *wanted)
         # What the interpreter does at its end, but for taking every module apart.
         threading._shutdown()  # type: ignore[attr-defined]  # not public, and what the interpreter calls
         atexit._run_exitfuncs()
@@ -247,7 +215,6 @@ def _become(
     interruptible: bool,
 ) -> int:
     """Run what the arguments say as Python would; the exit code, or the signal it dies of, below zero."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
     if group:
         os.setpgid(0, group)
@@ -265,9 +232,9 @@ def _become(
     search = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if not _is_understood(arguments, environ):
         os.execv(PYTHON, [PYTHON, *options, *arguments])  # noqa: S606  no shell is wanted
+    unbuffered = "-u" in options or bool(environ.get("PYTHONUNBUFFERED"))
     for name, number in (("stdout", 1), ("stderr", 2)):
-        stream = _stream(number, unbuffered="-u" in options or bool(environ.get("PYTHONUNBUFFERED")))
-        setattr(sys, name, stream)
+        setattr(sys, name, stream := _stream(number, unbuffered=unbuffered))
         setattr(sys, f"__{name}__", stream)
     sys.executable = _COMMAND
     if "COVERAGE_PROCESS_CONFIG" in environ:
@@ -324,12 +291,12 @@ def _run(arguments: list[str], *, safe_path: bool) -> None:
 
 
 def _stream(number: int, *, unbuffered: bool) -> io.TextIOWrapper:
-    raw = io.FileIO(number, "w", closefd=False)
-    errors = "strict" if number == 1 else "backslashreplace"
-    if unbuffered:
-        return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, write_through=True)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=number == 2 or raw.isatty()
+        open(number, "wb", 0 if unbuffered else -1, closefd=False),
+        "utf-8",
+        "strict" if number == 1 else "backslashreplace",
+        line_buffering=number == 2 or os.isatty(number),
+        write_through=unbuffered,
     )
 
 
@@ -349,4 +316,7 @@ if __name__ == "__main__":
     del sys.path[0]
     _preload()
     _SET_BY_IMPORTS.update({name: os.environ[name] for name in os.environ.keys() - _BEFORE.keys()})
-    sys.exit(_serve(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the work
+    with _Server(sys.argv[1], _Client) as server:
+        os.write(1, b"ready\n")
+        server.serve_forever(0.05)

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi.runtime.proto.engine_pb2_grpc import add_EngineServicer_to_server
+from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_to_server
 
+from pulumi_hosting.offline.display.engine_events import Event, Events
 from pulumi_hosting.offline.engine import run_program as program
-from pulumi_hosting.offline.engine.deployment import RegisteredResource
-from pulumi_hosting.offline.engine.engine_service import EngineService, add_engine
+from pulumi_hosting.offline.engine.engine_service import EngineService
 from pulumi_hosting.offline.engine.grpc_server import GrpcServer
-from pulumi_hosting.offline.engine.monitor import Monitor, StackInfo, add_monitor
+from pulumi_hosting.offline.engine.monitor import Monitor
+from pulumi_hosting.offline.engine.run_options import Options
+from pulumi_hosting.offline.generator.decisions import Decision
 from pulumi_hosting.offline.model.goals import Goal
 from pulumi_hosting.offline.model.property_values import Properties
 from pulumi_hosting.offline.model.state import ResourceState
@@ -24,18 +28,27 @@ from pulumi_hosting.offline.model.urns import make_urn
 class Notes:
     """Stands where the deployment stands: whatever is registered is there at once."""
 
+    stack, project, preview = "dev", "toys", False
+    config: Properties = {"toys:size": "large"}  # noqa: RUF012  never changed
+    options = Options("up", parallel=2)
+
     def __init__(self) -> None:
         self.goals: list[Goal] = []
         self.outputs: Properties = {}
         self.logged: list[tuple[str, str]] = []
 
-    def register(self, goal: Goal) -> RegisteredResource:
+    def register(self, goal: Goal) -> Decision:
         self.goals.append(goal)
-        return RegisteredResource(
+        return Decision(
+            [],
             ResourceState(
                 make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties
-            )
+            ),
         )
+
+    def take(self, event: Event) -> None:
+        said = event["diagnosticEvent"]
+        self.logged.append((said["severity"], said["message"].rstrip("\n")))
 
     def register_outputs(self, urn: str, outputs: Properties) -> None:
         self.outputs = outputs
@@ -51,36 +64,32 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("PULUMI_CONFIG", '{"toys:size": "large"}')
     notes = Notes()
-    info = StackInfo("toys", "dev", "organization", {"toys:size": "large"}, False, 2)
     deployment: Any = notes
-    monitor = Monitor(deployment, info)
+    monitor = Monitor(deployment)
     monitor.release()
-    server = GrpcServer(
-        [add_monitor(monitor), add_engine(EngineService(lambda *said: notes.logged.append(said[:2])))],
-        threads=8,
-    )
+    monitor_server = GrpcServer(add_ResourceMonitorServicer_to_server, monitor, threads=8)
+    engine_server = GrpcServer(add_EngineServicer_to_server, EngineService(Events([notes.take])), threads=8)
 
     def start(source: str) -> tuple[int, Notes]:
         if source:
             (tmp_path / "__main__.py").write_text(source)
-        given = {
+        settings = {
             "project": "toys",
             "stack": "dev",
             "organization": "organization",
-            "root": tmp_path,
-            "pwd": tmp_path,
+            "root_directory": str(tmp_path),
             "parallel": 2,
+            "monitor": monitor_server.address,
+            "engine": engine_server.address,
         }
-        given |= {"monitor": server.address, "engine": server.address}
-        options = program.parse_arguments(
-            [*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)]
-        )
         # Pulumi's settings live in the context: what this program receives reaches no other.
-        return contextvars.Context().run(program.run, options), notes
+        status = contextvars.Context().run(program.run, settings, str(tmp_path), str(tmp_path))
+        return status, notes
 
     yield start
     asyncio.set_event_loop(None)
-    server.stop()
+    monitor_server.stop()
+    engine_server.stop()
 
 
 def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:

@@ -17,15 +17,7 @@ from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, 
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring
-from pulumi_hosting.offline.steps.operations import (
-    CREATE,
-    DELETE,
-    DELETE_REPLACED,
-    REFRESH,
-    SAME,
-    UPDATE,
-    verb,
-)
+from pulumi_hosting.offline.steps.operations import verb
 from pulumi_hosting.offline.steps.reads import RefreshStep
 from pulumi_hosting.offline.storage.journal import Journal
 from tests.offline.test_state import thing
@@ -108,9 +100,9 @@ def test_the_text_of_init_errors() -> None:
 
 def test_a_step_without_its_state() -> None:
     with pytest.raises(TypeError, match="no old state"):
-        _ = Step(CREATE, None, thing("a")).before
+        _ = Step("create", None, thing("a")).before
     with pytest.raises(TypeError, match="no new state"):
-        _ = Step(DELETE, thing("a")).after
+        _ = Step("delete", thing("a")).after
 
 
 # The journal.
@@ -129,7 +121,7 @@ class Saved:
 def test_a_create_is_written_before_and_after() -> None:
     saved = Saved()
     journal = Journal(Snapshot([thing("a")]), saved)
-    step = CreateStep(CREATE, None, thing("b"))
+    step = CreateStep("create", None, thing("b"))
     journal.begin(step)
     journal.end(step, True)
     assert saved.snapshots == [(["a"], ["b"]), (["b", "a"], [])]
@@ -138,7 +130,7 @@ def test_a_create_is_written_before_and_after() -> None:
 def test_a_failed_create_is_not_saved() -> None:
     saved = Saved()
     journal = Journal(Snapshot(), saved)
-    step = CreateStep(CREATE, None, thing("b"))
+    step = CreateStep("create", None, thing("b"))
     journal.begin(step)
     journal.end(step, False)
     assert saved.snapshots[-1] == ([], [])
@@ -149,7 +141,7 @@ def test_unchanged_resources_are_written_once_at_the_end() -> None:
     old = [thing("a"), thing("b")]
     journal = Journal(Snapshot(old), saved)
     for state in reversed(old):
-        same = SameStep(SAME, state, state.copy())
+        same = SameStep("same", state, state.copy())
         journal.begin(same)
         journal.end(same, True)
     assert saved.snapshots == []
@@ -162,7 +154,7 @@ def test_an_unchanged_resource_with_a_new_option_is_written_at_once() -> None:
     saved = Saved()
     old = thing("a", protect=True)
     journal = Journal(Snapshot([old]), saved)
-    same = SameStep(SAME, old, old.copy(protect=False))
+    same = SameStep("same", old, old.copy(protect=False))
     journal.end(same, True)
     assert len(saved.snapshots) == 1
 
@@ -172,7 +164,7 @@ def test_a_failed_delete_keeps_the_resource() -> None:
     a, b = thing("a"), thing("b")
     journal = Journal(Snapshot([a, b]), saved)
     for state, done in ((a, True), (b, False)):
-        step = DeleteStep(DELETE, state)
+        step = DeleteStep("delete", state)
         journal.begin(step)
         journal.end(step, done)
     assert saved.snapshots[-1] == (["b"], [])
@@ -189,7 +181,7 @@ def test_an_update_replaces_the_old_state() -> None:
     saved = Saved()
     a = thing("a", inputs={"n": 1})
     journal = Journal(Snapshot([a]), saved)
-    step = UpdateStep(UPDATE, a, a.copy(inputs={"n": 2}))
+    step = UpdateStep("update", a, a.copy(inputs={"n": 2}))
     journal.begin(step)
     journal.end(step, True)
     assert saved.snapshots[-1] == (["a"], [])
@@ -212,9 +204,9 @@ def shown(*steps: tuple[Step, str], diff: bool = False) -> list[str]:
 def test_the_display_of_changes_hides_secrets() -> None:
     old = thing("a", inputs={"size": "s", "note": SecretValue("hush"), "old": 1, "__provider": "x"})
     new = thing("a", inputs={"size": "L", "note": SecretValue("hush2"), "new": 2, "__provider": "y"})
-    step = UpdateStep(UPDATE, old, new)
-    assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
-    assert shown((step, UPDATE), diff=True)[1:] == [
+    step = UpdateStep("update", old, new)
+    assert shown((step, "update")) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
+    assert shown((step, "update"), diff=True)[1:] == [
         "      + new: 2",
         "      - old: 1",
         '      ~ size: "s" => "L"',
@@ -223,19 +215,19 @@ def test_the_display_of_changes_hides_secrets() -> None:
 
 def test_the_display_of_retained_resources() -> None:
     kept, gone = thing("kept", retain_on_delete=True), thing("gone")
-    assert shown((DeleteStep(DELETE, kept), DELETE), (DeleteStep(DELETE, gone), DELETE)) == [
+    assert shown((DeleteStep("delete", kept), "delete"), (DeleteStep("delete", gone), "delete")) == [
         f" -  toy:index:Thing kept retained, not deleted (id {kept.id})",
         " -  toy:index:Thing gone deleted",
     ]
-    assert shown((DeleteStep(DELETE_REPLACED, kept, replacing=True), DELETE_REPLACED)) == [
+    assert shown((DeleteStep("delete-replaced", kept, replacing=True), "delete-replaced")) == [
         f" -- toy:index:Thing kept retained, not deleted (id {kept.id})"
     ]
     # What a refresh did not find is not there any more, whatever the program says.
-    assert shown((RefreshStep(REFRESH, kept, kept), DELETE)) == [" -  toy:index:Thing kept deleted"]
+    assert shown((RefreshStep("refresh", kept, kept), "delete")) == [" -  toy:index:Thing kept deleted"]
     lines: list[str] = []
     display = Display(lines.append, stack="dev")
     display.start("destroy", preview=True)
-    Events([display], clock=lambda: 0).outputs(DeleteStep(DELETE, kept), DELETE, planning=True)
+    Events([display], clock=lambda: 0).outputs(DeleteStep("delete", kept), "delete", planning=True)
     assert lines[2:] == [f" -  toy:index:Thing kept retain, not delete (id {kept.id})"]
 
 
@@ -276,8 +268,8 @@ Duration: 4s
 
 def test_components_are_displayed_when_created() -> None:
     component = ResourceState("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
-    assert shown((CreateStep(CREATE, None, component), CREATE)) == [" +  c:c:C box created"]
-    assert shown((SameStep(SAME, component, component), SAME)) == []
+    assert shown((CreateStep("create", None, component), "create")) == [" +  c:c:C box created"]
+    assert shown((SameStep("same", component, component), "same")) == []
 
 
 def test_diagnostics_are_displayed_with_their_resource() -> None:
@@ -286,14 +278,14 @@ def test_diagnostics_are_displayed_with_their_resource() -> None:
     events.diagnostic("error", "one\ntwo", thing("a").urn)
     events.diagnostic("debug", "never")
     events.diagnostic("info", "never", ephemeral=True)
-    events.failed(CreateStep(CREATE, None, thing("b")), 0)
+    events.failed(CreateStep("create", None, thing("b")), 0)
     assert lines == ["    toy:index:Thing (a): error: one", "    two", " +  toy:index:Thing b failed"]
 
 
 def test_events_have_pulumis_format() -> None:
     found: list[dict[str, Any]] = []
     events = Events([found.append], clock=lambda: 7.9)
-    step = UpdateStep(UPDATE, thing("a"), thing("a", protect=True), diffs=("n",), detailed={"n": "add"})
+    step = UpdateStep("update", thing("a"), thing("a", protect=True), diffs=("n",), detailed={"n": "add"})
     events.prelude({"k": "[secret]"})
     events.pre(step, planning=True)
     events.summary({"update": 1}, seconds=1.5, preview=True, corrupt=False, result="succeeded")

@@ -77,7 +77,7 @@ def test_an_unexpected_unknown_is_refused() -> None:
 def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
     struct = to_struct({"a": None, "b": {"c": None, "d": 1}, "e": [None]}, WireFormat())
     assert from_struct(struct, keep_null=False) == {"b": {"d": 1}, "e": [None]}
-    assert from_struct(to_struct({"a": None, "b": {"c": None}}, WireFormat(), keep_null=False)) == {"b": {}}
+    assert from_struct(to_struct({"a": None, "b": {"c": None}}, WireFormat(nulls=False))) == {"b": {}}
 
 
 def test_outputs_are_unwrapped() -> None:

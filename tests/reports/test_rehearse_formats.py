@@ -52,12 +52,11 @@ def test_junit_has_a_case_for_each_step() -> None:
 def test_json_is_alone_on_standard_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: tuple[StepOutcome, ...], code: int
 ) -> None:
-    def rehearse(engine: object, directory: object, report: object, **options: object) -> RehearsalOutcome:
-        assert callable(report)
-        report("ok     preview")
+    def run(rehearsal: runner.Rehearsal) -> RehearsalOutcome:
+        rehearsal.report("ok     preview")
         return outcome(*steps)
 
-    monkeypatch.setattr(runner, "rehearse", rehearse)
+    monkeypatch.setattr(runner.Rehearsal, "run", run)
     written = tmp_path / "junit.xml"
     answer = CliRunner().invoke(
         main, ["rehearse", str(tmp_path), "--engine", "offline", "--json", "--junit", str(written)]

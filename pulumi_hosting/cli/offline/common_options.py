@@ -1,13 +1,19 @@
 """Options that several commands take."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from pulumi_hosting.offline import OfflineStack
+
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+yes_option = click.option(
+    "-y", "--yes", is_flag=True, expose_value=False, help="Do not ask for confirmation."
+)
+"""Of a command that asks for none."""
 skip_preview_option = click.option("-f", "--skip-preview", is_flag=True, help="Skip the preview.")
 json_option = click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -23,7 +29,7 @@ def combined(*options: Decorator) -> Decorator:
     return add
 
 
-stack_options = combined(
+which_stack = combined(
     click.option(
         "-C",
         "--cwd",
@@ -32,5 +38,19 @@ stack_options = combined(
         help="Run as if started in this directory.",
     ),
     click.option("-s", "--stack", "name", help="The stack. Default: the selected one."),
-    click.option("--non-interactive", is_flag=True, help="Never ask for confirmation."),
 )
+stack_options = combined(
+    which_stack,
+    click.option("--non-interactive", is_flag=True, expose_value=False, help="Never ask for confirmation."),
+)
+
+
+def with_stack(command: Callable[..., object]) -> Callable[..., object]:
+    """A command that takes a stack: it gets the options that say which, and is called with the stack."""
+
+    @stack_options
+    @functools.wraps(command)
+    def work(cwd: Path, name: str | None, stack_name: str | None = None, **given: object) -> object:
+        return command(OfflineStack(cwd, stack_name or name, write=click.echo), **given)
+
+    return work

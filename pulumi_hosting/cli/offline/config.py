@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
-from pulumi_hosting.cli.offline.common_options import json_option, stack_options
+from pulumi_hosting.cli.offline.common_options import json_option, stack_options, with_stack
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack
 
 
@@ -16,14 +16,7 @@ from pulumi_hosting.offline import InvalidConfiguration, OfflineStack
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Show secret values.")
 @click.pass_context
-def config(
-    context: click.Context,
-    cwd: Path,
-    name: str | None,
-    as_json: bool,
-    show_secrets: bool,
-    non_interactive: bool,
-) -> None:
+def config(context: click.Context, cwd: Path, name: str | None, as_json: bool, show_secrets: bool) -> None:
     """Read and set a stack's configuration. Without a command: list it.
 
     Example: pulumi-hosting offline config --stack dev
@@ -44,48 +37,39 @@ def config(
 
 
 @config.command()
-@stack_options
+@with_stack
 @click.argument("key")
-def rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
+def rm(stack: OfflineStack, key: str) -> None:
     """Remove a value.
 
     Example: pulumi-hosting offline config rm hosting:baseUrl
     """
-    OfflineStack(cwd, name).remove_config(key)
+    stack.remove_config(key)
 
 
 @config.command(name="set")
-@stack_options
+@with_stack
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--secret", is_flag=True, help="Encrypt the value.")
 @click.option("--plaintext", is_flag=True, help="Save the value as it is.")
-def set_value(
-    cwd: Path,
-    name: str | None,
-    key: str,
-    value: str | None,
-    secret: bool,
-    plaintext: bool,
-    non_interactive: bool,
-) -> None:
+def set_value(stack: OfflineStack, key: str, value: str | None, secret: bool, plaintext: bool) -> None:
     """Set a value; without VALUE it is read from standard input.
 
     Example: pulumi-hosting offline config set hosting:maxCharge 25.00
     """
     if secret and plaintext:
         raise InvalidConfiguration("--secret and --plaintext are mutually exclusive")
-    stack = OfflineStack(cwd, name)
     stack.backend.read(stack.name)
     stack.set_config(key, sys.stdin.read().rstrip("\n") if value is None else value, secret=secret)
 
 
 @config.command()
-@stack_options
+@with_stack
 @click.argument("key")
-def get(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
+def get(stack: OfflineStack, key: str) -> None:
     """Print one value, decrypted.
 
     Example: pulumi-hosting offline config get hosting:baseUrl
     """
-    click.echo(OfflineStack(cwd, name).get_config(key))
+    click.echo(stack.get_config(key))

@@ -1,15 +1,13 @@
 """`pulumi-hosting offline import`."""
 
-from pathlib import Path
-
 import click
 
-from pulumi_hosting.cli.offline.common_options import skip_preview_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import skip_preview_option, with_stack, yes_option
 from pulumi_hosting.offline import OfflineStack
 
 
 @click.command(name="import")
-@stack_options
+@with_stack
 @click.argument("type")
 @click.argument("resource")
 @click.argument("id")
@@ -22,19 +20,11 @@ from pulumi_hosting.offline import OfflineStack
 @yes_option
 @skip_preview_option
 def import_resource(
-    cwd: Path,
-    name: str | None,
-    type: str,
-    resource: str,
-    id: str,
-    protect: bool,
-    skip_preview: bool,
-    **_: object,
+    stack: OfflineStack, type: str, resource: str, id: str, protect: bool, skip_preview: bool, **_: object
 ) -> None:
     """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program.
 
     Example: pulumi-hosting offline import hosting:index:Server web 20001
     """
-    stack = OfflineStack(cwd, name, write=click.echo)
     result = stack.import_resource(type, resource, id, protect=protect, preview=not skip_preview)
     click.get_current_context().exit(result.exit_code)

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, which_stack
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
-from pulumi_hosting.offline.stack_operation import Command
+from pulumi_hosting.offline.engine.run_options import Command
 
 
 def _verbosity(context: click.Context, option: click.Parameter, value: str) -> int:
@@ -25,8 +25,9 @@ def _verbosity(context: click.Context, option: click.Parameter, value: str) -> i
 
 
 operation_options = combined(
-    stack_options,
-    yes_option,
+    which_stack,
+    click.option("--non-interactive", is_flag=True, help="Never ask for confirmation."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
     skip_preview_option,
     click.option("-r", "--refresh", is_flag=True, help="Refresh the state first."),
     click.option("--run-program", is_flag=True, help="Run the program, for its current configuration."),
@@ -147,9 +148,8 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
             _confirm(command, given["non_interactive"], run_preview)
     options |= {key: given[key] for key in ("preview_only", "expect_no_changes", "event_log")}
     options["clear_pending_creates"] = given.get("clear_pending_creates", False)
-    result = _run_to_the_end(
-        partial(stack.run, command, plugin_arguments=_plugin_arguments(given), **options)
-    )
+    options["plugin_arguments"] = _plugin_arguments(given)
+    result = _run_to_the_end(partial(stack.run, command, **options))
     if digest is not None:
         click.echo(json.dumps(digest.content, indent=4))
     click.get_current_context().exit(result.exit_code)

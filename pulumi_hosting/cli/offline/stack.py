@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
-from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import json_option, stack_options, with_stack, yes_option
 from pulumi_hosting.offline import InvalidConfiguration, OfflineError, OfflineStack
 
 stack_argument = click.argument("stack_name", required=False)
@@ -24,7 +24,7 @@ def stack() -> None:
 @stack.command()
 @stack_options
 @stack_argument
-def init(cwd: Path, name: str | None, stack_name: str | None, non_interactive: bool) -> None:
+def init(cwd: Path, name: str | None, stack_name: str | None) -> None:
     """Create a stack and select it.
 
     Example: pulumi-hosting offline stack init dev
@@ -38,7 +38,7 @@ def init(cwd: Path, name: str | None, stack_name: str | None, non_interactive: b
 @stack_options
 @stack_argument
 @click.option("-c", "--create", is_flag=True, help="Create the stack if it does not exist.")
-def select(cwd: Path, name: str | None, stack_name: str | None, create: bool, non_interactive: bool) -> None:
+def select(cwd: Path, name: str | None, stack_name: str | None, create: bool) -> None:
     """Select the stack that commands without --stack use.
 
     Example: pulumi-hosting offline stack select dev
@@ -58,7 +58,7 @@ def _given_name(name: str | None) -> str:
 @stack.command()
 @stack_options
 @json_option
-def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> None:
+def ls(cwd: Path, name: str | None, as_json: bool) -> None:
     """List the stacks of the project; the selected one has a star.
 
     Example: pulumi-hosting offline stack ls
@@ -75,17 +75,17 @@ def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> Non
 
 
 @stack.command()
-@stack_options
+@with_stack
 @click.option("--show-secrets", is_flag=True, help="Write every secret in plain text.")
 @click.option(
     "--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
 )
-def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, non_interactive: bool) -> None:
+def export(stack: OfflineStack, show_secrets: bool, file: Path | None) -> None:
     """Print the stack's state.
 
     Example: pulumi-hosting offline stack export --stack dev --file dev.json
     """
-    text = json.dumps(OfflineStack(cwd, name).export(show_secrets=show_secrets), indent=4)
+    text = json.dumps(stack.export(show_secrets=show_secrets), indent=4)
     if file is None:
         click.echo(text)
     else:
@@ -94,11 +94,11 @@ def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, n
 
 
 @stack.command(name="import")
-@stack_options
+@with_stack
 @click.option(
     "--file", "file", type=click.Path(path_type=Path), help="Read from this file instead of standard input."
 )
-def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive: bool) -> None:
+def import_state(stack: OfflineStack, file: Path | None) -> None:
     """Replace the stack's state by an exported one.
 
     Example: pulumi-hosting offline stack import --stack dev --file dev.json
@@ -107,28 +107,21 @@ def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive
         data = json.loads(file.read_text() if file else sys.stdin.read())
     except (OSError, ValueError) as error:
         raise InvalidConfiguration(f"could not read the deployment: {error}") from None
-    OfflineStack(cwd, name).import_state(data)
+    stack.import_state(data)
     click.echo("Import complete.")
 
 
 @stack.command()
-@stack_options
+@with_stack
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Print secret outputs in plain text.")
 @click.argument("output_name", required=False)
-def output(
-    cwd: Path,
-    name: str | None,
-    as_json: bool,
-    show_secrets: bool,
-    output_name: str | None,
-    non_interactive: bool,
-) -> None:
+def output(stack: OfflineStack, as_json: bool, show_secrets: bool, output_name: str | None) -> None:
     """Print the stack's outputs, or one of them.
 
     Example: pulumi-hosting offline stack output ip --stack dev
     """
-    outputs = OfflineStack(cwd, name).outputs(show_secrets=show_secrets)
+    outputs = stack.outputs(show_secrets=show_secrets)
     if output_name is not None:
         if output_name not in outputs:
             raise OfflineError(f"current stack does not have output property '{output_name}'")
@@ -142,19 +135,16 @@ def output(
 
 
 @stack.command()
-@stack_options
+@with_stack
 @stack_argument
 @click.option(
     "-f", "--force", is_flag=True, help="Remove it although it has resources; they stay as they are."
 )
 @yes_option
-def rm(
-    cwd: Path, name: str | None, stack_name: str | None, force: bool, yes: bool, non_interactive: bool
-) -> None:
+def rm(stack: OfflineStack, force: bool) -> None:
     """Remove an empty stack and its configuration.
 
     Example: pulumi-hosting offline stack rm dev --yes
     """
-    removed = OfflineStack(cwd, stack_name or name)
-    removed.remove(force=force)
-    click.echo(f"Stack '{removed.name}' has been removed!")
+    stack.remove(force=force)
+    click.echo(f"Stack '{stack.name}' has been removed!")

@@ -1,11 +1,9 @@
 """`pulumi-hosting offline state`."""
 
-from pathlib import Path
-
 import click
 
 from pulumi_hosting.cli.lazy import CommandGroup
-from pulumi_hosting.cli.offline.common_options import stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import with_stack, yes_option
 from pulumi_hosting.offline import OfflineStack
 
 
@@ -18,13 +16,13 @@ def state() -> None:
 
 
 @state.command()
-@stack_options
+@with_stack
 @click.argument("urn")
 @yes_option
-def delete(cwd: Path, name: str | None, urn: str, yes: bool, non_interactive: bool) -> None:
+def delete(stack: OfflineStack, urn: str) -> None:
     """Remove the resource URN from the state. The object itself stays as it is.
 
     Example: pulumi-hosting offline state delete 'urn:pulumi:dev::shop::hosting:index:Server::web'
     """
-    OfflineStack(cwd, name).forget(urn)
+    stack.forget(urn)
     click.echo("Resource deleted")

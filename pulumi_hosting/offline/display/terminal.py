@@ -7,21 +7,7 @@ from collections.abc import Callable
 
 from ..model.property_values import UNKNOWN_STRING, Properties, changed_keys
 from ..model.urns import urn_name, urn_type
-from ..steps.operations import (
-    CREATE,
-    CREATE_REPLACEMENT,
-    DELETE,
-    DELETE_REPLACED,
-    DISCARD,
-    IMPORT,
-    READ,
-    REFRESH,
-    REPLACE,
-    SAME,
-    SIGNS,
-    UPDATE,
-    verb,
-)
+from ..steps.operations import SIGNS, verb
 from .engine_events import Event
 
 BANNER = (
@@ -29,7 +15,7 @@ BANNER = (
     "real stacks with `pulumi`."
 )
 
-_COUNTED = (CREATE, UPDATE, DELETE, REPLACE, IMPORT, READ, DISCARD)
+_COUNTED = ("create", "update", "delete", "replace", "import", "read", "discard")
 """What the summary counts, in its order."""
 _TITLES = {
     "up": ("Updating", "update"),
@@ -66,7 +52,7 @@ class Display:
             if (
                 metadata["new"] is not None
                 and not metadata["new"]["custom"]
-                and metadata["op"] not in (SAME, REFRESH)
+                and metadata["op"] not in ("same", "refresh")
             ):
                 self._resource(metadata)
         elif "resOpFailedEvent" in event:
@@ -76,18 +62,18 @@ class Display:
             self._diagnostic(event["diagnosticEvent"])
 
     def _resource(self, metadata: Properties) -> None:
-        if metadata["op"] == SAME or (metadata["op"], metadata["urn"]) in self._shown:
+        if metadata["op"] == "same" or (metadata["op"], metadata["urn"]) in self._shown:
             return
         self._shown.add((metadata["op"], metadata["urn"]))
         self._line(metadata, self._retained(metadata) or verb(metadata["op"], done=self._done))
-        if self._diff and metadata["op"] in (UPDATE, REPLACE, REFRESH):
+        if self._diff and metadata["op"] in ("update", "replace", "refresh"):
             self._changes(metadata)
 
     def _line(self, metadata: Properties, status: str) -> None:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
         detail = (
             f" [diff: {_signed(metadata, list(keys))}]"
-            if keys and metadata["op"] in (UPDATE, REPLACE, CREATE_REPLACEMENT)
+            if keys and metadata["op"] in ("update", "replace", "create-replacement")
             else ""
         )
         self._write(
@@ -102,7 +88,7 @@ class Display:
         """
         old = metadata["old"]
         # A refresh that found nothing has a new state.
-        is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None
+        is_deletion = metadata["op"] in ("delete", "delete-replaced") and metadata["new"] is None
         if not is_deletion or not old["custom"] or not old.get("retainOnDelete"):
             return None
         return f"{'retained, not deleted' if self._done else 'retain, not delete'} (id {old['id']})"
@@ -119,9 +105,7 @@ class Display:
         if event["severity"] == "debug" or event.get("ephemeral"):
             return
         where = f"{urn_type(event['urn'])} ({urn_name(event['urn'])}): " if event.get("urn") else ""
-        first, *rest = (event["prefix"] + event["message"]).rstrip("\n").split("\n")
-        self._write(f"    {where}{first}")
-        for line in rest:
+        for line in f"{where}{event['prefix']}{event['message']}".rstrip("\n").split("\n"):
             self._write(f"    {line}")
 
     def end(
@@ -139,7 +123,7 @@ class Display:
             self._write(f"    {SIGNS[op]:<2}{changes[op]} {words}")
         total = sum(changes[op] for op in kinds)
         pieces = [f"{total} changes"] if len(kinds) > 1 else []
-        pieces += [f"{changes[SAME]} unchanged"] if changes.get(SAME) else []
+        pieces += [f"{changes['same']} unchanged"] if changes.get("same") else []
         if pieces:
             self._write(f"    {'. '.join(pieces)}")
         if not changes:

@@ -14,7 +14,7 @@ from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator import deletions, read_decisions, registrations
 from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
 from ..generator.urn_names import NameClash, Names
-from ..model.goals import Goal
+from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff
@@ -24,21 +24,12 @@ from ..providers.interface import ResourceProvider
 from ..providers.registry import Registry
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import REFRESH
 from ..steps.reads import RefreshStep
 from ..storage.journal import Journal
 from .run_options import Options
 from .step_runner import DeploymentClosed, StepRunner
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class RegisteredResource:
-    """The answer to a registration."""
-
-    state: ResourceState
-    unknown: bool = False
 
 
 @dataclass
@@ -57,7 +48,7 @@ class Deployment:
     def __post_init__(self) -> None:
         options = self.options
         self.preview = options.preview
-        self.targets = options.targets
+        self.targets = Targets(options.targets)
         self.target_dependents = options.target_dependents
         self._set_resources(self.base.resources)
         self.steps = StepRunner(self.events, self.journal, options)
@@ -100,25 +91,21 @@ class Deployment:
             raise ProviderError(f"the provider of {state.urn} is not loaded: {state.provider}")
         return provider
 
-    def same_provider(self, state: ResourceState, inputs: Properties) -> None:
-        self.registry.same(state, inputs)
-
     def registered(self) -> list[ResourceState]:
         """What the program registered, as it is now."""
         return list(self._decisions.registered.values())
 
     # Registrations, called by the monitor on its threads.
 
-    def register(self, goal: Goal) -> RegisteredResource:
+    def register(self, goal: Goal) -> Decision:
         """Bring one resource to what the program declares.
 
         Raises `DeploymentClosed` when the deployment ends before.
         """
-        decision = self._decide(registrations.register(self._decisions, goal))
-        return RegisteredResource(decision.result(), decision.unknown)
+        return self._decide(registrations.register(self._decisions, goal))
 
     def read(self, goal: Goal) -> ResourceState:
-        return self._decide(read_decisions.read(self._decisions, goal)).result()
+        return self._decide(read_decisions.read(self._decisions, goal)).state
 
     def _decide(self, deciding: Course[Decision]) -> Decision:
         answer: ProviderDiff | None = None
@@ -145,15 +132,13 @@ class Deployment:
         """Tell the user why a decision failed."""
         if isinstance(error, NameClash):
             self.error(str(error), error.urn)
-        elif isinstance(error, AlreadyReported):
-            pass
-        elif isinstance(error, OfflineError):
-            if not self.steps.failed:
-                self.error(str(error))
-        else:  # a bug here or in a dependency: the user reads one line, the log has the rest
+        elif not isinstance(error, OfflineError):
             self._internal_error(error)
+        elif not (isinstance(error, AlreadyReported) or self.steps.failed):
+            self.error(str(error))
 
     def _internal_error(self, error: Exception) -> None:
+        """A bug here or in a dependency: the user reads one line, the log has the rest."""
         # Not above debug: without -v there is no handler, and Python would print the traceback itself.
         _log.debug("unexpected", exc_info=error)
         self.error(
@@ -164,7 +149,7 @@ class Deployment:
 
     def _work(self, work: Work) -> ProviderDiff | None:
         if isinstance(work, DiffRequest):
-            with self.steps.slot():
+            with self.steps.slots:
                 return work.ask()
         self.steps.run(work if isinstance(work, list) else [work], self)
         return None
@@ -187,7 +172,7 @@ class Deployment:
         before = step.old.outputs if step.old is not None else None
         step.after.outputs = outputs
         if self.journal is not None and before != outputs:
-            self.journal.outputs_changed()
+            self.journal.write()
         self.events.outputs(step, step.op, planning=self.preview)
 
     @property
@@ -266,11 +251,10 @@ class Deployment:
         """Refresh resources of the state without a program, and continue with what was found."""
         for state in states:
             self.registry.ensure(state.provider, self.resources)
-        steps = [RefreshStep(REFRESH, state, state) for state in states]
+        steps = [RefreshStep("refresh", state, state) for state in states]
         self.steps.run_batch(steps, self, keep_going=True)
         self._set_resources(rebuild(self._found(steps)))
-        if self.journal is not None:
-            self.journal.rebase(self.resources)
+        self.steps.save(lambda journal: journal.rebase(self.resources))
 
     def _found(self, steps: list[RefreshStep]) -> list[ResourceState]:
         """The state's resources as a refresh found them, without those that are gone."""
@@ -298,8 +282,8 @@ class Deployment:
         with self._deciding:
             steps = deletions.refreshes(self._decisions)
         self.steps.run_batch(steps, self, keep_going=True)
-        if steps and self.journal is not None:
-            self.journal.rebase(self._found(steps))
+        if steps:
+            self.steps.save(lambda journal: journal.rebase(self._found(steps)))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""

@@ -1,24 +1,36 @@
 """The Engine service: takes the log of programs and providers, and keeps the root resource."""
 
-from collections.abc import Callable
-
-import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2 as pb
 from pulumi.runtime.proto import engine_pb2_grpc
 
+from ..display.engine_events import Events
+from ..providers.host import DYNAMIC_PACKAGE
+from .deployment import Deployment
+
 
 class EngineService(engine_pb2_grpc.EngineServicer):
-    """`log` takes severity, message, URN and whether the message is ephemeral."""
-
-    def __init__(self, log: Callable[[str, str, str, bool], None]) -> None:
-        self._log = log
+    def __init__(self, events: Events) -> None:
+        self._events = events
         self._root = ""
+        self.deployment: Deployment | None = None
+        """An error that is logged fails it, once there is one."""
 
     def Log(self, request: pb.LogRequest, context: object) -> empty_pb2.Empty:
         severity = pb.LogSeverity.Name(request.severity).lower()
-        self._log(severity, request.message, request.urn, request.ephemeral)
+        if severity != "error" or self.deployment is None:
+            self._events.diagnostic(severity, request.message, request.urn, ephemeral=request.ephemeral)
+        elif not self.deployment.steps.failed:  # after a failure the program is interrupted and logs that
+            self.deployment.error(request.message, request.urn)
         return empty_pb2.Empty()
+
+    def plugin_line(self, package: str, line: str, is_error: bool) -> None:
+        """A line that a provider printed.
+
+        Dynamic providers are part of the program; lines of others are for debugging.
+        """
+        severity = ("info#err" if is_error else "info") if package == DYNAMIC_PACKAGE else "debug"
+        self._events.diagnostic(severity, line)
 
     def GetRootResource(self, request: object, context: object) -> pb.GetRootResourceResponse:
         return pb.GetRootResourceResponse(urn=self._root)
@@ -31,7 +43,3 @@ class EngineService(engine_pb2_grpc.EngineServicer):
 
     def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
         return pb.RequirePulumiVersionResponse()
-
-
-def add_engine(engine: EngineService) -> Callable[[grpc.Server], None]:
-    return lambda server: engine_pb2_grpc.add_EngineServicer_to_server(engine, server)

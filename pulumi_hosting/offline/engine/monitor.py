@@ -5,8 +5,7 @@ it.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -24,6 +23,7 @@ from ..model.property_values import (
 )
 from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
+from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment
 from .durations import timeouts
 from .step_runner import DeploymentClosed
@@ -45,28 +45,6 @@ _ResourceRequest = pb.RegisterResourceRequest | pb.ReadResourceRequest
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
 
 
-@dataclass(frozen=True)
-class StackInfo:
-    """What a program may ask about the stack it deploys."""
-
-    project: str
-    stack: str
-    organization: str
-    config: Properties
-    preview: bool
-    parallel: int
-
-    def plain_config(self) -> dict[str, str]:
-        return {key: str(without_secrets(value)) for key, value in self.config.items()}
-
-    def secret_keys(self) -> list[str]:
-        return [key for key, value in self.config.items() if isinstance(value, SecretValue)]
-
-
-class _Unsupported(Exception):
-    pass
-
-
 def _served(
     serve: Callable[["Monitor", Asked], Answer],
 ) -> Callable[["Monitor", Asked, grpc.ServicerContext], Answer]:
@@ -75,9 +53,6 @@ def _served(
     def answer(monitor: "Monitor", request: Asked, context: grpc.ServicerContext) -> Answer:
         try:
             return serve(monitor, request)
-        except _Unsupported as error:
-            monitor.stop(str(error))
-            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except DeploymentClosed:
             context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except OfflineError as error:
@@ -89,27 +64,25 @@ def _served(
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Serves one program. `finished` is set when the program has registered everything."""
 
-    def __init__(self, deployment: Deployment, info: StackInfo) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
-        self._info = info
         self.finished = threading.Event()
         self._shutdown = threading.Event()
         self._goals: dict[str, Goal] = {}
         self._component_providers: dict[str, dict[str, str]] = {}
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
-        self._versions: dict[str, str] = {}
-        """Of packages, by what the program calls them."""
         self._transforms = Transforms()
 
     def release(self) -> None:
         """Let the program end."""
         self._shutdown.set()
 
-    def stop(self, reason: str) -> None:
-        """End the operation, for this reason."""
-        self._deployment.error(reason)
+    def _refuse(self, what: str) -> NoReturn:
+        """End the operation of a program that needs what there is only on Pulumi's own CLI."""
+        self._deployment.error(_NOT_OFFLINE.format(what))
         self._deployment.steps.fail()
+        raise DeploymentClosed
 
     # What the engine can do.
 
@@ -118,27 +91,30 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> pb.SupportsFeatureResponse:
         return pb.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    def GetDeploymentInfo(self, request: object, context: object) -> pb.DeploymentInfo:
-        info = self._info
+    def info(self) -> pb.DeploymentInfo:
+        """What a program may ask about the stack it deploys."""
+        deployment = self._deployment
+        config = deployment.config
         return pb.DeploymentInfo(
-            project=info.project,
-            stack=info.stack,
-            organization=info.organization,
-            config=info.plain_config(),
-            configSecretKeys=info.secret_keys(),
-            dryRun=info.preview,
-            parallel=info.parallel,
+            project=deployment.project,
+            stack=deployment.stack,
+            organization=ORGANIZATION,
+            config={key: str(without_secrets(value)) for key, value in config.items()},
+            configSecretKeys=[key for key, value in config.items() if isinstance(value, SecretValue)],
+            dryRun=deployment.options.preview,
+            parallel=deployment.options.at_a_time,
             supportedFeatures=list(_FEATURES.values()),
         )
+
+    def GetDeploymentInfo(self, request: object, context: object) -> pb.DeploymentInfo:
+        return self.info()
 
     def RegisterPackage(
         self, request: pb.RegisterPackageRequest, context: grpc.ServicerContext
     ) -> pb.RegisterPackageResponse:
         if request.HasField("parameterization") or request.HasField("extension"):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
-        ref = f"{request.name}@{request.version}"
-        self._versions[ref] = request.version
-        return pb.RegisterPackageResponse(ref=ref)
+        return pb.RegisterPackageResponse(ref=f"{request.name}@{request.version}")
 
     def RegisterStackTransform(self, request: callback_pb2.Callback, context: object) -> empty_pb2.Empty:
         self._transforms.add(request)
@@ -154,12 +130,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     @_served
     def RegisterResource(self, request: pb.RegisterResourceRequest) -> pb.RegisterResourceResponse:
         if request.remote:
-            raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
+            self._refuse("components that live in a plugin")
         _inherit(request, self._goals.get(request.parent))
         request.aliases.extend(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs)
         self._transforms.apply(request, self._ancestors(request.parent))
         if any(names for _, names in request.hooks.ListFields()):
-            raise _Unsupported(_NOT_OFFLINE.format("resource hooks"))
+            self._refuse("resource hooks")
         goal = self._goal(request)
         registered = self._deployment.register(goal)
         state = registered.state
@@ -206,7 +182,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def Invoke(self, request: pb.ResourceInvokeRequest) -> pb.ResourceInvokeResponse:
         package = package_of(request.tok)
         if package == "pulumi":
-            raise _Unsupported(_NOT_OFFLINE.format("stack references"))
+            self._refuse("stack references")
         ref = request.provider or self._default_provider(package, request.version)
         provider = self._deployment.registry.get(ref)
         if provider is None:
@@ -214,7 +190,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         args = _declared(request.args)
         if contains_unknowns(args):
             return pb.ResourceInvokeResponse(unknown=True)
-        result = provider.invoke(request.tok, args, preview=self._info.preview)
+        result = provider.invoke(request.tok, args, preview=self._deployment.preview)
         answer = pb.ResourceInvokeResponse(failures=result.failures)
         getattr(answer, "return").CopyFrom(
             to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
@@ -229,17 +205,13 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def _goal(self, request: pb.RegisterResourceRequest) -> Goal:
         dependencies = sorted(set(request.dependencies))
         properties = _declared(request.object)
-        if request.propertyDependencies:
-            property_dependencies = {
-                key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()
-            }
-        else:
-            property_dependencies = dict.fromkeys(properties, dependencies)
+        given = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
         provider = ""
-        if request.custom and not is_provider(request.type):
+        if is_provider(request.type):
+            if request.version:
+                properties["version"] = request.version
+        elif request.custom:
             provider = self._provider(request)
-        elif is_provider(request.type) and request.version:
-            properties["version"] = request.version
         return Goal(
             type=request.type,
             name=request.name,
@@ -249,7 +221,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             protect=request.protect if request.HasField("protect") else None,
             dependencies=dependencies,
             provider=provider,
-            property_dependencies=property_dependencies,
+            property_dependencies=given or dict.fromkeys(properties, dependencies),
             delete_before_replace=request.deleteBeforeReplace
             if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
             else None,
@@ -278,7 +250,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             return inherited
         for ancestor in self._ancestors(request.parent):
             given = given or self._component_providers.get(ancestor, {}).get(package, "")
-        version = request.version or self._versions.get(request.packageRef, "")
+        version = request.version or request.packageRef.rpartition("@")[2]
         return given or self._default_provider(package, version)
 
     def _default_provider(self, package: str, version: str) -> str:
@@ -320,7 +292,3 @@ def _alias(item: alias_pb2.Alias) -> Alias:
         return Alias(urn=item.urn)
     spec = item.spec
     return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
-
-
-def add_monitor(monitor: Monitor) -> Callable[[grpc.Server], None]:
-    return lambda server: resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pulumi.runtime.proto.resource_pb2 import DeploymentInfo
+from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_to_server
+
 from ..errors import AlreadyReported, PluginError
 from ..providers.piped_process import LineSink, PipedProcess
 from ..storage.project import Project
 from .deployment import Deployment
 from .grpc_server import GrpcServer
-from .monitor import Monitor, StackInfo, add_monitor
+from .monitor import Monitor
 from .run_program import ALREADY_REPORTED
 
 END_TIMEOUT = 5.0
@@ -32,19 +35,19 @@ class ProgramProcess:
     python: str
     environ: Mapping[str, str]
     engine_address: str
-    info: StackInfo
 
     def __call__(self, deployment: Deployment) -> None:
         """Raises `AlreadyReported` when the program failed, `PluginError` when it could not be started."""
-        monitor = Monitor(deployment, self.info)
-        server = GrpcServer([add_monitor(monitor)], threads=4 * self.info.parallel + 8)
+        monitor = Monitor(deployment)
+        threads = 4 * deployment.options.at_a_time + 8
+        server = GrpcServer(add_ResourceMonitorServicer_to_server, monitor, threads)
 
         def take(line: str, is_error: bool) -> None:
             # A program that the engine interrupts prints a traceback; the user need not see it.
             if line and not deployment.steps.failed:
                 deployment.events.diagnostic("info#err" if is_error else "info", line)
 
-        process = self._start(server.address, take)
+        process = self._start(monitor.info(), server.address, take)
         ended = threading.Event()
 
         def wait() -> None:
@@ -62,38 +65,26 @@ class ProgramProcess:
             process.finish_output()
             raise PluginError(f"program exited with non-zero exit code: {process.returncode}")
 
-    def _start(self, monitor_address: str, take: LineSink) -> PipedProcess:
-        info = self.info
+    def _start(self, info: DeploymentInfo, monitor_address: str, take: LineSink) -> PipedProcess:
         environ = {
             **self.environ,
-            "PULUMI_CONFIG": json.dumps(info.plain_config()),
-            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(info.secret_keys()),
+            "PULUMI_CONFIG": json.dumps(dict(info.config)),
+            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(info.configSecretKeys)),
         }
-        arguments = {
+        settings = {
             "monitor": monitor_address,
             "engine": self.engine_address,
-            "project": self.project.name,
+            "project": info.project,
             "stack": info.stack,
             "organization": info.organization,
-            "root": str(self.project.root),
-            "pwd": str(self.project.directory),
-            "parallel": str(info.parallel),
+            "root_directory": str(self.project.root),
+            "parallel": info.parallel,
+            "dry_run": info.dryRun,
         }
-        command = [
-            self.python,
-            "-u",
-            str(_RUN_PROGRAM),
-            *(part for key, value in arguments.items() for part in (f"--{key}", value)),
-        ]
-        command += ["--preview"] if info.preview else []
+        folder, program = self.project.directory, str(self.project.program)
+        command = [self.python, "-u", str(_RUN_PROGRAM), json.dumps(settings), str(folder), program]
         try:
-            return PipedProcess(
-                [*command, str(self.project.program)],
-                self.project.directory,
-                environ,
-                subprocess.DEVNULL,
-                take,
-            )
+            return PipedProcess(command, folder, environ, subprocess.DEVNULL, take)
         except OSError as error:
             raise PluginError(
                 f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the "

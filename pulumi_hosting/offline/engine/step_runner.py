@@ -11,7 +11,6 @@ from ..display.engine_events import Events
 from ..errors import OfflineError, ProviderError
 from ..steps.base import Step, StepContext, mark_secret_outputs
 from ..steps.changes import DeleteProtected, DeleteStep
-from ..steps.operations import READ
 from ..steps.reads import ReadStep, RefreshStep
 from ..storage.journal import Journal
 from .run_options import Options
@@ -25,10 +24,9 @@ class StepRunner:
     def __init__(self, events: Events, journal: Journal | None, options: Options) -> None:
         self._events = events
         self._journal = journal
-        self._preview = options.preview
-        self._parallel = options.parallel
-        self._count_refreshes = options.refresh_only
-        self._slots = threading.Semaphore(options.parallel)
+        self._options = options
+        self.slots = threading.Semaphore(options.at_a_time)
+        """One is held while a provider works, so that at most `parallel` do."""
         self._counting = threading.Lock()
         self.operations: list[tuple[str, str, tuple[str, ...]]] = []
         """(operation, URN, changed properties) in the order announced."""
@@ -42,25 +40,21 @@ class StepRunner:
         self.without_outputs: dict[str, Step] = {}
         """Steps whose resource may still register outputs, by URN."""
         self.cancelled = False
-        self._failed = False
+        self.failed = False
+        """Something went wrong, or the operation was cancelled; nothing new starts."""
         self._on_failure: list[Callable[[], None]] = []
 
     # Failing.
 
-    @property
-    def failed(self) -> bool:
-        """Something went wrong, or the operation was cancelled; nothing new starts."""
-        return self._failed
-
     def fail(self) -> None:
-        self._failed = True
+        self.failed = True
         for wake in self._on_failure:
             wake()
 
     def on_failure(self, wake: Callable[[], None]) -> None:
         """Call this when the operation fails; at once if it has."""
         self._on_failure.append(wake)
-        if self._failed:
+        if self.failed:
             wake()
 
     def cancel(self) -> None:
@@ -69,7 +63,7 @@ class StepRunner:
         self.fail()
 
     def check_open(self) -> None:
-        if self._failed:
+        if self.failed:
             raise DeploymentClosed
 
     def error(self, message: str, urn: str = "") -> None:
@@ -78,15 +72,11 @@ class StepRunner:
 
     # Running.
 
-    def slot(self) -> threading.Semaphore:
-        """Held while a provider works, so that at most `parallel` do."""
-        return self._slots
-
     def run(self, steps: list[Step], context: StepContext, *, keep_going: bool = False) -> None:
         """Run steps one after the other. Raises `DeploymentClosed` when one fails."""
         if not steps:
             return
-        with self._slots:
+        with self.slots:
             for step in steps:
                 if not keep_going or self.cancelled:
                     self.check_open()
@@ -105,7 +95,7 @@ class StepRunner:
         """Run independent steps in parallel and wait for all."""
         if not steps:
             return
-        with ThreadPoolExecutor(min(self._parallel, len(steps))) as pool:
+        with ThreadPoolExecutor(min(self._options.at_a_time, len(steps))) as pool:
             futures = [pool.submit(self.run, [step], context, keep_going=keep_going) for step in steps]
         for future in futures:
             error = future.exception()
@@ -116,15 +106,15 @@ class StepRunner:
         """Wait until every step under way is done and saved: what is being created is recorded although
         another failed.
         """
-        for _ in range(self._parallel):
-            self._slots.acquire()
-        self._slots.release(self._parallel)
+        for _ in range(self._options.at_a_time):
+            self.slots.acquire()
+        self.slots.release(self._options.at_a_time)
 
     def _execute(self, step: Step, context: StepContext) -> None:
         if not step.internal:
             with self._counting:
                 self.operations.append((step.op, step.urn, tuple(step.diffs)))
-            self._events.pre(step, planning=self._preview)
+            self._events.pre(step, planning=self._options.preview)
         self.save(lambda journal: journal.begin(step))
         failure: OfflineError | None = None
         try:
@@ -161,20 +151,20 @@ class StepRunner:
         if step.internal:
             return
         op, counted = step.op, step.logical
-        if isinstance(step, RefreshStep) and self._count_refreshes:
+        if isinstance(step, RefreshStep) and self._options.refresh_only:
             op, counted = step.result_op, True
-        if isinstance(step, ReadStep) and step.op == READ:
+        if isinstance(step, ReadStep) and step.op == "read":
             counted = step.changed
         if counted:
             with self._counting:
                 self.changes[op] = self.changes.get(op, 0) + 1
-        if step.res.custom or isinstance(step, RefreshStep | DeleteStep) or self._preview:
-            self._events.outputs(step, op, planning=self._preview)
+        if step.res.custom or isinstance(step, RefreshStep | DeleteStep) or self._options.preview:
+            self._events.outputs(step, op, planning=self._options.preview)
 
     def _report(self, step: Step, error: OfflineError) -> None:
         if isinstance(error, ProviderError) and error.corrupting:
             self.corrupt = True
-        prefix = "Preview failed: " if self._preview else ""
+        prefix = "Preview failed: " if self._options.preview else ""
         self.error(f"{prefix}{error}", "" if step.internal else step.urn)
-        if not self._preview and not step.internal:
+        if not self._options.preview and not step.internal:
             self._events.failed(step, sum(self.changes.values()))

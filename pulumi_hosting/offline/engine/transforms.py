@@ -3,7 +3,7 @@ asks them in Pulumi's order: the resource's own, those of its parents, those of 
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import grpc
 from google.protobuf.message import Message
@@ -14,27 +14,20 @@ from ..model.property_values import with_outputs
 from ..model.protobuf import WireFormat, from_struct, to_struct
 from ..providers.provider_client import CHANNEL_OPTIONS
 
-_OPTIONS = {
-    "additional_secret_outputs": "additionalSecretOutputs",
-    "aliases": "aliases",
-    "custom_timeouts": "customTimeouts",
-    "deleted_with": "deletedWith",
-    "depends_on": "dependencies",
-    "hide_diff": "hideDiffs",
-    "hooks": "hooks",
-    "ignore_changes": "ignoreChanges",
+_RENAMED = {
+    "dependsOn": "dependencies",
+    "hideDiff": "hideDiffs",
     "import": "importId",
-    "plugin_download_url": "pluginDownloadURL",
-    "protect": "protect",
-    "provider": "provider",
-    "providers": "providers",
-    "replace_on_changes": "replaceOnChanges",
-    "replace_with": "replace_with",
-    "replacement_trigger": "replacement_trigger",
-    "retain_on_delete": "retainOnDelete",
-    "version": "version",
+    "pluginDownloadUrl": "pluginDownloadURL",
 }
-"""An option of a transform → the same one of a registration."""
+_FIELDS = {field.json_name: field.name for field in resource_pb2.RegisterResourceRequest.DESCRIPTOR.fields}
+_OPTIONS = {
+    option.name: _FIELDS[known]
+    for option in resource_pb2.TransformResourceOptions.DESCRIPTOR.fields
+    if (known := _RENAMED.get(option.json_name, option.json_name)) in _FIELDS
+    and option.name != "delete_before_replace"  # a registration says in another field whether it is given
+}
+"""An option of a transform → the same one of a registration: both have one name, apart from some."""
 
 
 class Transforms:
@@ -105,18 +98,11 @@ def _question(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tra
 
 def _copy(source: Message, name: str, target: Message, other: str) -> None:
     """The field of one message as that of the other, and absent where it is absent."""
-    if name not in source.DESCRIPTOR.fields_by_name or other not in target.DESCRIPTOR.fields_by_name:
-        return  # an SDK that does not know it
     target.ClearField(other)
-    for value in _given(source, name):
-        if isinstance(value, Message):
-            getattr(target, other).CopyFrom(value)
-        elif hasattr(value, "MergeFrom"):
-            getattr(target, other).MergeFrom(value)  # a list or a map
-        else:
-            setattr(target, other, value)
-
-
-def _given(source: Message, name: str) -> Iterator[object]:
-    if not source.DESCRIPTOR.fields_by_name[name].has_presence or source.HasField(name):
-        yield getattr(source, name)
+    if source.DESCRIPTOR.fields_by_name[name].has_presence and not source.HasField(name):
+        return
+    value = getattr(source, name)
+    if hasattr(value, "MergeFrom"):
+        getattr(target, other).MergeFrom(value)  # a message, a list or a map
+    else:
+        setattr(target, other, value)

@@ -13,7 +13,6 @@ from ..providers.interface import ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import CreateStep, UpdateStep
 from ..steps.diffing import diff_resource
-from ..steps.operations import CREATE_REPLACEMENT, REPLACE, UPDATE
 from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
 from .dependents import delete_dependents, with_replace_on_changes
 
@@ -37,16 +36,13 @@ def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> De
     decisions.deleted.discard(new.urn)
     decisions.outcomes.add("replace", new.urn)
     create = CreateStep(
-        CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
+        "create-replacement", old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
     )
-    return decisions.decide([Step(REPLACE, old, new), create], new)
+    return decisions.decide([Step("replace", old, new), create], new)
 
 
-def compare(decisions: Decisions, registration: Registration) -> Course[Decision]:
+def compare(decisions: Decisions, registration: Registration, old: ResourceState) -> Course[Decision]:
     goal, new = registration.goal, registration.new
-    old = registration.old
-    if old is None:
-        raise TypeError("a resource without a state cannot be compared")
     triggered = _is_triggered(decisions, goal, old, new)
     if triggered:
         diff = ProviderDiff("some")
@@ -131,7 +127,7 @@ def _steps(
     # A resource that was created but is not ready gets an update without changes.
     if changed or old.init_errors:
         decisions.outcomes.add("update", new.urn)
-        return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
+        return [UpdateStep("update", old, new, diffs=diff.diffs, detailed=diff.detailed)]
     return []
 
 
@@ -149,35 +145,32 @@ def _replacement(
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
     facts: Properties = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
-    replace = Step(REPLACE, old, new, **facts)
+    replace = Step("replace", old, new, **facts)
     delete_first = (
         diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
     )
     if not delete_first:
         return [
-            CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True),
+            CreateStep("create-replacement", old, new, **facts, replacing=True, delete_old_later=True),
             replace,
         ]
     steps = delete_dependents(decisions, old, new.urn)
     operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
         steps.append(decisions.delete(old, replacing=True, pending=True))
-    return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
+    return [*steps, replace, CreateStep("create-replacement", old, new, **facts, replacing=True)]
 
 
 def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> None:
     """Raises where the resource must not be replaced; a preview goes on and shows the rest."""
     operation = decisions.operation
     if new.protect and old.protect:
-        operation.error(
+        message = (
             f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect '
             "the resource, remove the `protect` flag from the resource in your Pulumi program and run "
-            "`pulumi up`",
-            new.urn,
+            "`pulumi up`"
         )
-        decisions.errored = True
-        if not operation.preview:
-            raise AlreadyReported
+        decisions.refuse(new.urn, message)
     if goal.import_id:
         message = (
             "previously-imported resources that still specify an ID may not be replaced; please remove the "

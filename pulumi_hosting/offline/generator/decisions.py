@@ -15,25 +15,22 @@ from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.interface import ResourceProvider
-from ..providers.registry import Registry
-from ..steps.base import Step
+from ..steps.base import Step, StepContext
 from ..steps.changes import DeleteStep, SameStep
-from ..steps.operations import DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, SAME
+from ..steps.operations import Op
 from ..steps.reads import ImportStep, RefreshStep
 from .urn_names import Names
 
 Mode = Literal["update", "refresh", "destroy"]
 
 
-class Deciding(Protocol):
+class Deciding(StepContext, Protocol):
     """The operation that steps are decided for."""
 
     stack: str
     project: str
-    preview: bool
     targets: Targets
     target_dependents: bool
-    registry: Registry
     resources: list[ResourceState]
     """The resources of the state, in its order."""
     olds: dict[str, ResourceState]
@@ -41,8 +38,6 @@ class Deciding(Protocol):
     graph: Graph
 
     def error(self, message: str, urn: str = "") -> None: ...
-    def warn(self, urn: str, message: str) -> None: ...
-    def info(self, urn: str, message: str) -> None: ...
     def package_config(self, type: str) -> Properties: ...
 
 
@@ -66,7 +61,7 @@ class Decision:
     """The steps for a resource, and the answer to the program once they are done."""
 
     steps: list[Step]
-    result: Callable[[], ResourceState]
+    state: ResourceState
     unknown: bool = False
 
 
@@ -166,15 +161,23 @@ class Decisions:
         if failures:
             raise AlreadyReported(f"resource {new.urn} is invalid")
 
+    def refuse(self, urn: str, message: str, *, in_previews: bool = False) -> None:
+        """Report a decision that fails the operation. Raises `AlreadyReported`; a preview may go on instead,
+        and show the rest.
+        """
+        self.operation.error(message, urn)
+        self.errored = True
+        if in_previews or not self.operation.preview:
+            raise AlreadyReported
+
     # Decisions that many paths end with.
 
     def delete(self, state: ResourceState, *, replacing: bool = False, pending: bool = False) -> DeleteStep:
         """The delete of a resource. `pending`: it stays in the state until its replacement is there."""
         self.deleted.add(state.urn)
+        op: Op = "discard" if state.external else "delete"
         if replacing:
-            op = DISCARD_REPLACED if state.external else DELETE_REPLACED
-        else:
-            op = DISCARD if state.external else DELETE
+            op = "discard-replaced" if state.external else "delete-replaced"
         return DeleteStep(op, state, replacing=replacing, pending_replacement=pending, deleted=self.deleted)
 
     def decide(self, steps: list[Step], new: ResourceState) -> Decision:
@@ -183,32 +186,29 @@ class Decisions:
             for step in steps:
                 if step.new is not None and not (isinstance(step, SameStep) and step.skipped):
                     self._refuse_skipped(step, step.new)
-        return Decision(steps, lambda: new)
+        return Decision(steps, new)
 
     def _refuse_skipped(self, step: Step, new: ResourceState) -> None:
         for urn in sorted(self.outcomes.urns("skip").intersection(new.needed_urns())):
             message = (
                 f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
             )
-            self.operation.error(message, step.urn)
-            self.errored = True
-            if not self.operation.preview:
-                raise AlreadyReported
+            self.refuse(step.urn, message)
             self.outcomes.remove("skip", urn)
 
     def unchanged(self, old: ResourceState, new: ResourceState) -> Decision:
         self.outcomes.add("same", new.urn)
-        return self.decide([SameStep(SAME, old, new)], new)
+        return self.decide([SameStep("same", old, new)], new)
 
     def skip_create(self, new: ResourceState) -> Decision:
         """Leave out a create that is not targeted."""
         self.outcomes.add("same", new.urn)
         self.outcomes.add("skip", new.urn)
-        return Decision([SameStep(SAME, new.copy(), new, skipped=True)], lambda: new, unknown=True)
+        return Decision([SameStep("same", new.copy(), new, skipped=True)], new, unknown=True)
 
 
 def nothing_to_do(state: ResourceState) -> Decision:
-    return Decision([], lambda: state)
+    return Decision([], state)
 
 
 def shown(value: object) -> str:

@@ -5,7 +5,6 @@ from ..model.graph import Graph
 from ..model.state import ResourceState
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import REFRESH, REMOVE_PENDING_REPLACE, SAME
 from ..steps.reads import RefreshStep
 from .decisions import Decisions
 from .dependents import dependent_replacements
@@ -19,7 +18,7 @@ def refreshes(decisions: Decisions) -> list[RefreshStep]:
         if not decisions.is_done(state.urn) and state.urn in operation.targets:
             operation.registry.ensure(state.provider, operation.resources)
             decisions.outcomes.add("refresh", state.urn)
-            steps.append(RefreshStep(REFRESH, state, state))
+            steps.append(RefreshStep("refresh", state, state))
     return steps
 
 
@@ -37,7 +36,7 @@ def deletions(decisions: Decisions) -> tuple[list[Step], list[list[Step]]]:
             delete = _delete(decisions, decisions.refreshed.get(id(old), old))
             deletes += [delete] if delete else []
         elif not decisions.is_done(old.urn):
-            sames.append(SameStep(SAME, old, old.copy(id=""), untargeted=True))
+            sames.append(SameStep("same", old, old.copy(id=""), untargeted=True))
     for state in decisions.to_delete:
         if allowed is None or state.urn in allowed:
             deletes.append(decisions.delete(state))
@@ -55,7 +54,7 @@ def _delete(decisions: Decisions, state: ResourceState) -> Step | None:
     elif not decisions.is_done(state.urn):
         if state.pending_replacement:
             decisions.deleted.add(state.urn)
-            step = Step(REMOVE_PENDING_REPLACE, state, replacing=True, hidden=True)
+            step = Step("remove-pending-replace", state, replacing=True, hidden=True)
         else:
             step = decisions.delete(state)
     if state.urn in decisions.deleted:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..errors import AlreadyReported
 from ..model.paths import parse_path, path_contains
 from ..model.property_values import UNKNOWN
 from ..model.provider_results import ProviderDiff
@@ -34,14 +33,12 @@ def delete_dependents(decisions: Decisions, root: ResourceState, urn: str) -> li
 
 
 def _refuse_protected(decisions: Decisions, state: ResourceState, urn: str) -> None:
-    decisions.operation.error(
+    message = (
         f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked '
         "for protection. To unprotect the resource, remove the `protect` flag from the resource in your "
-        f"Pulumi program and run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
-        urn,
+        f"Pulumi program and run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`"
     )
-    decisions.errored = True
-    raise AlreadyReported
+    decisions.refuse(urn, message, in_previews=True)
 
 
 def _bound_to(decisions: Decisions, urn: str) -> list[ResourceState]:

@@ -6,7 +6,6 @@ from ..model.state import ResourceState
 from ..model.urns import PROVIDER_PREFIX, STACK_TYPE, package_of, provider_reference
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import IMPORT, READ, READ_REPLACEMENT, REPLACE, SAME
 from ..steps.reads import ImportStep, ReadStep
 from .decisions import Course, Decision, Decisions
 from .registrations import new_state, register
@@ -16,18 +15,18 @@ def read(decisions: Decisions, goal: Goal) -> Course[Decision]:
     yield from ()  # nothing takes long before the step itself
     urn = decisions.names.claim(goal.parent, goal.type, goal.name)
     old, alias = decisions.find_old(urn, goal)
-    new = new_state(goal, urn, alias).copy(id=goal.id, external=True)
+    new = new_state(goal, urn, alias).copy(external=True)
     if not goal.id:
         raise PluginError(f"expected an ID for {urn}")
     if old is not None and not old.external and old.id != goal.id:
         decisions.outcomes.add("replace", urn)
         return decisions.decide(
-            [ReadStep(READ_REPLACEMENT, old, new, replacing=True), Step(REPLACE, old, new)], new
+            [ReadStep("read-replacement", old, new, replacing=True), Step("replace", old, new)], new
         )
     if decisions.mode == "destroy":
         decisions.to_delete.append(new)
     decisions.outcomes.add("read", urn)
-    return decisions.decide([ReadStep(READ, old, new)], new)
+    return decisions.decide([ReadStep("read", old, new)], new)
 
 
 def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
@@ -37,7 +36,7 @@ def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
     """
     operation = decisions.operation
     yield [
-        SameStep(SAME, state, state.copy(id=""), untargeted=True)
+        SameStep("same", state, state.copy(id=""), untargeted=True)
         for state in operation.resources
         if not state.delete
     ]
@@ -64,10 +63,10 @@ def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
         urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id
     )
     new.provider = provider_reference(provider.urn, provider.id)
-    return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
+    return Decision([ImportStep("import", None, new, commanded=True)], new)
 
 
 def _create(decisions: Decisions, goal: Goal) -> Course[ResourceState]:
     decision = yield from register(decisions, goal)
     yield decision.steps
-    return decision.result()
+    return decision.state

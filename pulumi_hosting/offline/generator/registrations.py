@@ -1,6 +1,7 @@
 """Decides the steps of a resource that the program registers."""
 
 import os
+from dataclasses import fields
 
 from ..model.goals import Goal
 from ..model.graph import Graph
@@ -9,7 +10,6 @@ from ..model.urns import STACK_TYPE, is_provider
 from ..steps.base import Step
 from ..steps.changes import CreateStep, SameStep
 from ..steps.diffing import ignoring
-from ..steps.operations import CREATE, CREATE_REPLACEMENT, IMPORT, IMPORT_REPLACEMENT, REFRESH, REPLACE, SAME
 from ..steps.reads import ImportStep, RefreshStep
 from .comparison import Registration, compare, recreate
 from .decisions import Course, Decision, Decisions, nothing_to_do
@@ -33,11 +33,9 @@ def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
     return (yield from _create_or_compare(decisions, registration))
 
 
-_AS_DECLARED = [
-    *("type", "custom", "parent", "dependencies", "provider", "property_dependencies"),
-    *("additional_secret_outputs", "custom_timeouts", "import_id", "deleted_with", "replace_with"),
-    *("ignore_changes", "hide_diff", "replace_on_changes", "replacement_trigger"),
-]
+_AS_DECLARED = {item.name for item in fields(Goal)} & {item.name for item in fields(ResourceState)} - {
+    *("protect", "retain_on_delete", "aliases")
+}
 """What a state holds just as the program says it."""
 
 
@@ -63,7 +61,7 @@ def _is_managed(state: ResourceState) -> bool:
 
 def _refresh(decisions: Decisions, old: ResourceState, new: ResourceState) -> Course[ResourceState | None]:
     """Read the resource first; what was found takes the place of the old state. None: it is gone."""
-    step = RefreshStep(REFRESH, old, new, persisted=True, hidden=not _is_managed(new))
+    step = RefreshStep("refresh", old, new, persisted=True, hidden=not _is_managed(new))
     decisions.outcomes.add("refresh", new.urn)
     yield step
     if step.result is not None:
@@ -89,7 +87,7 @@ def _decision_of_mode(decisions: Decisions, old: ResourceState | None, new: Reso
         if old is not None and _is_managed(new):
             decisions.outcomes.add("same", new.urn)
             new.inputs = old.inputs
-            return Decision([SameStep(SAME, old, new)], lambda: new)
+            return Decision([SameStep("same", old, new)], new)
     return None
 
 
@@ -109,11 +107,11 @@ def _import(decisions: Decisions, registration: Registration) -> Course[None]:
     imported = new.copy()
     replacing = old is not None and not registration.recreating
     step = ImportStep(
-        IMPORT_REPLACEMENT if replacing else IMPORT, None, imported, replacing=replacing, original=old
+        "import-replacement" if replacing else "import", None, imported, replacing=replacing, original=old
     )
     decisions.outcomes.add("import", new.urn)
     if old is not None and replacing:
-        yield [step, Step(REPLACE, old, imported)]
+        yield [step, Step("replace", old, imported)]
     else:
         yield step
     registration.old = found = step.found or imported
@@ -130,18 +128,18 @@ def _create_or_compare(decisions: Decisions, registration: Registration) -> Cour
         return recreate(decisions, old, new)
     if was_external and old is not None:
         decisions.outcomes.add("create", new.urn)
-        create = CreateStep(CREATE_REPLACEMENT, old, new, replacing=True, delete_old_later=True)
-        return decisions.decide([create, Step(REPLACE, old, new)], new)
+        create = CreateStep("create-replacement", old, new, replacing=True, delete_old_later=True)
+        return decisions.decide([create, Step("replace", old, new)], new)
     if targeted:
         decisions.targeted.add(new.urn)
     if old is None:
         if not targeted:
             return decisions.skip_create(new)
         decisions.outcomes.add("create", new.urn)
-        return decisions.decide([CreateStep(CREATE, None, new)], new)
+        return decisions.decide([CreateStep("create", None, new)], new)
     if not targeted:
         return _leave_untargeted(decisions, old, new)
-    return (yield from compare(decisions, registration))
+    return (yield from compare(decisions, registration, old))
 
 
 def _leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceState) -> Decision:
@@ -156,11 +154,11 @@ def _leave_untargeted(decisions: Decisions, old: ResourceState, new: ResourceSta
                 keep(decisions.operation.olds[urn])
         kept = state.copy(id="")
         if not state.delete:
-            steps.append(SameStep(SAME, state, kept, untargeted=True))
+            steps.append(SameStep("same", state, kept, untargeted=True))
         return kept
 
     kept = keep(old)
-    return Decision(steps, lambda: kept)
+    return Decision(steps, kept)
 
 
 def _check(decisions: Decisions, registration: Registration, *, targeted: bool, was_external: bool) -> None:

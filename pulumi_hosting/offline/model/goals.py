@@ -65,10 +65,5 @@ class Targets:
 
 
 def _matches(pattern: str, urn: str) -> bool:
-    if "*" not in pattern:
-        return pattern == urn
-    parts = (
-        ".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part)
-        for part in re.split(r"(\*\*|\*)", pattern)
-    )
-    return re.fullmatch("".join(parts), urn) is not None
+    expression = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^:]*")
+    return re.fullmatch(expression, urn) is not None

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from .property_values import Properties
 from .state import ResourceState
-from .urns import provider_urn
 
 
 class Graph:
@@ -32,9 +31,7 @@ class Graph:
         parent.
         """
         at = self._index[id(state)]
-        urns = {urn for kind, urn in state.needs() if kind != "parent"} | (
-            {provider_urn(state.provider)} if state.provider else set()
-        )
+        urns = {urn for kind, urn in state.needs() if kind != "parent"}
         found = {
             position
             for urn in (urns | {state.parent})
@@ -92,8 +89,6 @@ class Graph:
             if state.urn in ignored:
                 continue
             needs = {urn for kind, urn in state.needs() if with_children or kind != "parent"}
-            if state.provider:
-                needs.add(provider_urn(state.provider))
             if needs & depended:
                 found.append(state)
                 depended.add(state.urn)
@@ -107,7 +102,7 @@ def rebuild(resources: Iterable[ResourceState]) -> list[ResourceState]:
     parents: dict[str, str] = {}
     for state in resources:
         changes: Properties = {}
-        if any(urn not in present for kind, urn in state.needs() if kind != "parent"):
+        if any(urn not in present for kind, urn in state.needs() if kind not in ("parent", "provider")):
             changes["dependencies"] = [urn for urn in state.dependencies if urn in present]
             changes["property_dependencies"] = {
                 key: kept

@@ -1,5 +1,6 @@
 """Property values as protobuf Structs: what programs and providers send and receive."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from google.protobuf import struct_pb2
@@ -54,22 +55,20 @@ def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown
             for item in value.list_value.values
         ]
     if kind == "struct_value":
-        fields = from_struct(value.struct_value, keep_null=keep_null, allow_unknown=allow_unknown)
-        return _from_marked(fields) if SIGNATURE in fields else fields
+        return from_marked(from_struct(value.struct_value, keep_null=keep_null, allow_unknown=allow_unknown))
     return None
 
 
-def _from_marked(fields: Properties) -> object:
-    signature = fields[SIGNATURE]
+def from_marked(fields: Properties) -> object:
+    """What a map with a signature stands for; the map itself if that is unknown, or there is none."""
+    signature = fields.get(SIGNATURE)
     if signature == SECRET_SIGNATURE:
         return SecretValue(fields.get("value"))
-    if signature == RESOURCE_SIGNATURE:
+    if signature == RESOURCE_SIGNATURE and isinstance(fields.get("urn"), str):
         return ResourceReference(fields["urn"], fields.get("id"), fields.get("packageVersion", ""))
     if signature == OUTPUT_SIGNATURE:
-        known = "value" in fields
-        return Output(
-            fields.get("value"), known, bool(fields.get("secret")), tuple(fields.get("dependencies") or ())
-        )
+        known, secret = "value" in fields, bool(fields.get("secret"))
+        return Output(fields.get("value"), known, secret, tuple(fields.get("dependencies") or ()))
     return fields
 
 
@@ -86,45 +85,50 @@ class WireFormat:
     resources: bool = False
     unknowns: bool = True
     outputs: bool = False
+    nulls: bool = True
+    seal: Callable[[object], Properties] = lambda value: {"value": value}
+    """How a secret is written, given its value as it is sent."""
 
 
-def to_struct(properties: Properties, wire: WireFormat, *, keep_null: bool = True) -> struct_pb2.Struct:
+def to_struct(properties: Properties, wire: WireFormat = WireFormat()) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
-    struct.update(_sent(properties, wire, keep_null))
+    struct.update(_sent(properties, wire))
     return struct
 
 
-def _sent(properties: Properties, wire: WireFormat, keep_null: bool) -> Properties:
+def _sent(properties: Properties, wire: WireFormat) -> Properties:
     return {
-        key: _sent_value(value, wire, keep_null)
+        key: sent_value(value, wire)
         for key, value in properties.items()
-        if (keep_null or value is not None) and (wire.unknowns or bare(value) is not UNKNOWN)
+        if (wire.nulls or value is not None) and (wire.unknowns or bare(value) is not UNKNOWN)
     }
 
 
-def _sent_value(value: object, wire: WireFormat, keep_null: bool) -> object:
-    """What stands for a value on the wire: text, numbers, lists and maps."""
+def sent_value(value: object, wire: WireFormat) -> object:
+    """What stands for a value on the wire and in the state: text, numbers, lists and maps."""
     if value is None or isinstance(value, (str, int, float)):  # most values: the fastest way first
         return value
     if isinstance(value, dict):
-        return _sent(value, wire, keep_null)
+        return _sent(value, wire)
     if isinstance(value, list):
-        return [_sent_value(item, wire, keep_null) for item in value]
+        return [sent_value(item, wire) for item in value]
     match value:
         case Unknown():
             return UNKNOWN_STRING
         case SecretValue() if wire.secrets:
-            return _sent({SIGNATURE: SECRET_SIGNATURE, "value": value.value}, wire, keep_null)
+            return {SIGNATURE: SECRET_SIGNATURE} | wire.seal(sent_value(value.value, wire))
         case SecretValue():
-            return _sent_value(value.value, wire, keep_null)
+            plain = value.value
         case Output() if wire.outputs:
             known = {"value": value.value} if value.known else {}
             more = {"secret": value.secret, "dependencies": list(value.dependencies)}
-            return _sent({SIGNATURE: OUTPUT_SIGNATURE} | known | more, wire, keep_null)
+            plain = {SIGNATURE: OUTPUT_SIGNATURE} | known | more
         case Output():
-            return _sent_value(plain_output(value), wire, keep_null)
+            plain = plain_output(value)
         case ResourceReference() if wire.resources:
-            return _sent(value.marked(), wire, keep_null)
+            plain = value.marked()
         case ResourceReference():
-            return _sent_value(value.urn if value.id is None else value.id, wire, keep_null)
-    raise TypeError(f"{type(value).__name__} is not a property value")
+            plain = value.urn if value.id is None else value.id
+        case _:
+            raise TypeError(f"{type(value).__name__} is not a property value")
+    return sent_value(plain, wire)

@@ -72,8 +72,10 @@ class ResourceState:
 
     def needs(
         self,
-    ) -> Iterator[tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith"], str]]:
-        """Every URN that this resource needs, and why; without its provider."""
+    ) -> Iterator[
+        tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith", "provider"], str]
+    ]:
+        """Every URN that this resource needs, and why."""
         if self.parent:
             yield "parent", self.parent
         yield from (("dependency", urn) for urn in self.dependencies)
@@ -82,10 +84,11 @@ class ResourceState:
         if self.deleted_with:
             yield "deletedWith", self.deleted_with
         yield from (("replaceWith", urn) for urn in self.replace_with)
+        if self.provider:
+            yield "provider", provider_urn(self.provider)
 
     def needed_urns(self) -> set[str]:
-        """Every URN that this resource needs, with its provider's."""
-        return {urn for _, urn in self.needs()} | ({provider_urn(self.provider)} if self.provider else set())
+        return {urn for _, urn in self.needs()}
 
 
 @dataclass

@@ -49,23 +49,18 @@ class PluginProcess:
                 self._on_line(line, is_error)
 
     def _wait_for_port(self) -> int:
-        try:
+        line = None
+        with contextlib.suppress(queue.Empty, ValueError):
             line = self._first.get(timeout=START_TIMEOUT)
-        except queue.Empty:
-            self.stop()
-            raise PluginError(
-                f"the provider plugin {self.name} printed no port within {START_TIMEOUT:.0f} s"
-            ) from None
-        try:
             return int(line)
-        except ValueError:
-            self.stop()
-            said = (
-                f": {self._tail[-1]}"
-                if self._tail
-                else (f": it printed {line!r} instead of a port" if line else "")
-            )
-            raise PluginError(f"the provider plugin {self.name} did not start{said}") from None
+        self.stop()
+        if line is None:
+            problem = f"printed no port within {START_TIMEOUT:.0f} s"
+        elif self._tail:
+            problem = f"did not start: {self._tail[-1]}"
+        else:
+            problem = f"did not start: it printed {line!r} instead of a port" if line else "did not start"
+        raise PluginError(f"the provider plugin {self.name} {problem}")
 
     def interrupt(self) -> None:
         """Ask it to end, once: a second SIGINT would interrupt its clean-up."""

@@ -3,14 +3,13 @@
 import contextlib
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
-from google.protobuf.message import Message
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from ..errors import InitError, ProviderError
@@ -34,16 +33,14 @@ CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", 400 << 20),
 ]
 _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusCode.UNKNOWN)
-_PLAIN = WireFormat()
-_AboutResource = (
-    provider_pb2.CheckRequest
-    | provider_pb2.DiffRequest
-    | provider_pb2.ConfigureRequest
-    | provider_pb2.CreateRequest
-    | provider_pb2.ReadRequest
-    | provider_pb2.UpdateRequest
-    | provider_pb2.DeleteRequest
-)
+
+
+class _AboutResource(Protocol):
+    """A request that names a resource."""
+
+    urn: str
+    name: str
+    type: str
 
 
 class ProviderClient:
@@ -59,7 +56,6 @@ class ProviderClient:
         self._stub = provider_pb2_grpc.ResourceProviderStub(self._channel)
         self._wire = WireFormat()
         self._supports_preview = False
-        self._handshaken = False
         self._known = True
         """False: it is to be configured with unknown values, so that it cannot be called."""
         self._handshake(engine_address, root, program)
@@ -68,17 +64,18 @@ class ProviderClient:
     def name(self) -> str:
         return self._process.name
 
-    def _call(self, method: str, request: Message, urn: str = "") -> Any:
+    def _call(self, method: str, request: object, urn: str = "", *like: Properties | None) -> Any:
+        """The answer. `like`: see `_result`, for what a failed call leaves."""
         _log.debug("%s: %s %s", self.name, method, urn)
         try:
             return getattr(self._stub, method)(request)
         except grpc.RpcError as error:
-            raise self._translate(error) from None
+            raise self._translate(error, *like) from None
 
-    def _ask(self, method: str, urn: str, request: _AboutResource) -> Any:
+    def _ask(self, method: str, urn: str, request: _AboutResource, *like: Properties | None) -> Any:
         """The answer to a call about a resource, which every such call names in three ways."""
         request.urn, request.name, request.type = urn, urn_name(urn), urn_type(urn)
-        return self._call(method, request, urn)
+        return self._call(method, request, urn, *like)
 
     def _ask_if_implemented(self, method: str, urn: str, request: _AboutResource) -> Any:
         """The answer; None from a provider without this method."""
@@ -89,21 +86,13 @@ class ProviderClient:
                 raise
             return None
 
-    def _translate(self, error: grpc.RpcError) -> ProviderError:
+    def _translate(self, error: grpc.RpcError, *like: Properties | None) -> ProviderError:
         for item in error.trailing_metadata() or ():
             if item.key == "grpc-status-details-bin":
                 for detail in status_pb2.Status.FromString(item.value).details:
                     failed = provider_pb2.ErrorResourceInitFailed()
                     if detail.Unpack(failed):
-                        return InitError(
-                            list(failed.reasons),
-                            ProviderResult(
-                                failed.id,
-                                from_struct(failed.properties) if failed.HasField("properties") else None,
-                                from_struct(failed.inputs) if failed.HasField("inputs") else None,
-                                failed.refresh_before_update,
-                            ),
-                        )
+                        return InitError(list(failed.reasons), self._result(failed, *like, preview=True))
         code = error.code()
         if code is grpc.StatusCode.UNAVAILABLE:
             return ProviderError(
@@ -127,12 +116,11 @@ class ProviderClient:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise self._translate(error) from None
             return
-        self._handshaken = True
         self._wire = WireFormat(secrets=answer.accept_secrets, resources=answer.accept_resources)
         self._supports_preview = True
 
     def check_config(self, urn: str, olds: Properties, news: Properties) -> CheckResult:
-        request = provider_pb2.CheckRequest(olds=to_struct(olds, _PLAIN), news=to_struct(news, _PLAIN))
+        request = provider_pb2.CheckRequest(olds=to_struct(olds), news=to_struct(news))
         answer: provider_pb2.CheckResponse | None = self._ask_if_implemented("CheckConfig", urn, request)
         if answer is None:
             return CheckResult(news)
@@ -142,9 +130,9 @@ class ProviderClient:
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
     ) -> ProviderDiff:
         request = provider_pb2.DiffRequest(
-            old_inputs=to_struct(old_inputs, _PLAIN),
-            olds=to_struct(old_outputs, _PLAIN),
-            news=to_struct(news, _PLAIN),
+            old_inputs=to_struct(old_inputs),
+            olds=to_struct(old_outputs),
+            news=to_struct(news),
         )
         answer: provider_pb2.DiffResponse | None = self._ask_if_implemented("DiffConfig", urn, request)
         return ProviderDiff("unknown") if answer is None else _diff_from(answer)
@@ -165,7 +153,7 @@ class ProviderClient:
             variables={f"{package}:config:{key}": _config_text(value) for key, value in known.items()},
         )
         answer: provider_pb2.ConfigureResponse = self._ask("Configure", urn, request)
-        if not self._handshaken:
+        if not self._supports_preview:  # there was no handshake
             self._wire = WireFormat(secrets=answer.acceptSecrets, resources=answer.acceptResources)
             self._supports_preview = answer.supportsPreview
 
@@ -176,7 +164,7 @@ class ProviderClient:
             return CheckResult(news)
         wire = replace(self._wire, unknowns=preview)
         request = provider_pb2.CheckRequest(
-            olds=to_struct(olds, wire, keep_null=False), news=to_struct(news, wire), randomSeed=seed
+            olds=to_struct(olds, replace(wire, nulls=False)), news=to_struct(news, wire), randomSeed=seed
         )
         answer: provider_pb2.CheckResponse = self._ask("Check", urn, request)
         return CheckResult(self._received(answer.inputs, news, preview), answer.failures)
@@ -204,12 +192,10 @@ class ProviderClient:
             timeout=new.custom_timeouts.get("create", 0),
             preview=preview,
         )
-        with self._marking(new.inputs):
-            answer: provider_pb2.CreateResponse = self._ask("Create", new.urn, request)
+        answer: provider_pb2.CreateResponse = self._ask("Create", new.urn, request, new.inputs)
         if not answer.id and not preview:
             raise ProviderError(f"plugin returned empty resource.ID from create '{new.urn}'", corrupting=True)
-        outputs = self._received(answer.properties, new.inputs, preview)
-        return ProviderResult(answer.id, outputs, refresh_before_update=answer.refresh_before_update)
+        return self._result(answer, new.inputs, preview=preview)
 
     def read(
         self, urn: str, id: str, inputs: Properties | None, outputs: Properties | None, timeout: float
@@ -227,11 +213,7 @@ class ProviderClient:
             inputs=None if inputs is None else to_struct(inputs, wire),
             timeout=timeout,
         )
-        with self._marking(outputs, inputs):
-            answer: provider_pb2.ReadResponse = self._ask("Read", urn, request)
-        found = self._received(answer.properties, outputs) if answer.HasField("properties") else None
-        live = self._received(answer.inputs, inputs) if answer.HasField("inputs") else None
-        return ProviderResult(answer.id, found, live, answer.refresh_before_update)
+        return self._result(self._ask("Read", urn, request, outputs, inputs), outputs, inputs)
 
     def update(self, old: ResourceState, new: ResourceState, *, preview: bool) -> ProviderResult:
         if preview and not (self._known and self._supports_preview):
@@ -246,10 +228,7 @@ class ProviderClient:
             ignoreChanges=new.ignore_changes,
             preview=preview,
         )
-        with self._marking(new.inputs):
-            answer: provider_pb2.UpdateResponse = self._ask("Update", new.urn, request)
-        outputs = self._received(answer.properties, new.inputs, preview)
-        return ProviderResult(old.id, outputs, refresh_before_update=answer.refresh_before_update)
+        return self._result(self._ask("Update", new.urn, request, new.inputs), new.inputs, preview=preview)
 
     def delete(self, old: ResourceState) -> None:
         wire = replace(self._wire, unknowns=False)
@@ -271,30 +250,28 @@ class ProviderClient:
         with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed already
             self._stub.Cancel(empty_pb2.Empty(), timeout=STOP_TIMEOUT)
 
-    def _marked(self, properties: Properties, like: Properties | None) -> Properties:
-        return properties if self._wire.secrets else mark_secrets(properties, like or {})
+    def _result(
+        self,
+        answer: Any,
+        outputs: Properties | None = None,
+        inputs: Properties | None = None,
+        *,
+        preview: bool = False,
+    ) -> ProviderResult:
+        """What an answer says of an object, marked secret wherever `outputs` and `inputs` are."""
+        found = self._received(answer.properties, outputs, preview) if answer.HasField("properties") else None
+        has_inputs = "inputs" in answer.DESCRIPTOR.fields_by_name and answer.HasField("inputs")
+        live = self._received(answer.inputs, inputs, preview) if has_inputs else None
+        return ProviderResult(getattr(answer, "id", ""), found, live, answer.refresh_before_update)
 
-    @contextlib.contextmanager
-    def _marking(self, outputs: Properties | None, inputs: Properties | None = None) -> Iterator[None]:
-        """What a failed call leaves is marked as its answer would be."""
+    def _received(self, struct: struct_pb2.Struct, like: Properties | None, preview: bool) -> Properties:
         try:
-            yield
-        except InitError as error:
-            left = error.result
-            found = None if left.outputs is None else self._marked(left.outputs, outputs)
-            live = None if left.inputs is None else self._marked(left.inputs, inputs)
-            error.result = replace(left, outputs=found, inputs=live)
-            raise
-
-    def _received(
-        self, struct: struct_pb2.Struct, like: Properties | None, preview: bool = False
-    ) -> Properties:
-        try:
-            return self._marked(from_struct(struct, allow_unknown=preview), like)
+            received = from_struct(struct, allow_unknown=preview)
         except UnexpectedUnknown as error:
             raise ProviderError(
                 f"the provider plugin {self.name} answered an {error}", corrupting=True
             ) from None
+        return received if self._wire.secrets else mark_secrets(received, like or {})
 
     def close(self) -> None:
         self._channel.close()

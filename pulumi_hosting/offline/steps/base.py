@@ -8,20 +8,22 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..errors import InitError
-from ..model.property_values import Properties, SecretValue
+from ..model.property_values import SecretValue
 from ..model.provider_results import ProviderResult
 from ..model.state import ResourceState
 from ..model.urns import is_provider
 from ..providers.interface import ResourceProvider
+from ..providers.registry import Registry
+from .operations import Op
 
 
 class StepContext(Protocol):
     """What a step may use while it is applied."""
 
     preview: bool
+    registry: Registry
 
     def provider_of(self, state: ResourceState) -> ResourceProvider: ...
-    def same_provider(self, state: ResourceState, inputs: Properties) -> None: ...
     def warn(self, urn: str, message: str) -> None: ...
     def info(self, urn: str, message: str) -> None: ...
 
@@ -33,7 +35,7 @@ class Step:
     `partial`: the provider failed, and what it had created or changed is in `new`.
     """
 
-    op: str
+    op: Op
     old: ResourceState | None = None
     new: ResourceState | None = None
     keys: tuple[str, ...] = ()

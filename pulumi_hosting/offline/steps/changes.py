@@ -25,7 +25,7 @@ class SameStep(Step):
         new.created, new.modified = old.created, old.modified
         if is_provider(new.type) and not self.skipped and not self.untargeted:
             # The provider reported no change: it is configured with its old inputs.
-            context.same_provider(new, old.inputs)
+            context.registry.same(new, old.inputs)
 
 
 @dataclass(eq=False)
@@ -59,9 +59,8 @@ class UpdateStep(Step):
         new.outputs, new.refresh_before_update = answer.outputs or {}, answer.refresh_before_update
         new.modified = now()
         if failure is not None:
-            new.inputs = (
-                old.inputs
-            )  # the update is incomplete: the next diff must compare with the old inputs
+            # The update is incomplete: the next diff must compare with the old inputs.
+            new.inputs = old.inputs
         self.fail_partly(failure)
 
 

@@ -1,39 +1,30 @@
 """Names of operations, as Pulumi prints and records them."""
 
-SAME = "same"
-CREATE = "create"
-UPDATE = "update"
-DELETE = "delete"
-REPLACE = "replace"
-CREATE_REPLACEMENT = "create-replacement"
-DELETE_REPLACED = "delete-replaced"
-READ = "read"
-READ_REPLACEMENT = "read-replacement"
-REFRESH = "refresh"
-DISCARD = "discard"
-DISCARD_REPLACED = "discard-replaced"
-REMOVE_PENDING_REPLACE = "remove-pending-replace"
-IMPORT = "import"
-IMPORT_REPLACEMENT = "import-replacement"
+from typing import Literal
+
+_Plain = Literal["same", "create", "update", "delete", "replace", "read", "refresh", "discard", "import"]
+_New = Literal["create-replacement", "read-replacement", "import-replacement"]
+_Old = Literal["delete-replaced", "discard-replaced", "remove-pending-replace"]
+Op = _Plain | _New | _Old
 
 SIGNS = {
-    SAME: " ",
-    CREATE: "+",
-    UPDATE: "~",
-    DELETE: "-",
-    REPLACE: "+-",
-    CREATE_REPLACEMENT: "++",
-    DELETE_REPLACED: "--",
-    READ: ">",
-    READ_REPLACEMENT: ">>",
-    REFRESH: "~",
-    DISCARD: "<",
-    DISCARD_REPLACED: "<<",
-    IMPORT: "=",
-    IMPORT_REPLACEMENT: "=>",
+    "same": " ",
+    "create": "+",
+    "update": "~",
+    "delete": "-",
+    "replace": "+-",
+    "create-replacement": "++",
+    "delete-replaced": "--",
+    "read": ">",
+    "read-replacement": ">>",
+    "refresh": "~",
+    "discard": "<",
+    "discard-replaced": "<<",
+    "import": "=",
+    "import-replacement": "=>",
 }
-DELETES = (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE)
-NO_CHANGE = frozenset({SAME, READ, DISCARD, READ_REPLACEMENT})
+DELETES = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
+NO_CHANGE = frozenset({"same", "read", "discard", "read-replacement"})
 """Operations that `--expect-no-changes` allows."""
 
 

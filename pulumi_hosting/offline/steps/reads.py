@@ -10,19 +10,14 @@ from ..model.state import ResourceState, now
 from ..model.urns import is_provider, package_of
 from .base import Step, StepContext, attempt
 from .diffing import diff_resource
-from .operations import DELETE, SAME, UPDATE
+from .operations import Op
 
 
 def _read(
-    context: StepContext,
-    state: ResourceState,
-    urn: str,
-    id: str,
-    inputs: Properties | None,
-    outputs: Properties | None,
+    context: StepContext, state: ResourceState, id: str, inputs: Properties | None, outputs: Properties | None
 ) -> tuple[ProviderResult, InitError | None]:
     provider, timeout = context.provider_of(state), state.custom_timeouts.get("read", 0)
-    return attempt(lambda: provider.read(urn, id, inputs, outputs, timeout))
+    return attempt(lambda: provider.read(state.urn, id, inputs, outputs, timeout))
 
 
 @dataclass(eq=False)
@@ -33,7 +28,7 @@ class ReadStep(Step):
         old, new = self.old, self.after
         failure = None
         if new.id != UNKNOWN_STRING:
-            answer, failure = _read(context, new, new.urn, new.id, new.inputs, new.inputs)
+            answer, failure = _read(context, new, new.id, new.inputs, new.inputs)
             if answer.outputs is None:
                 raise ProviderError(f"resource '{new.id}' does not exist")
             new.outputs = answer.outputs
@@ -49,11 +44,7 @@ class ReadStep(Step):
     @property
     def changed(self) -> bool:
         """Counted only when what it read has changed."""
-        return (
-            self.old is not None
-            and self.new is not None
-            and bool(changed_keys(self.old.outputs, self.new.outputs))
-        )
+        return self.old is not None and bool(changed_keys(self.old.outputs, self.after.outputs))
 
 
 @dataclass(eq=False)
@@ -73,14 +64,14 @@ class RefreshStep(Step):
         return None if self.gone else self.new
 
     @property
-    def result_op(self) -> str:
+    def result_op(self) -> Op:
         """What was found, as an operation: same, update, or delete for a resource that is gone."""
         old, new = self.before, self.after
         if self.gone:
-            return DELETE
+            return "delete"
         if old.external:
-            return UPDATE if new is not old and changed_keys(old.outputs, new.outputs) else SAME
-        return UPDATE if new is not old and self.diff.changes == "some" else SAME
+            return "update" if new is not old and changed_keys(old.outputs, new.outputs) else "same"
+        return "update" if new is not old and self.diff.changes == "some" else "same"
 
     def apply(self, context: StepContext) -> None:
         old, new = self.before, self.after
@@ -88,7 +79,7 @@ class RefreshStep(Step):
             if self.persisted:
                 self.new = old.copy()
             return
-        answer, failure = _read(context, old, new.urn, old.id, old.inputs, old.outputs)
+        answer, failure = _read(context, old.copy(urn=new.urn), old.id, old.inputs, old.outputs)
         init_errors = failure.reasons if failure else []
         if failure is not None:
             context.warn(
@@ -127,7 +118,7 @@ class ImportStep(Step):
 
     def apply(self, context: StepContext) -> None:
         new = self.after
-        answer, failure = _read(context, new, new.urn, new.import_id, None, None)
+        answer, failure = _read(context, new, new.import_id, None, None)
         new.init_errors = failure.reasons if failure else []
         if answer.outputs is None:
             raise ProviderError(f"resource '{new.import_id}' does not exist")

@@ -146,15 +146,7 @@ class Backend:
         return self._root / "locks" / "organization" / self.project / stack
 
     def lock(self, stack: str) -> "Lock":
-        lock = Lock(self.lock_directory(stack))
-        lock.check()
-        lock.take()
-        try:
-            lock.check()
-        except StackLocked:
-            lock.release()
-            raise
-        return lock
+        return Lock(self.lock_directory(stack))
 
     def break_locks(self, stack: str) -> int:
         """Remove every lock of the stack; how many there were."""
@@ -165,11 +157,26 @@ class Backend:
 
 
 class Lock:
+    """Taken when it is made. Raises `StackLocked` if there is another one."""
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._path = directory / f"{uuid.uuid4()}.json"
+        self._check()
+        holder = {
+            "pid": os.getpid(),
+            "username": _user(),
+            "hostname": socket.gethostname(),
+            "timestamp": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        }
+        write_private(self._path, json.dumps(holder))
+        try:
+            self._check()
+        except StackLocked:
+            self.release()
+            raise
 
-    def check(self) -> None:
+    def _check(self) -> None:
         others = [path for path in sorted(self._directory.glob("*.json")) if path != self._path]
         if not others:
             return
@@ -184,15 +191,6 @@ class Lock:
             )
             lines.append(f"  file://{path}: created by {user}@{host} (pid {pid}) at {at}")
         raise StackLocked("\n".join(lines))
-
-    def take(self) -> None:
-        holder = {
-            "pid": os.getpid(),
-            "username": _user(),
-            "hostname": socket.gethostname(),
-            "timestamp": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        }
-        write_private(self._path, json.dumps(holder))
 
     def release(self) -> None:
         self._path.unlink(missing_ok=True)

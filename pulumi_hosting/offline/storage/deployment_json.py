@@ -6,19 +6,14 @@ from dataclasses import fields
 
 from ..errors import InvalidConfiguration
 from ..model.property_values import (
-    RESOURCE_SIGNATURE,
     SECRET_SIGNATURE,
     SIGNATURE,
     UNKNOWN,
     UNKNOWN_STRING,
-    Output,
     Properties,
-    ResourceReference,
     SecretValue,
-    Unknown,
-    mapped,
-    plain_output,
 )
+from ..model.protobuf import WireFormat, from_marked, sent_value
 from ..model.state import PendingOperation, ResourceState, Snapshot, now
 from .passphrase import Crypter
 
@@ -63,21 +58,11 @@ def resource_from_json(data: Properties, crypter: Crypter | None) -> ResourceSta
 def value_to_json(value: object, crypter: Crypter | None) -> object:
     """A value as saved; without a crypter secrets are in plain text, as in `stack export --show-secrets`."""
 
-    def saved(value: object) -> object:
-        match value:
-            case SecretValue():
-                text = json.dumps(value_to_json(value.value, crypter), ensure_ascii=False)
-                kept = {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
-                return {SIGNATURE: SECRET_SIGNATURE} | kept
-            case Output():
-                return value_to_json(plain_output(value), crypter)
-            case ResourceReference():
-                return value_to_json(value.marked(), crypter)
-            case Unknown():
-                return UNKNOWN_STRING
-        return value
+    def seal(plain: object) -> Properties:
+        text = json.dumps(plain, ensure_ascii=False)
+        return {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
 
-    return mapped(value, saved)
+    return sent_value(value, WireFormat(secrets=True, resources=True, seal=seal))
 
 
 def value_from_json(value: object, crypter: Crypter | None) -> object:
@@ -85,24 +70,26 @@ def value_from_json(value: object, crypter: Crypter | None) -> object:
         return [value_from_json(item, crypter) for item in value]
     if not isinstance(value, dict):
         return UNKNOWN if value == UNKNOWN_STRING else value
-    signature = value.get(SIGNATURE)
-    if signature == SECRET_SIGNATURE:
-        text, sealed = value.get("plaintext"), value.get("ciphertext")
-        if not isinstance(text, str):
-            if not isinstance(sealed, str):
-                raise InvalidConfiguration("the state holds a secret without its text")
-            if crypter is None:
-                raise InvalidConfiguration(
-                    "the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE"
-                )
-            text = crypter.decrypt(sealed)
-        try:
-            return SecretValue(value_from_json(json.loads(text), crypter))
-        except ValueError:
-            raise InvalidConfiguration("the state holds a secret that is no JSON") from None
-    if signature == RESOURCE_SIGNATURE and isinstance(value.get("urn"), str):
-        return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
-    return {key: value_from_json(item, crypter) for key, item in value.items()}
+    if value.get(SIGNATURE) == SECRET_SIGNATURE:
+        return SecretValue(_opened(value, crypter))
+    return from_marked({key: value_from_json(item, crypter) for key, item in value.items()})
+
+
+def _opened(value: Properties, crypter: Crypter | None) -> object:
+    """What a secret of the state holds."""
+    text, sealed = value.get("plaintext"), value.get("ciphertext")
+    if not isinstance(text, str):
+        if not isinstance(sealed, str):
+            raise InvalidConfiguration("the state holds a secret without its text")
+        if crypter is None:
+            raise InvalidConfiguration(
+                "the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE"
+            )
+        text = crypter.decrypt(sealed)
+    try:
+        return value_from_json(json.loads(text), crypter)
+    except ValueError:
+        raise InvalidConfiguration("the state holds a secret that is no JSON") from None
 
 
 def resource_text(state: ResourceState, crypter: Crypter | None) -> str:
@@ -119,7 +106,8 @@ def resource_text(state: ResourceState, crypter: Crypter | None) -> str:
 def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
     """The deployment as JSON text, one resource on a line. Without a crypter secrets are in plain text."""
 
-    head: Properties = {"manifest": _manifest()}
+    magic = hashlib.sha256(ENGINE_VERSION.encode()).hexdigest()
+    head: Properties = {"manifest": {"time": now(), "magic": magic, "version": ENGINE_VERSION}}
     if crypter is not None:
         head["secrets_providers"] = {"type": "passphrase", "state": {"salt": crypter.state}}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
@@ -138,23 +126,16 @@ def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
     return "{\n" + ",\n".join(parts) + ',\n"metadata": {}\n}'
 
 
-def _manifest() -> dict[str, str]:
-    return {
-        "time": now(),
-        "magic": hashlib.sha256(ENGINE_VERSION.encode()).hexdigest(),
-        "version": ENGINE_VERSION,
-    }
-
-
 def deployment_from_json(data: Properties, crypter: Crypter | None) -> Snapshot:
     kept = ("snippets", "extensions")
     snapshot = Snapshot(extra={key: data[key] for key in kept if key in data})
-    for item in data.get("resources") or []:
-        state = resource_from_json(item, crypter)
-        state.saved_text = json.dumps(item, ensure_ascii=False)
-        snapshot.resources.append(state)
+    snapshot.resources = [_saved(item, crypter) for item in data.get("resources") or []]
     for item in data.get("pending_operations") or []:
-        state = resource_from_json(item["resource"], crypter)
-        state.saved_text = json.dumps(item["resource"], ensure_ascii=False)
-        snapshot.pending.append(PendingOperation(item["type"], state))
+        snapshot.pending.append(PendingOperation(item["type"], _saved(item["resource"], crypter)))
     return snapshot
+
+
+def _saved(item: Properties, crypter: Crypter | None) -> ResourceState:
+    state = resource_from_json(item, crypter)
+    state.saved_text = json.dumps(item, ensure_ascii=False)
+    return state

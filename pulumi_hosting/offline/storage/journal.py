@@ -10,22 +10,14 @@ from ..model.property_values import without_secrets
 from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..steps.base import Step
 from ..steps.changes import SameStep
-from ..steps.operations import DELETES, READ, REMOVE_PENDING_REPLACE, UPDATE
+from ..steps.operations import DELETES
 from ..steps.reads import RefreshStep
-
-_PENDING = {
-    "create": "creating",
-    "update": "updating",
-    "delete": "deleting",
-    "discard": "deleting",
-    "read": "reading",
-    "import": "importing",
-}
-"""The first word of an operation that changes or reads something outside → how Pulumi calls it meanwhile."""
 
 
 def _pending(op: str) -> str | None:
-    return _PENDING.get(op.partition("-")[0])
+    """How Pulumi calls an operation meanwhile that changes or reads something outside; None for others."""
+    act = op.partition("-")[0].replace("discard", "delete")
+    return f"{act.removesuffix('e')}ing" if act in ("create", "update", "delete", "read", "import") else None
 
 
 class Journal:
@@ -63,20 +55,17 @@ class Journal:
         if kind is None:
             return
         subject = step.before if kind == "deleting" else step.after
+        # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
+        kept = subject.copy(id="") if kind == "creating" else subject
         with self._lock:
-            # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
-            self._pending[id(subject)] = PendingOperation(
-                kind, subject.copy(id="") if kind == "creating" else subject
-            )
-            self._changes += 1
-        self._flush()
+            self._pending[id(subject)] = PendingOperation(kind, kept)
+        self.write()
 
     def end(self, step: Step, successful: bool) -> None:
         with self._lock:
-            if not self._record(step, successful):
-                return
-            self._changes += 1
-        self._flush()
+            must_write = self._record(step, successful)
+        if must_write:
+            self.write()
 
     def _record(self, step: Step, successful: bool) -> bool:
         """Record the outcome of a step. True when it must be written at once."""
@@ -88,13 +77,13 @@ class Journal:
         if isinstance(step, RefreshStep):
             return self._record_refresh(step, successful)
         pending = _pending(step.op) is not None
-        if not successful or not (pending or step.op == REMOVE_PENDING_REPLACE):
+        if not successful or not (pending or step.op == "remove-pending-replace"):
             return pending
         if step.op in DELETES:
-            if not step.before.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
+            if not step.before.pending_replacement or step.op == "remove-pending-replace":
                 self._mark_done(step.before)
             return True
-        if step.old is not None and (step.op in (UPDATE, READ) or step.old.pending_replacement):
+        if step.old is not None and (step.op in ("update", "read") or step.old.pending_replacement):
             self._mark_done(step.old)
         self._new.append(step.after)
         return True
@@ -127,19 +116,17 @@ class Journal:
         self._done.add(id(state))
         self._keep.append(state)  # keeps its identity unique
 
-    def outputs_changed(self) -> None:
-        with self._lock:
-            self._changes += 1
-        self._flush()
-
     def snapshot(self) -> Snapshot:
         resources = [state for state in (*self._new, *self._base) if id(state) not in self._done]
         if self._refreshing:
             resources = rebuild(resources)
         return Snapshot(resources, [*self._pending.values(), *self._base_pending], self._extra)
 
-    def _flush(self) -> None:
-        wanted = self._changes
+    def write(self) -> None:
+        """Save what has changed; a save that another step has begun since then is enough."""
+        with self._lock:
+            self._changes += 1
+            wanted = self._changes
         with self._write_lock:
             if self._written >= wanted:
                 return
@@ -152,22 +139,12 @@ class Journal:
     def close(self) -> None:
         """Write the changes that were not written at once."""
         if self._dirty:
-            with self._lock:
-                self._changes += 1
-            self._flush()
+            self.write()
 
 
 _COMPARED = (
-    "urn",
-    "type",
-    "custom",
-    "custom_timeouts",
-    "retain_on_delete",
-    "provider",
-    "parent",
-    "deleted_with",
-    "replace_with",
-    "protect",
+    *("urn", "type", "custom", "custom_timeouts", "retain_on_delete", "provider", "parent"),
+    *("deleted_with", "replace_with", "protect"),
 )
 
 

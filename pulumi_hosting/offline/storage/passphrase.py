@@ -27,8 +27,8 @@ _PROOF = "pulumi"
 
 
 @lru_cache(maxsize=64)
-def _derive_key(passphrase: str, salt: bytes, rounds: int) -> bytes:
-    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, rounds, 32)
+def _cipher(passphrase: str, salt: bytes, rounds: int) -> AESGCM:
+    return AESGCM(hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, rounds, 32))
 
 
 class Crypter:
@@ -52,7 +52,7 @@ class Crypter:
         version = "weak" if weak else "v1"
         salt = os.urandom(8)
         crypter = cls(passphrase, "")
-        crypter._cipher = AESGCM(_derive_key(_required(passphrase), salt, _ROUNDS[version]))
+        crypter._cipher = _cipher(_required(passphrase), salt, _ROUNDS[version])
         crypter.state = f"{version}:{base64.b64encode(salt).decode()}:{crypter.encrypt(_PROOF)}"
         return crypter
 
@@ -73,7 +73,7 @@ class Crypter:
                 raise InvalidConfiguration(
                     "the stack's encryption salt is not in the form v1:…; is its file damaged?"
                 ) from None
-            cipher = AESGCM(_derive_key(_required(self._passphrase), raw, rounds))
+            cipher = _cipher(_required(self._passphrase), raw, rounds)
             if _decrypt(cipher, proof) != _PROOF:
                 raise InvalidConfiguration("incorrect passphrase")
             self._cipher = cipher

@@ -42,38 +42,7 @@ class Project:
 
 def load_project(cwd: Path) -> Project:
     """The project of a directory: the nearest Pulumi.yaml upwards. Raises `InvalidConfiguration`."""
-    return _parse_project(_project_file(cwd))
-
-
-def runtime_of(cwd: Path) -> tuple[str, Path]:
-    """In which language the program of a directory is, and the directory of its files. Raises
-    `InvalidConfiguration`."""
     path = _project_file(cwd)
-    data = _read_yaml(path)
-    main = (path.parent / str(data.get("main") or ".")).resolve()
-    return str(_runtime(path, data)[0]), main if main.is_dir() else main.parent
-
-
-def _project_file(cwd: Path) -> Path:
-    cwd = cwd.absolute()
-    if not cwd.is_dir():
-        raise InvalidConfiguration(f"{cwd} is not a directory")
-    for root in (cwd, *cwd.parents):
-        for name in ("Pulumi.yaml", "Pulumi.yml"):
-            if (root / name).is_file():
-                return root / name
-    raise InvalidConfiguration(f"no Pulumi.yaml project file found in {cwd} or above it")
-
-
-def _runtime(path: Path, data: Properties) -> tuple[object, Properties]:
-    """Its name and its options."""
-    runtime = data.get("runtime")
-    if not isinstance(runtime, dict):
-        return runtime, {}
-    return runtime.get("name"), _mapping(path, "runtime.options", runtime.get("options"))
-
-
-def _parse_project(path: Path) -> Project:
     data = _read_yaml(path)
     runtime, options = _runtime(path, data)
     if runtime != "python":
@@ -103,6 +72,34 @@ def _parse_project(path: Path) -> Project:
     return Project(
         name, path.parent, program, options, _mapping(path, "config", data.get("config")), refresh == "always"
     )
+
+
+def runtime_of(cwd: Path) -> tuple[str, Path]:
+    """In which language the program of a directory is, and the directory of its files. Raises
+    `InvalidConfiguration`."""
+    path = _project_file(cwd)
+    data = _read_yaml(path)
+    main = (path.parent / str(data.get("main") or ".")).resolve()
+    return str(_runtime(path, data)[0]), main if main.is_dir() else main.parent
+
+
+def _project_file(cwd: Path) -> Path:
+    cwd = cwd.absolute()
+    if not cwd.is_dir():
+        raise InvalidConfiguration(f"{cwd} is not a directory")
+    for root in (cwd, *cwd.parents):
+        for name in ("Pulumi.yaml", "Pulumi.yml"):
+            if (root / name).is_file():
+                return root / name
+    raise InvalidConfiguration(f"no Pulumi.yaml project file found in {cwd} or above it")
+
+
+def _runtime(path: Path, data: Properties) -> tuple[object, Properties]:
+    """Its name and its options."""
+    runtime = data.get("runtime")
+    if not isinstance(runtime, dict):
+        return runtime, {}
+    return runtime.get("name"), _mapping(path, "runtime.options", runtime.get("options"))
 
 
 def _mapping(path: Path, key: str, value: object) -> Properties:

@@ -29,13 +29,10 @@ class StackStore:
         name: str | None = None,
         *,
         environ: Mapping[str, str] | None = None,
-        backend: Path | None = None,
     ) -> None:
         self.environ = dict(os.environ if environ is None else environ)
         self.project: Project = load_project(Path(cwd))
-        self.backend = Backend(
-            backend or backend_directory(self.environ, self.project.root), self.project.name
-        )
+        self.backend = Backend(backend_directory(self.environ, self.project.root), self.project.name)
         self._name = _checked_name(name, self.project.name) if name else self.backend.selected()
         self._crypter: Crypter | None = None
 
@@ -71,10 +68,13 @@ class StackStore:
         config.set(key, value, config.ensure_crypter(self.environ) if secret else None)
         config.save()
 
+    def _config_and_values(self) -> tuple[StackConfig, Properties]:
+        config = self.config()
+        return config, config.values(config.crypter(passphrase_from(self.environ)))
+
     def get_config(self, key: str) -> str:
         """One value, decrypted. Raises `InvalidConfiguration` when it is not set."""
-        config = self.config()
-        values = config.values(config.crypter(passphrase_from(self.environ)))
+        config, values = self._config_and_values()
         if config.key(key) not in values:
             raise InvalidConfiguration(
                 f"configuration key '{key}' not found for stack '{self.name}'; set it with "
@@ -87,8 +87,7 @@ class StackStore:
 
         Keys of the project are without its name; secrets are `[secret]` unless shown.
         """
-        config = self.config()
-        values = config.values(config.crypter(passphrase_from(self.environ)))
+        _, values = self._config_and_values()
         own = f"{self.project.name}:"
         return {
             key.removeprefix(own): (
@@ -188,17 +187,12 @@ class StackStore:
             if len(found) != 1:
                 what = "is not in the state" if not found else "names several resources of the state"
                 raise OfflineError(f"{urn} {what}; `stack export` shows the state")
+            snapshot.resources.remove(found[0])
             for state in snapshot.resources:
                 needed = {state.parent, state.deleted_with, provider_urn(state.provider), *state.dependencies}
-                if state is not found[0] and urn in needed:
+                if urn in needed:
                     raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
-            self.save(
-                Snapshot(
-                    [state for state in snapshot.resources if state is not found[0]],
-                    snapshot.pending,
-                    snapshot.extra,
-                )
-            )
+            self.save(snapshot)
 
     def outputs(self, *, show_secrets: bool = False) -> Properties:
         for state in self.snapshot().resources:

@@ -12,11 +12,11 @@ from pulumi_hosting.cli.lazy import Work, works_in
 from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
 
 
-def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
+def reports(place: str, *extras: str, markdown: bool = False) -> Callable[[Work], Work]:
     """The work of a command that answers with a :class:`Report`: see :func:`works_in`."""
 
     def decorated(declaration: Work) -> Work:
-        make = works_in(place)(declaration)
+        make = works_in(place, *extras)(declaration)
 
         @wraps(declaration)
         def work(*, as_json: bool, as_markdown: bool = False, **given: object) -> None:
@@ -29,15 +29,13 @@ def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
 
 def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
-    render = as_json_text if as_json else as_markdown_text if as_markdown else as_text
-    click.echo(render(report))
+    if as_json:
+        click.echo(json_text(report.facts))
+    else:
+        click.echo(as_markdown_text(report) if as_markdown else as_text(report))
     for warning in report.warnings:
         print_warning(warning)
     sys.exit(report.exit_code)
-
-
-def as_json_text(report: Report) -> str:
-    return json_text(report.facts)
 
 
 def as_text(report: Report) -> str:

@@ -4,7 +4,7 @@ changes nothing of it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -117,22 +117,22 @@ def account_import(account: AccountObjects) -> AccountImport:
         if inputs is not None:
             found.append((one, inputs))
     objects = [one for one, _ in found]
-    names = _names(objects)
-    variables = _unique([(_key(one), _variable(one, names[_key(one)])) for one in objects])
+    names = _unique([(one.kind, _readable(one)) for one in objects], objects)
+    variables = _unique([("", _variable(*named)) for named in zip(objects, names, strict=True)], objects)
     taken = Counter(_natural_values(one) for one in account)
-    references = _references(objects, variables)
+    references = _references(zip(objects, variables, strict=True))
     filled = [_with_references(inputs, references) for _, inputs in found]
     used = {value.variable for inputs in filled for value in inputs.values() if isinstance(value, Reference)}
     declared = (
         DeclaredObject(
             one,
-            names[_key(one)],
-            variables[_key(one)],
-            _with_secrets(inputs, variables[_key(one)]),
+            name,
+            variable,
+            _with_secrets(inputs, variable),
             taken[_natural_values(one)] == 1,
-            variables[_key(one)] in used,
+            variable in used,
         )
-        for one, inputs in zip(objects, filled, strict=True)
+        for one, name, variable, inputs in zip(objects, names, variables, filled, strict=True)
     )
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
 
@@ -200,15 +200,13 @@ def _natural_values(found: AccountObject) -> tuple[str, ...]:
 # --- references --------------------------------------------------------------------------------------------
 
 
-def _references(
-    objects: Iterable[AccountObject], variables: Mapping[tuple[str, str], str]
-) -> dict[tuple[str, ...], Reference]:
+def _references(objects: Iterable[tuple[AccountObject, str]]) -> dict[tuple[str, ...], Reference]:
     """Where a declared object shows a value that others are declared with: (field, value) → the id of a
     server, (``address``, server, value) → one of its addresses.
     """
     known: dict[tuple[str, ...], Reference] = {}
-    for found in objects:
-        variable, values = variables[_key(found)], found.state.values()
+    for found, variable in objects:
+        values = found.state.values()
         if found.resource.parent is None:
             known[f"{found.kind}_id", found.id] = Reference(variable, found.kind, "id")
         for output, server in (("ip", found.id), ("address", values.get("server_id"))):
@@ -249,17 +247,6 @@ def _oldest_first(account: AccountObjects) -> list[AccountObject]:
     )
 
 
-def _key(found: AccountObject) -> tuple[str, str]:
-    return found.kind, found.id
-
-
-def _names(objects: Iterable[AccountObject]) -> dict[tuple[str, str], str]:
-    by_kind: dict[str, list[tuple[tuple[str, str], str]]] = {}
-    for found in objects:
-        by_kind.setdefault(found.kind, []).append((_key(found), _readable(found)))
-    return {key: name for pairs in by_kind.values() for key, name in _unique(pairs).items()}
-
-
 def _readable(found: AccountObject) -> str:
     """What people call it, in letters that need no quotes. Of a URL the host: the rest may be a secret."""
     name = found.name
@@ -272,19 +259,18 @@ def _variable(found: AccountObject, name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", f"{found.kind}_{name}".lower()).strip("_")
 
 
-def _unique(wanted: Iterable[tuple[tuple[str, str], str]]) -> dict[tuple[str, str], str]:
-    """Each object's name; where several have one name, with the id behind it."""
-    pairs = list(wanted)
-    count = Counter(name for _, name in pairs)
-    used = {name for name, number in count.items() if number == 1}
-    names = {}
-    for key, name in pairs:
-        separator = "-" if "-" in name or "_" not in name else "_"
+def _unique(wanted: Sequence[tuple[str, str]], objects: Iterable[AccountObject]) -> list[str]:
+    """The name of each object, wanted within a scope; where several have one name, with the id behind it."""
+    count = Counter(wanted)
+    used = {named for named, number in count.items() if number == 1}
+    names = []
+    for (scope, name), found in zip(wanted, objects, strict=True):
         unique = name
-        if count[name] > 1:
-            unique = f"{name}{separator}{key[1].replace('/', separator)}"
-            while unique in used:
+        if count[scope, name] > 1:
+            separator = "-" if "-" in name or "_" not in name else "_"
+            unique = f"{name}{separator}{found.id.replace('/', separator)}"
+            while (scope, unique) in used:
                 unique += f"{separator}x"
-            used.add(unique)
-        names[key] = unique
+            used.add((scope, unique))
+        names.append(unique)
     return names

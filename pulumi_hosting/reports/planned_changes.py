@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.facts import JsonObject
-from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
-from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
+from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json, results_of_plays
+from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 
@@ -61,16 +61,7 @@ class PlannedChange:
 
     def facts(self) -> dict[str, object]:
         """The same for machines; :func:`from_facts` reads it."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "action": self.action,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "charge": None if self.charge is None else str(self.charge),
-            "currency": self.currency,
-            "note": self.note,
-        }
+        return {**asdict(self), "charge": None if self.charge is None else str(self.charge)}
 
 
 def from_facts(facts: JsonObject) -> PlannedChange:
@@ -109,7 +100,7 @@ def planned(path: Path) -> Planned:
     if isinstance(found.get("priced"), list):
         return Planned(tuple(from_facts(row) for row in found["priced"]))
     if isinstance(found.get("plays"), list):
-        return Planned(tuple(of_results(results_of_plays(found))))
+        return Planned(tuple(of_results(result for _, _, result in task_results(found))))
     raise Unusable(
         f"{named(path)} is no preview and no result of a check run. Next: "
         f"pulumi preview --json > {file_for(path, 'preview.json')}"
@@ -205,10 +196,8 @@ def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
 
 def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
     """The changes that tasks of the collection report, of loops those of each item."""
-    for result in results:
-        if isinstance(result.get("results"), list):
-            yield from of_results(item for item in result["results"] if isinstance(item, Mapping))
-        elif not (result.get("skipped") or result.get("failed")):
+    for result in flat(results):
+        if not (result.get("skipped") or result.get("failed")):
             yield from _of_result(result)
 
 

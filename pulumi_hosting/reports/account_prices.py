@@ -50,8 +50,7 @@ class AccountPrices:
         resource = RESOURCES.get(kind)
         if not isinstance(resource, Priced):
             return None
-        priced = resource
-        return self._ask(lambda request: priced.cost(request, _with_tariff(request, declared)))
+        return self._ask(lambda request: resource.cost(request, _with_tariff(request, declared)))
 
     def monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
         """What it would cost per month, by the price list."""

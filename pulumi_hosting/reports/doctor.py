@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
@@ -22,7 +23,6 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
-from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
 from pulumi_hosting.reports.contract import Mismatch, differences
@@ -64,14 +64,11 @@ def checks(
     yield _base_url(address)
     if isinstance(address, Settings):
         given = key.api_key if isinstance(key, Settings) else _NO_KEY
-        options: dict[str, object] = {
-            "timeout": SECONDS / 2,
-            "deadline": SECONDS,
-            "rate_limit_timeout": SECONDS,
-            "read_only": True,
-        }
-        with open_client(given, address.base_url, **options) as client:
-            yield from _service(client, key, environ, now, open_client, options)
+        opened = partial(
+            open_client, timeout=SECONDS / 2, deadline=SECONDS, rate_limit_timeout=SECONDS, read_only=True
+        )
+        with opened(given, address.base_url) as client:
+            yield from _service(client, key, environ, now, opened)
     else:
         yield Check("warning", "not asked: there is no base URL that can be used", name="service")
     yield _local_files()
@@ -135,15 +132,14 @@ def _service(
     key: Settings | ConfigurationError,
     environ: Mapping[str, str],
     now: Callable[[], datetime],
-    open_client: Open,
-    options: JsonObject,
+    opened: Open,
 ) -> Iterator[Check]:
     try:
         health = client.health()
     except HostingError as error:
         step = ""
         if isinstance(error, ApiError) and not client.base_url.endswith("/v1"):
-            step = _with_version(client.base_url, open_client, options)
+            step = _with_version(client.base_url, opened)
         yield Check.of_error(error, step, "service")
         return
     if health.status == "disabled":
@@ -158,10 +154,10 @@ def _service(
     yield _contract(client)
 
 
-def _with_version(base_url: str, open_client: Open, options: JsonObject) -> str:
+def _with_version(base_url: str, opened: Open) -> str:
     """The step that corrects a base URL without its version segment, if there is an API."""
     try:
-        with open_client(_NO_KEY, f"{base_url}/v1", **options) as client:
+        with opened(_NO_KEY, f"{base_url}/v1") as client:
             client.health()
     except HostingError:
         return ""

@@ -9,6 +9,7 @@ from functools import wraps
 import click
 
 from pulumi_hosting.cli.lazy import Work, works_in
+from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
 
 
@@ -129,12 +130,12 @@ def json_text(value: object) -> str:
 
 
 def money(amount: Decimal | None, currency: str | None) -> str:
-    """An amount with two digits, or ``not known``.
+    """An amount with two digits, rounded as in JSON, or ``not known``.
 
     >>> money(Decimal("5"), "EUR"), money(None, "EUR")
     ('5.00 EUR', 'not known')
     """
-    return "not known" if amount is None else f"{amount:.2f} {currency or ''}".rstrip()
+    return "not known" if amount is None else f"{for_json(amount)} {currency or ''}".rstrip()
 
 
 def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:

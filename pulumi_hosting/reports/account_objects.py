@@ -9,6 +9,7 @@ from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
+from pulumi_hosting.rehearsal.facts import ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.reports.domain_price import monthly
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
@@ -24,7 +25,7 @@ _GONE = ("cancelled", "terminated", "transferred_out")
 
 
 @dataclass(frozen=True, slots=True)
-class AccountObject:
+class AccountObject(ReportFacts):
     """One object of the account.
 
     - ``price_monthly``: what it costs per month, in ``currency``; 0 where it is free, None where the API does
@@ -34,6 +35,8 @@ class AccountObject:
     - ``months``: what a renewal of a monthly server pays for; None of everything else.
     - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
     """
+
+    JSON = ("kind", "id", "name", "price_monthly", "currency")
 
     resource: AnyResource
     state: State
@@ -50,11 +53,6 @@ class AccountObject:
     @property
     def id(self) -> str:
         return self.state.id
-
-    def facts(self) -> dict[str, object]:
-        """The same for machines."""
-        price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
-        return {**named(self), "price_monthly": price, "currency": self.currency}
 
     @property
     def adopt_id(self) -> str | None:

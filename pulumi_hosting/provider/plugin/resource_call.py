@@ -18,7 +18,7 @@ from pulumi_hosting.provider.conversion import (
     camel,
 )
 from pulumi_hosting.provider.failures import fail
-from pulumi_hosting.provider.names import NAME, class_of, token
+from pulumi_hosting.provider.names import NAME, class_of, identity_of, token
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal
@@ -54,11 +54,7 @@ class ResourceUrn:
 
     @property
     def identity(self) -> str:
-        """What names the resource: the same as for a dynamic resource, if it has no parent."""
-        head, project, types, name = self.urn.split("::", 3)
-        parents = types.rpartition("$")[0]
-        path = f"{parents}/{name}" if parents else name
-        return f"pulumi:{project}/{head.removeprefix('urn:pulumi:')}/{self.resource.kind}/{path}"
+        return identity_of(self.urn, self.resource.kind)
 
 
 class ResourceCall:

@@ -12,6 +12,11 @@ from pulumi_hosting.cli.lazy import Work, works_in
 from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+markdown_option = click.option(
+    "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
+)
+
 
 def reports(place: str, *extras: str, markdown: bool = False) -> Callable[[Work], Work]:
     """The work of a command that answers with a :class:`Report`: see :func:`works_in`."""
@@ -176,15 +181,3 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     return " ".join(str(value).split())
-
-
-def json_option(command: Work) -> Work:
-    """``--json``, the same for every command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
-
-
-def markdown_option(command: Work) -> Work:
-    """``--markdown``, the same for every command."""
-    return click.option(
-        "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
-    )(command)

@@ -11,7 +11,7 @@ from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.rehearsal.facts import ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
-from pulumi_hosting.reports.domain_price import monthly
+from pulumi_hosting.reports.account_prices import monthly_of_domain
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Registered, listed
@@ -163,7 +163,11 @@ def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
         price = values.get("price_monthly")
         return (None if price is None else Decimal(price)), currency
     if "price_renew" in type(state).model_fields:
-        return (Decimal(0), currency) if values.get("auto_renew") is False else monthly(request, values)
+        return (
+            (Decimal(0), currency)
+            if values.get("auto_renew") is False
+            else monthly_of_domain(request, values)
+        )
     return Decimal(0), None
 
 

@@ -10,7 +10,6 @@ from operator import add
 
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
-from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
@@ -186,7 +185,8 @@ def _before(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | Non
 
 def _recorded_monthly(kind: str, values: JsonObject) -> Decimal | None:
     if kind == DOMAIN:
-        return domain_price.recorded_monthly(values)
+        yearly = decimal_of(values.get("price_renew"))
+        return None if yearly is None else yearly / 12
     return decimal_of(values.get("price_monthly"))
 
 

@@ -21,7 +21,7 @@ def run(directory: Path, form: Literal["dynamic", "native", "ansible"]) -> Repor
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        found = account_import(read_account(request, started=progress.step))
+        found = account_import(read_account(request, progress.step))
     if form == "ansible":
         made = import_playbook.playbook(found)
     else:

@@ -93,20 +93,16 @@ def named(item: AccountObject | ManagedObject) -> dict[str, str]:
     return {"kind": item.kind, "id": item.id, "name": item.name}
 
 
-def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:
+def reading(client: Client, warn: Callable[[str], None]) -> Request:
     """A request for reports, which only read. ``warn``: called with each object that cannot be read."""
     request = Request(Session(client), "report")
-    if warn is not None:
-        request.warn = warn
-        request.skip_damaged = lambda error: warn(str(error))
+    request.warn = warn
+    request.skip_damaged = lambda error: warn(str(error))
     return request
 
 
 def read_account(
-    request: Request,
-    kinds: Collection[str] = RESOURCES,
-    *,
-    started: Callable[[int, int, str], None] = lambda number, total, title: None,
+    request: Request, started: Callable[[int, int, str], None], kinds: Collection[str] = RESOURCES
 ) -> AccountObjects:
     """Every object of these kinds, servers first. What the key has no scope for is in ``unread``; another
     error is raised. ``started`` takes the number of each kind, from 1, that of all kinds, and what is read.

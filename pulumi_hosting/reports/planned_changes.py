@@ -35,6 +35,7 @@ _FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
 _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
+_FOR_A_DOMAIN = re.compile(r"\d years?$|^transfer of |on this account already$")
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
@@ -141,7 +142,7 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
             charge=change.charge if charge is None else charge,
         )
     for message in digest.get("diagnostics") or ():
-        _announce(found, str(message.get("urn") or ""), str(message.get("message") or ""))
+        _announce(found, str(message.get("urn") or ""), str(message.get("message") or "").strip())
     return list(found.values())
 
 
@@ -160,35 +161,25 @@ def _hidden(digest: JsonObject) -> int:
 def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: str) -> None:
     """Put what a line of the preview says about money to its resource. A dynamic resource names itself in
     front of the line, in place of the URN."""
-    for pattern in (_PRICE, _TAKEOVER, _PRICE_LATER):
-        line = pattern.match(message.strip())
-        if line is None:
-            continue
-        for key, change in found.items():
-            new = change.action in ("create", "replace")
-            named = key[0] == urn if urn else change.name == line["name"]
-            if not (new and named and (urn or change.kind in _kinds_of(pattern, line["what"]))):
-                continue
-            if pattern is _PRICE:
-                amount, currency = Decimal(line["amount"]), line["currency"] or None
-                found[key] = replace(change, charge=amount, currency=currency)
-            elif pattern is _TAKEOVER:
-                note = f"takes over {line['what']}"
-                found[key] = replace(change, action="take over", charge=Decimal(0), note=note)
-            else:
-                found[key] = replace(change, note=f"price {line['what']}")
+    news: dict[str, Any]
+    if line := _PRICE.match(message):
+        news = {"charge": Decimal(line["amount"]), "currency": line["currency"] or None}
+        kind = DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else SERVER
+        kinds = [SERVER_IP if line["what"].startswith("an address") else kind]
+    elif line := _TAKEOVER.match(message):
+        news = {"action": "take over", "charge": Decimal(0), "note": f"takes over {line['what']}"}
+        kinds = [*RESOURCES]
+    elif line := _PRICE_LATER.match(message):
+        news = {"note": f"price {line['what']}"}
+        kinds = [SERVER_IP] if "server" in line["what"] else [SERVER, DOMAIN]
+    else:
+        return
+    for key, change in found.items():
+        # Where only a name says of which resource it speaks, its kind must fit: names repeat.
+        is_meant = key[0] == urn if urn else change.name == line["name"] and change.kind in kinds
+        if is_meant and change.action in ("create", "replace"):
+            found[key] = replace(change, **news)
             return
-
-
-def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
-    """The kinds that a line may speak of, where only a name says of which resource: names repeat."""
-    if pattern is _TAKEOVER:
-        return tuple(RESOURCES)
-    if pattern is _PRICE_LATER:
-        return (SERVER_IP,) if "server" in what else (SERVER, DOMAIN)
-    if what.startswith("an address"):
-        return (SERVER_IP,)
-    return (DOMAIN,) if re.search(r"\d years?$|^transfer of |on this account already$", what) else (SERVER,)
 
 
 # --- Ansible

@@ -115,6 +115,12 @@ def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal
     return None
 
 
+def recorded_monthly(values: JsonObject) -> Decimal | None:
+    """The price per month that an object records; of a domain a twelfth of its year."""
+    yearly = decimal_of(values.get("price_renew"))
+    return decimal_of(values.get("price_monthly")) if yearly is None else yearly / 12
+
+
 def monthly_of_domain(request: Request, domain: JsonObject) -> tuple[Decimal | None, str | None]:
     """A twelfth of a year by its own ``price_renew``, else by that of its zone, and the currency; None where
     neither is known.

@@ -10,7 +10,7 @@ from operator import add
 
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
-from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices
+from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices, recorded_monthly
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
 from pulumi_hosting.resources import RESOURCES
@@ -180,19 +180,12 @@ def _before(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | Non
     values = {**change.before, **{name: value for name, value in recorded.items() if value is not None}}
     if change.kind == DOMAIN and values.get("name"):
         return _monthly(DOMAIN, values, prices)[0], values
-    return _recorded_monthly(change.kind, values), values
-
-
-def _recorded_monthly(kind: str, values: JsonObject) -> Decimal | None:
-    if kind == DOMAIN:
-        yearly = decimal_of(values.get("price_renew"))
-        return None if yearly is None else yearly / 12
-    return decimal_of(values.get("price_monthly"))
+    return recorded_monthly(values), values
 
 
 def _monthly(kind: str, values: JsonObject, prices: AccountPrices) -> tuple[Decimal | None, str | None]:
     """What it records itself, else by the price list, and the currency of that."""
-    recorded = _recorded_monthly(kind, values)
+    recorded = recorded_monthly(values)
     return (recorded, None) if recorded is not None else prices.monthly(kind, values) or (None, None)
 
 

@@ -54,11 +54,6 @@ class Unfinished(ReportFacts):
     state: JsonObject = field(default_factory=dict)
     in_empty_stack: bool = False
 
-    @property
-    def next(self) -> str:
-        """The next step in words."""
-        return f"{self.edit}, then {self.command}" if self.edit else self.command
-
     def facts(self) -> dict[str, Json]:
         """Nothing of the state's inputs, which may be secret."""
         return {name: None if value == "" else value for name, value in ReportFacts.facts(self).items()}
@@ -151,11 +146,13 @@ def _checked(
         return _with(row, f"not checked: {account.unread[row.kind]}")
     if row.pending == "creating":
         return _created(row, request, [item for item in others if item.kind == row.kind])
-    if row.id.startswith(ORDER_PREFIX):
-        return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
-    if row.id.startswith(PENDING):
-        server_id, _, number = row.id.removeprefix(PENDING).partition("/")
-        return _with(row, _address(request, server_id, number))
+    try:
+        if row.id.startswith(ORDER_PREFIX):
+            return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
+        if row.id.startswith(PENDING):
+            return _with(row, _address(request, *row.id.removeprefix(PENDING).partition("/")[::2]))
+    except (HostingError, ValueError) as error:
+        return _with(row, f"not checked: {error}")
     if not row.id:
         return _with(row, "in the state")
     found = [item for item in account if item.kind == row.kind and row.id in (item.id, item.name)]
@@ -210,8 +207,6 @@ def _order(request: Request, number: str) -> str:
         order = request.client.orders.get(int(number))
     except NotFound:
         return f"order {number} is unknown"
-    except (HostingError, ValueError) as error:
-        return f"not checked: {error}"
     if order.server_id is None and has_ended(request, order):
         return how_order_ended(request, order, order.server_name)
     server = f", server {order.server_id}" if order.server_id else ""
@@ -219,12 +214,8 @@ def _order(request: Request, number: str) -> str:
 
 
 def _address(request: Request, server_id: str, number: str) -> str:
-    what = f"the purchase of an address for server {server_id}"
-    try:
-        verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
-        return verdict.sentence(what)
-    except HostingError as error:
-        return f"not checked: {error}"
+    verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
+    return verdict.sentence(f"the purchase of an address for server {server_id}")
 
 
 def _named(found: Iterable[AccountObject], how: str) -> str:

@@ -111,7 +111,7 @@ def account_import(account: AccountObjects) -> AccountImport:
     """
     found: list[tuple[AccountObject, dict[str, object]]] = []
     left_out: list[LeftOut] = []
-    for one in _oldest_first(account):
+    for one in sorted(account, key=_by_id):
         inputs, missing = _inputs(one)
         left_out += missing
         if inputs is not None:
@@ -161,11 +161,13 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
     inputs = live_inputs(resource, state, _in_order(resource, fields), {"months": found.months})
     model: type[Inputs] = resource.Inputs
     inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
+    # Without these the object would be renamed, or another one be meant.
+    naming = (*natural_key(resource), *(("name",) if resource.default_name else ()))
     dropped: list[LeftOut] = []
     while failures := check(resource, inputs).failures:
         field, reason = next(iter(failures.items()))
         what = f"{field} {reason}".strip()
-        if field not in inputs or field in _naming(resource) or model.model_fields[field].is_required():
+        if field not in inputs or field in naming or model.model_fields[field].is_required():
             return None, [LeftOut(found, f"it cannot be declared: {what}")]
         del inputs[field]
         dropped.append(LeftOut(found, f"declared without {field}, which {reason}", field))
@@ -178,11 +180,6 @@ def _in_order(resource: AnyResource, fields: Iterable[str]) -> list[str]:
     return sorted(
         fields, key=lambda name: (name not in first, list(resource.Inputs.model_fields).index(name))
     )
-
-
-def _naming(resource: AnyResource) -> tuple[str, ...]:
-    """What must be declared as it is: without it the object would be renamed, or another one be meant."""
-    return (*natural_key(resource), *(("name",) if resource.default_name else ()))
 
 
 def _natural_values(found: AccountObject) -> tuple[str, ...]:
@@ -239,12 +236,9 @@ def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
 # --- names -------------------------------------------------------------------------------------------------
 
 
-def _oldest_first(account: AccountObjects) -> list[AccountObject]:
-    """Each kind by its ids, so that what comes later stands at the end of its kind."""
-    kinds = list(RESOURCES)
-    return sorted(
-        account, key=lambda one: (kinds.index(one.kind), [int(part) for part in re.findall(r"\d+", one.id)])
-    )
+def _by_id(found: AccountObject) -> tuple[int, list[int]]:
+    """Sorts each kind by its ids, so that what comes later stands at the end of its kind."""
+    return list(RESOURCES).index(found.kind), [int(part) for part in re.findall(r"\d+", found.id)]
 
 
 def _readable(found: AccountObject) -> str:

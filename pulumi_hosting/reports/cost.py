@@ -37,11 +37,11 @@ class CostLine(ReportFacts):
     kind: str
     name: str
     action: str
-    charged: Decimal | None
-    refunded: Decimal | None
-    monthly_before: Decimal | None
-    monthly_after: Decimal | None
-    currency: str | None
+    charged: Decimal | None = NOTHING
+    refunded: Decimal | None = NOTHING
+    monthly_before: Decimal | None = NOTHING
+    monthly_after: Decimal | None = NOTHING
+    currency: str | None = None
     notes: tuple[str, ...] = ()
     id: str | None = None
 
@@ -119,8 +119,7 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
     balance = None if found is None else _forecast(planned.changes, lines, totals, found)
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
     if balance is None:
-        refused = "; ".join(prices.refusals) or "the account was not asked"
-        unknown.append(f"how long the balance lasts: {refused}")
+        unknown.append(f"how long the balance lasts: {'; '.join(prices.refusals)}")
     if planned.hidden:
         unknown.append(
             f"what {planned.hidden} unchanged resources cost per month: the preview does not show them. "
@@ -133,9 +132,7 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
 
 
 def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
-    free = CostLine(
-        change.kind, change.name, change.action, NOTHING, NOTHING, NOTHING, NOTHING, change.currency
-    )
+    free = CostLine(change.kind, change.name, change.action, currency=change.currency)
     notes = [change.note]
     if change.action == "pay":
         return replace(free, charged=change.charge, notes=tuple(filter(None, notes)))

@@ -161,7 +161,7 @@ def _hidden(digest: JsonObject) -> int:
 def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: str) -> None:
     """Put what a line of the preview says about money to its resource. A dynamic resource names itself in
     front of the line, in place of the URN."""
-    news: dict[str, Any]
+    news: JsonObject
     if line := _PRICE.match(message):
         news = {"charge": Decimal(line["amount"]), "currency": line["currency"] or None}
         kind = DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else SERVER

@@ -27,7 +27,7 @@ def run(stacks: tuple[Path, ...], results: tuple[Path, ...], form: Form, command
     for path in results:
         managed += run_results(path)
     with asking() as (request, progress):
-        account = read_account(request, started=progress.step)
+        account = read_account(request, progress.step)
     found = audit(account, managed, form, commands=commands)
     warnings = [f"{plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
     if found.unmanaged and not_given:

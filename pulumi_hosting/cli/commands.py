@@ -1,10 +1,11 @@
 """The commands: options and help of each, and the module that does its work, loaded when the command runs."""
 
+import os
 from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import CommandGroup, require_extras, works_in
+from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, require_extras, works_in
 from pulumi_hosting.cli.output import json_option, markdown_option, reports
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -17,9 +18,36 @@ _config_option = click.option(
     metavar="KEY=VALUE",
     help="Stack configuration that the program reads; may be repeated.",
 )
+_LOADED_WHEN_CALLED = {
+    "emulator": Command(
+        "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
+    ),
+    "offline": Command(
+        "pulumi_hosting.cli.offline",
+        "offline",
+        "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
+        ("pulumi",),
+    ),
+}
 
 
-@click.command()
+@click.group(
+    cls=LazyGroup, lazy=_LOADED_WHEN_CALLED, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="pulumi-hosting", message="%(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Tools of the provider for hosting companies with the Hosting Client API v1.
+
+    Commands read the account of HOSTING_API_KEY at HOSTING_BASE_URL.
+
+    Example: pulumi-hosting doctor
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        context.color = False  # of every command
+
+
+@main.command(short_help="List what is on the account and in no stack and no playbook.")
 @click.option(
     "--stack",
     "stacks",
@@ -60,7 +88,7 @@ def audit() -> None:
     """
 
 
-@click.command()
+@main.command(short_help="Say what the changes of a preview cost, now and per month.")
 @click.argument(
     "previews",
     nargs=-1,
@@ -83,7 +111,7 @@ def cost() -> None:
     """
 
 
-@click.command()
+@main.command(short_help="Check key, account, service and installation.")
 @json_option
 @works_in("pulumi_hosting.cli.doctor:run")
 def doctor() -> None:
@@ -97,7 +125,7 @@ def doctor() -> None:
     """
 
 
-@click.command(name="import")
+@main.command(name="import", short_help="Write everything on the account as a program or a playbook.")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--form",
@@ -121,7 +149,7 @@ def import_account() -> None:
     """
 
 
-@click.command()
+@main.command(short_help="Say what a crashed run left unfinished, and what resolves it.")
 @click.argument(
     "export",
     metavar="EXPORT",
@@ -139,7 +167,7 @@ def recover() -> None:
     """
 
 
-@click.command()
+@main.command(short_help="Run a Pulumi program through its life against a fresh emulator.")
 @click.argument("directory", type=_DIRECTORY)
 @click.option(
     "--engine",
@@ -180,7 +208,7 @@ def rehearse() -> None:
     """
 
 
-@click.command()
+@main.command(short_help="Name all mistakes of a Pulumi program at once, without an account.")
 @click.argument("directory", type=_DIRECTORY)
 @_config_option
 @click.option(
@@ -189,7 +217,7 @@ def rehearse() -> None:
     metavar="NAME",
     help="Read the configuration of this stack, from Pulumi.NAME.yaml; its secrets are not decrypted.",
 )
-@reports("pulumi_hosting.cli.validate:run")
+@reports("pulumi_hosting.cli.validate:run", "pulumi", "emulator")
 def validate() -> None:
     """Name all mistakes of the program in DIRECTORY at once, without an account and without a key.
 
@@ -206,7 +234,7 @@ def validate() -> None:
     """
 
 
-@click.group(cls=CommandGroup)
+@main.group(cls=CommandGroup)
 def webhook() -> None:
     """Receive webhooks on this machine.
 
@@ -239,7 +267,7 @@ def listen() -> None:
     """
 
 
-@click.group(cls=CommandGroup)
+@main.group(cls=CommandGroup, short_help="Install Pulumi's plugin for programs in any language.")
 def plugin() -> None:
     """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI.
 

@@ -44,6 +44,6 @@ def asking() -> Iterator[tuple[Request, ProgressLine]]:
     with ProgressLine() as progress:
         try:
             with connect(progress) as client:
-                yield reading(client, warn=progress.above(print_warning)), progress
+                yield reading(client, progress.above(print_warning)), progress
         except HostingError as error:
             raise CannotAnswer(str(error)) from None

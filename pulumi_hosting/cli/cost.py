@@ -81,5 +81,4 @@ def _rows(found: CostReport) -> list[tuple[object, ...]]:
 
 
 def _is_free(line: CostLine) -> bool:
-    amounts = (line.charged, line.refunded, line.monthly_before, line.monthly_after)
-    return all(amount is not None and not amount for amount in amounts) and line.action != "take over"
+    return all(amount == 0 for amount in line.amounts) and line.action != "take over"

@@ -21,21 +21,20 @@ def run(directory: Path, form: Literal["dynamic", "native", "ansible"]) -> Repor
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        found = account_import(read_account(request, started=progress.step))
-    if form == "ansible":
+        found = account_import(read_account(request, progress.step))
+    if not found.declared:
+        made = Written({}, ())
+    elif form == "ansible":
         made = import_playbook.playbook(found)
     else:
         made = import_program.program(found, form, directory.resolve().name)
-    if not found.declared:
-        made = Written({}, ())
-    _write(directory, made.files)
+    if made.files:
+        _write(directory, made.files)
     written = [str(directory / name) for name in made.files]
     warnings = [*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)]
     warnings += [f"{plural(kind)} were not read: {reason}" for kind, reason in found.unread.items()]
-    facts = _facts(found, written, made.steps)
-    return Report(
-        facts, [*_sections(found, directory, written, made.steps)], warnings, 1 if found.unread else 0
-    )
+    sections = [*_sections(found, directory, written, made.steps)]
+    return Report(_facts(found, written, made.steps), sections, warnings, 1 if found.unread else 0)
 
 
 def _must_be_free(directory: Path, names: tuple[str, ...]) -> None:
@@ -48,8 +47,6 @@ def _must_be_free(directory: Path, names: tuple[str, ...]) -> None:
 
 
 def _write(directory: Path, files: Mapping[str, str]) -> None:
-    if not files:
-        return
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

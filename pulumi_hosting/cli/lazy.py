@@ -56,9 +56,10 @@ class CommandGroup(click.Group):
             formatter.write_dl([(name, self.line(ctx, name)) for name in self.list_commands(ctx)])
 
     def line(self, ctx: click.Context, name: str) -> str:
-        """The first paragraph of a command's help, whole."""
+        """The short help of a command, else the first paragraph of its help, whole."""
         command = self.get_command(ctx, name)
-        return " ".join((command.help or "").partition("\n\n")[0].split()) if command else ""
+        text = command.short_help or (command.help or "").partition("\n\n")[0] if command else ""
+        return " ".join(text.split())
 
 
 class LazyGroup(CommandGroup):

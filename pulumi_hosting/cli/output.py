@@ -9,14 +9,20 @@ from functools import wraps
 import click
 
 from pulumi_hosting.cli.lazy import Work, works_in
+from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+markdown_option = click.option(
+    "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
+)
 
-def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
+
+def reports(place: str, *extras: str, markdown: bool = False) -> Callable[[Work], Work]:
     """The work of a command that answers with a :class:`Report`: see :func:`works_in`."""
 
     def decorated(declaration: Work) -> Work:
-        make = works_in(place)(declaration)
+        make = works_in(place, *extras)(declaration)
 
         @wraps(declaration)
         def work(*, as_json: bool, as_markdown: bool = False, **given: object) -> None:
@@ -29,15 +35,13 @@ def reports(place: str, *, markdown: bool = False) -> Callable[[Work], Work]:
 
 def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
-    render = as_json_text if as_json else as_markdown_text if as_markdown else as_text
-    click.echo(render(report))
+    if as_json:
+        click.echo(json_text(report.facts))
+    else:
+        click.echo(as_markdown_text(report) if as_markdown else as_text(report))
     for warning in report.warnings:
         print_warning(warning)
     sys.exit(report.exit_code)
-
-
-def as_json_text(report: Report) -> str:
-    return json_text(report.facts)
 
 
 def as_text(report: Report) -> str:
@@ -131,12 +135,12 @@ def json_text(value: object) -> str:
 
 
 def money(amount: Decimal | None, currency: str | None) -> str:
-    """An amount with two digits, or ``not known``.
+    """An amount with two digits, rounded as in JSON, or ``not known``.
 
     >>> money(Decimal("5"), "EUR"), money(None, "EUR")
     ('5.00 EUR', 'not known')
     """
-    return "not known" if amount is None else f"{amount:.2f} {currency or ''}".rstrip()
+    return "not known" if amount is None else f"{for_json(amount)} {currency or ''}".rstrip()
 
 
 def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:
@@ -177,15 +181,3 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     return " ".join(str(value).split())
-
-
-def json_option(command: Work) -> Work:
-    """``--json``, the same for every command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
-
-
-def markdown_option(command: Work) -> Work:
-    """``--markdown``, the same for every command."""
-    return click.option(
-        "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
-    )(command)

@@ -26,7 +26,7 @@ def _with_account(rows: list[Unfinished], export: Mapping[str, object]) -> list[
     try:
         with asking() as (request, progress):
             kinds = list(dict.fromkeys(row.kind for row in rows))
-            account = read_account(request, kinds, started=progress.step)
+            account = read_account(request, progress.step, kinds)
             held = [(item.kind, item.id) for item in ManagedObjects.of_stack(export)]
             return with_account(rows, request, account, held)
     except CannotAnswer as error:

@@ -37,11 +37,7 @@ def junit(outcome: RehearsalOutcome) -> str:
         suites, "testsuite", {"name": "rehearsal", **counts, "skipped": "0", "time": f"{seconds:.3f}"}
     )
     properties = SubElement(suite, "properties")
-    facts: dict[str, object] = {
-        "program": outcome.program,
-        "engine": outcome.engine,
-        "dialect": outcome.dialect,
-    }
+    facts = {name: getattr(outcome, name) for name in ("program", "engine", "dialect")}
     facts |= {} if outcome.cost is None else outcome.cost.facts()
     for name, value in facts.items():
         SubElement(properties, "property", {"name": name, "value": _NOT_IN_XML.sub("", str(value))})

@@ -51,3 +51,15 @@ def token(name: str) -> str:
 def dynamic_token(kind: str) -> str:
     """The type of the same resource as a dynamic resource; the native provider takes its stacks over."""
     return f"pulumi-python:dynamic/{NAME}:{class_of(kind)}"
+
+
+def identity_of(urn: str, kind: str) -> str:
+    """What names a resource without scope and organization: the same as for a dynamic resource, if it has no
+    parent.
+
+    >>> identity_of("urn:pulumi:dev::shop::hosting:index:Server::web", "server")
+    'pulumi:shop/dev/server/web'
+    """
+    stack, project, types, name = urn.removeprefix("urn:pulumi:").split("::", 3)
+    parents = types.rpartition("$")[0]
+    return f"pulumi:{project}/{stack}/{kind}/{f'{parents}/' if parents else ''}{name}"

@@ -102,7 +102,7 @@ class ManagedObjects:
         reports as changed.
         """
         known = _KnownFromTasks()
-        for result in _flat(results):
+        for result in flat(results):
             if not result.get("skipped") and (result.get("changed") or not result.get("failed")):
                 known.add(result)
         return cls(tuple(known.objects.values()), frozenset(known.operations))
@@ -154,10 +154,11 @@ class _KnownFromTasks:
                 del self.objects[found, id]
 
 
-def _flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
+def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """The results of tasks, of loops those of each item."""
     for result in results:
         if isinstance(result.get("results"), list):
-            yield from _flat(item for item in result["results"] if isinstance(item, Mapping))
+            yield from flat(item for item in result["results"] if isinstance(item, Mapping))
         else:
             yield result
 

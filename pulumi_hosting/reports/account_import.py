@@ -4,7 +4,7 @@ changes nothing of it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -111,28 +111,28 @@ def account_import(account: AccountObjects) -> AccountImport:
     """
     found: list[tuple[AccountObject, dict[str, object]]] = []
     left_out: list[LeftOut] = []
-    for one in _oldest_first(account):
+    for one in sorted(account, key=_by_id):
         inputs, missing = _inputs(one)
         left_out += missing
         if inputs is not None:
             found.append((one, inputs))
     objects = [one for one, _ in found]
-    names = _names(objects)
-    variables = _unique([(_key(one), _variable(one, names[_key(one)])) for one in objects])
+    names = _unique([(one.kind, _readable(one)) for one in objects], objects)
+    variables = _unique([("", _variable(*named)) for named in zip(objects, names, strict=True)], objects)
     taken = Counter(_natural_values(one) for one in account)
-    references = _references(objects, variables)
+    references = _references(zip(objects, variables, strict=True))
     filled = [_with_references(inputs, references) for _, inputs in found]
     used = {value.variable for inputs in filled for value in inputs.values() if isinstance(value, Reference)}
     declared = (
         DeclaredObject(
             one,
-            names[_key(one)],
-            variables[_key(one)],
-            _with_secrets(inputs, variables[_key(one)]),
+            name,
+            variable,
+            _with_secrets(inputs, variable),
             taken[_natural_values(one)] == 1,
-            variables[_key(one)] in used,
+            variable in used,
         )
-        for one, inputs in zip(objects, filled, strict=True)
+        for one, name, variable, inputs in zip(objects, names, variables, filled, strict=True)
     )
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
 
@@ -162,11 +162,13 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
     inputs = {name: shown[name] for name in _in_order(resource, shown)}
     model: type[Inputs] = resource.Inputs
     inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
+    # Without these the object would be renamed, or another one be meant.
+    naming = (*natural_key(resource), *(("name",) if resource.default_name else ()))
     dropped: list[LeftOut] = []
     while failures := check(resource, inputs).failures:
         field, reason = next(iter(failures.items()))
         what = f"{field} {reason}".strip()
-        if field not in inputs or field in _naming(resource) or model.model_fields[field].is_required():
+        if field not in inputs or field in naming or model.model_fields[field].is_required():
             return None, [LeftOut(found, f"it cannot be declared: {what}")]
         del inputs[field]
         dropped.append(LeftOut(found, f"declared without {field}, which {reason}", field))
@@ -179,11 +181,6 @@ def _in_order(resource: AnyResource, fields: Iterable[str]) -> list[str]:
     return sorted(
         fields, key=lambda name: (name not in first, list(resource.Inputs.model_fields).index(name))
     )
-
-
-def _naming(resource: AnyResource) -> tuple[str, ...]:
-    """What must be declared as it is: without it the object would be renamed, or another one be meant."""
-    return (*natural_key(resource), *(("name",) if resource.default_name else ()))
 
 
 def _natural_values(found: AccountObject) -> tuple[str, ...]:
@@ -201,15 +198,13 @@ def _natural_values(found: AccountObject) -> tuple[str, ...]:
 # --- references --------------------------------------------------------------------------------------------
 
 
-def _references(
-    objects: Iterable[AccountObject], variables: Mapping[tuple[str, str], str]
-) -> dict[tuple[str, ...], Reference]:
+def _references(objects: Iterable[tuple[AccountObject, str]]) -> dict[tuple[str, ...], Reference]:
     """Where a declared object shows a value that others are declared with: (field, value) → the id of a
     server, (``address``, server, value) → one of its addresses.
     """
     known: dict[tuple[str, ...], Reference] = {}
-    for found in objects:
-        variable, values = variables[_key(found)], found.state.values()
+    for found, variable in objects:
+        values = found.state.values()
         if found.resource.parent is None:
             known[f"{found.kind}_id", found.id] = Reference(variable, found.kind, "id")
         for output, server in (("ip", found.id), ("address", values.get("server_id"))):
@@ -242,23 +237,9 @@ def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
 # --- names -------------------------------------------------------------------------------------------------
 
 
-def _oldest_first(account: AccountObjects) -> list[AccountObject]:
-    """Each kind by its ids, so that what comes later stands at the end of its kind."""
-    kinds = list(RESOURCES)
-    return sorted(
-        account, key=lambda one: (kinds.index(one.kind), [int(part) for part in re.findall(r"\d+", one.id)])
-    )
-
-
-def _key(found: AccountObject) -> tuple[str, str]:
-    return found.kind, found.id
-
-
-def _names(objects: Iterable[AccountObject]) -> dict[tuple[str, str], str]:
-    by_kind: dict[str, list[tuple[tuple[str, str], str]]] = {}
-    for found in objects:
-        by_kind.setdefault(found.kind, []).append((_key(found), _readable(found)))
-    return {key: name for pairs in by_kind.values() for key, name in _unique(pairs).items()}
+def _by_id(found: AccountObject) -> tuple[int, list[int]]:
+    """Sorts each kind by its ids, so that what comes later stands at the end of its kind."""
+    return list(RESOURCES).index(found.kind), [int(part) for part in re.findall(r"\d+", found.id)]
 
 
 def _readable(found: AccountObject) -> str:
@@ -273,19 +254,18 @@ def _variable(found: AccountObject, name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", f"{found.kind}_{name}".lower()).strip("_")
 
 
-def _unique(wanted: Iterable[tuple[tuple[str, str], str]]) -> dict[tuple[str, str], str]:
-    """Each object's name; where several have one name, with the id behind it."""
-    pairs = list(wanted)
-    count = Counter(name for _, name in pairs)
-    used = {name for name, number in count.items() if number == 1}
-    names = {}
-    for key, name in pairs:
-        separator = "-" if "-" in name or "_" not in name else "_"
+def _unique(wanted: Sequence[tuple[str, str]], objects: Iterable[AccountObject]) -> list[str]:
+    """The name of each object, wanted within a scope; where several have one name, with the id behind it."""
+    count = Counter(wanted)
+    used = {named for named, number in count.items() if number == 1}
+    names = []
+    for (scope, name), found in zip(wanted, objects, strict=True):
         unique = name
-        if count[name] > 1:
-            unique = f"{name}{separator}{key[1].replace('/', separator)}"
-            while unique in used:
+        if count[scope, name] > 1:
+            separator = "-" if "-" in name or "_" not in name else "_"
+            unique = f"{name}{separator}{found.id.replace('/', separator)}"
+            while (scope, unique) in used:
                 unique += f"{separator}x"
-            used.add(unique)
-        names[key] = unique
+            used.add((scope, unique))
+        names.append(unique)
     return names

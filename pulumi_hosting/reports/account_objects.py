@@ -9,8 +9,9 @@ from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
+from pulumi_hosting.rehearsal.facts import ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
-from pulumi_hosting.reports.domain_price import monthly
+from pulumi_hosting.reports.account_prices import monthly_of_domain
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Registered, listed
@@ -24,7 +25,7 @@ _GONE = ("cancelled", "terminated", "transferred_out")
 
 
 @dataclass(frozen=True, slots=True)
-class AccountObject:
+class AccountObject(ReportFacts):
     """One object of the account.
 
     - ``price_monthly``: what it costs per month, in ``currency``; 0 where it is free, None where the API does
@@ -34,6 +35,8 @@ class AccountObject:
     - ``months``: what a renewal of a monthly server pays for; None of everything else.
     - ``note``: what else a person should know, such as ``ends 2026-12-01``; empty where there is nothing.
     """
+
+    JSON = ("kind", "id", "name", "price_monthly", "currency")
 
     resource: AnyResource
     state: State
@@ -50,11 +53,6 @@ class AccountObject:
     @property
     def id(self) -> str:
         return self.state.id
-
-    def facts(self) -> dict[str, object]:
-        """The same for machines."""
-        price = None if self.price_monthly is None else f"{self.price_monthly:.2f}"
-        return {**named(self), "price_monthly": price, "currency": self.currency}
 
     @property
     def adopt_id(self) -> str | None:
@@ -95,20 +93,16 @@ def named(item: AccountObject | ManagedObject) -> dict[str, str]:
     return {"kind": item.kind, "id": item.id, "name": item.name}
 
 
-def reading(client: Client, *, warn: Callable[[str], None] | None = None) -> Request:
+def reading(client: Client, warn: Callable[[str], None]) -> Request:
     """A request for reports, which only read. ``warn``: called with each object that cannot be read."""
     request = Request(Session(client), "report")
-    if warn is not None:
-        request.warn = warn
-        request.skip_damaged = lambda error: warn(str(error))
+    request.warn = warn
+    request.skip_damaged = lambda error: warn(str(error))
     return request
 
 
 def read_account(
-    request: Request,
-    kinds: Collection[str] = RESOURCES,
-    *,
-    started: Callable[[int, int, str], None] = lambda number, total, title: None,
+    request: Request, started: Callable[[int, int, str], None], kinds: Collection[str] = RESOURCES
 ) -> AccountObjects:
     """Every object of these kinds, servers first. What the key has no scope for is in ``unread``; another
     error is raised. ``started`` takes the number of each kind, from 1, that of all kinds, and what is read.
@@ -165,7 +159,11 @@ def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
         price = values.get("price_monthly")
         return (None if price is None else Decimal(price)), currency
     if "price_renew" in type(state).model_fields:
-        return (Decimal(0), currency) if values.get("auto_renew") is False else monthly(request, values)
+        return (
+            (Decimal(0), currency)
+            if values.get("auto_renew") is False
+            else monthly_of_domain(request, values)
+        )
     return Decimal(0), None
 
 

@@ -15,8 +15,8 @@ from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.rehearsal.facts import JsonObject
-from pulumi_hosting.reports import domain_price
 from pulumi_hosting.reports.balance import Renewal
+from pulumi_hosting.reports.planned_changes import decimal_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.resources.server_fields import from_api
@@ -50,8 +50,7 @@ class AccountPrices:
         resource = RESOURCES.get(kind)
         if not isinstance(resource, Priced):
             return None
-        priced = resource
-        return self._ask(lambda request: priced.cost(request, _with_tariff(request, declared)))
+        return self._ask(lambda request: resource.cost(request, _with_tariff(request, declared)))
 
     def monthly(self, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
         """What it would cost per month, by the price list."""
@@ -108,12 +107,27 @@ def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal
         tariff = catalog_reads.tariffs(request).get(declared.get("tariff_id", 0))
         return None if tariff is None else (tariff.price_monthly, tariff.currency)
     if kind == "domain":
-        amount, currency = domain_price.monthly(request, declared)
+        amount, currency = monthly_of_domain(request, declared)
         return None if amount is None else (amount, currency)
     if kind == "server_ip" and id_number(declared.get("server_id")) is not None:
         quote = quote_of(request, str(declared["server_id"]))
         return None if quote is None else (quote.price_monthly, quote.currency)
     return None
+
+
+def recorded_monthly(values: JsonObject) -> Decimal | None:
+    """The price per month that an object records; of a domain a twelfth of its year."""
+    yearly = decimal_of(values.get("price_renew"))
+    return decimal_of(values.get("price_monthly")) if yearly is None else yearly / 12
+
+
+def monthly_of_domain(request: Request, domain: JsonObject) -> tuple[Decimal | None, str | None]:
+    """A twelfth of a year by its own ``price_renew``, else by that of its zone, and the currency; None where
+    neither is known.
+    """
+    own, currency = decimal_of(domain.get("price_renew")), domain.get("currency")
+    yearly, currency = catalog_reads.renewal_price(request, str(domain.get("name")), own, currency)
+    return (None if yearly is None else yearly / 12), currency
 
 
 def _with_tariff(request: Request, declared: JsonObject) -> dict[str, object]:

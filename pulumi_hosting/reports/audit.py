@@ -45,7 +45,7 @@ class Audit:
     unmanaged: tuple[Unmanaged, ...]
     missing: tuple[ManagedObject, ...]
     unread: Mapping[str, str]
-    ending: tuple[AccountObject, ...] = ()
+    ending: tuple[AccountObject, ...]
 
     def facts(self) -> dict[str, object]:
         """The same for machines."""
@@ -57,9 +57,7 @@ class Audit:
         }
 
 
-def audit(
-    account: AccountObjects, managed: ManagedObjects, form: Form = "native", *, commands: bool = False
-) -> Audit:
+def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, commands: bool) -> Audit:
     """Compares the account with what is ``managed``. A primary address goes with its server, so only bought
     addresses and reverse DNS are objects of their own. ``form``: what adopts the rest; ``commands``: say what
     removes it too, for a ``managed`` that is complete.

@@ -18,6 +18,7 @@ Kind = Literal["missing", "added", "changed"]
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _FACTS = ("x-scopes", "x-idempotent", "x-expensive", "x-expensive-when", "x-sandbox")
+_BODY = ("content", "application/json", "schema")
 _DEPTH = 6
 """How deep bodies are compared: deeper than any of ours goes, and an end for schemas that hold themselves."""
 
@@ -49,45 +50,38 @@ class Mismatch:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def differences(theirs: JsonObject, ours: JsonObject | None = None) -> list[Mismatch]:
+def differences(theirs: JsonObject) -> list[Mismatch]:
     """What differs between the service's document and ours, in the order of our table."""
-    ours = document() if ours is None else ours
-    own, other = _operations(ours), _operations(theirs)
+    own, other = _operations(document()), _operations(theirs)
     found: list[Mismatch] = []
     for place, operation in own.items():
-        name = str(operation["operationId"])
+        name = str(operation.found["operationId"])
         if place not in other:
             found.append(Mismatch("missing", name, "", breaks=True))
         else:
-            found += _of_operation(name, _Side(ours, operation), _Side(theirs, other[place]))
+            found += _of_operation(name, operation, other[place])
     more = [place for place in other if place not in own]
     return found + [Mismatch("added", f"{method.upper()} {path}", "") for method, path in more]
 
 
-def _operations(found: JsonObject) -> dict[tuple[str, str], JsonObject]:
-    """By method and path, the names of path parameters left out."""
-    return {
-        (method, re.sub(r"{[^}]*}", "{}", path.removeprefix("/v1"))): item[method]
-        for path, item in _mapping(found.get("paths")).items()
-        for method in _METHODS
-        if isinstance(item, Mapping) and isinstance(item.get(method), Mapping)
-    }
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One operation in its document."""
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A part of a document. A schema is one too."""
 
     document: JsonObject
-    operation: JsonObject
+    value: object
 
-    def resolve(self, node: object) -> JsonObject:
-        """What a node says, references followed, and null taken out of what may be null."""
+    @property
+    def found(self) -> JsonObject:
+        """What it says, references followed, and null taken out of what may be null; empty where it is no
+        object.
+        """
+        node = self.value
         for _ in range(_DEPTH):
             if not isinstance(node, Mapping):
-                return {}
+                break
             if isinstance(reference := node.get("$ref"), str):
-                node = self._at(reference)
+                node = self._referred(reference)
                 continue
             branches = [
                 branch
@@ -100,144 +94,136 @@ class _Side:
             node = branches[0]
         return {}
 
-    def _at(self, reference: str) -> object:
+    def _referred(self, reference: str) -> object:
         node: object = self.document
         for part in reference.removeprefix("#/").split("/"):
             node = _mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
         return node
 
-    def query(self) -> dict[str, JsonObject]:
-        parameters = map(self.resolve, _list(self.operation.get("parameters")))
-        return {str(found.get("name")): found for found in parameters if found.get("in") == "query"}
+    def at(self, *names: str) -> "_Node":
+        """What stands below these names."""
+        node = self
+        for name in names:
+            node = _Node(self.document, node.found.get(name))
+        return node
 
-    def body(self) -> JsonObject:
-        return self.resolve(_json_schema(self.resolve(self.operation.get("requestBody"))))
+    def parts(self, name: str) -> "dict[str, _Node]":
+        """What stands below a name, by its own names."""
+        return {str(key): _Node(self.document, part) for key, part in _mapping(self.found.get(name)).items()}
 
-    def answers(self) -> dict[str, JsonObject]:
-        """Status → schema, of the successes."""
-        return {
-            str(status): self.resolve(_json_schema(self.resolve(answer)))
-            for status, answer in _mapping(self.operation.get("responses")).items()
-            if str(status).startswith("2") and isinstance(answer, Mapping)
-        }
+    def elements(self, name: str) -> "list[_Node]":
+        """What the list of a name holds."""
+        return [_Node(self.document, element) for element in _list(self.found.get(name))]
 
-    def fields(self, schema: JsonObject) -> JsonObject:
-        return _mapping(schema.get("properties"))
+    @property
+    def required(self) -> set[object]:
+        return {*_list(self.found.get("required"))}
+
+    @property
+    def inner(self) -> "_Node":
+        """The object in a field, or in the list in it."""
+        return self.at("items") if "items" in self.found else self
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The JSON types that a schema allows, null left out; empty where it does not say."""
+        branches = [*self.elements("anyOf"), *self.elements("oneOf")]
+        if branches:
+            parts = [branch.types for branch in branches if branch.value != {"type": "null"}]
+            return frozenset().union(*parts) if all(parts) else frozenset()
+        given = self.found.get("type")
+        types = [given] if isinstance(given, str) else _list(given)
+        texts = [text for text in types if isinstance(text, str)]
+        return frozenset("number" if text == "integer" else text for text in texts if text != "null")
 
 
-def _of_operation(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
+def _operations(found: JsonObject) -> dict[tuple[str, str], _Node]:
+    """By method and path, the names of path parameters left out."""
+    return {
+        (method, re.sub(r"{[^}]*}", "{}", path.removeprefix("/v1"))): _Node(found, item[method])
+        for path, item in _mapping(found.get("paths")).items()
+        for method in _METHODS
+        if isinstance(item, Mapping) and isinstance(item.get(method), Mapping)
+    }
+
+
+def _of_operation(name: str, ours: _Node, theirs: _Node) -> Iterator[Mismatch]:
     for fact in _FACTS:
-        left, right = _plain(ours.operation.get(fact)), _plain(theirs.operation.get(fact))
+        left, right = _plain(ours.found.get(fact)), _plain(theirs.found.get(fact))
         is_known = fact == "x-expensive" and BY_ID[name].live_expensive
-        if fact in theirs.operation and left != right and not is_known:
+        if fact in theirs.found and left != right and not is_known:
             yield Mismatch("changed", name, fact, left, right, breaks=fact == "x-idempotent")
-    yield from _query(name, ours, theirs)
-    if (ours.operation.get("requestBody") is None) != (theirs.operation.get("requestBody") is None):
-        kind: Kind = "added" if ours.operation.get("requestBody") is None else "missing"
-        required = theirs.resolve(theirs.operation.get("requestBody")).get("required") is True
-        yield Mismatch(kind, name, "body", breaks=kind == "missing" or required)
+    yield from _fields(name, "query", _query(ours), _query(theirs), is_sent=True)
+    own, other = ours.at("requestBody"), theirs.at("requestBody")
+    if (own.value is None) != (other.value is None):
+        kind: Kind = "added" if own.value is None else "missing"
+        is_needed = kind == "missing" or other.found.get("required") is True
+        yield Mismatch(kind, name, "body", breaks=is_needed)
     else:
-        yield from _sent(name, "body", ours, theirs, ours.body(), theirs.body(), _DEPTH)
+        yield from _fields(name, "body", own.at(*_BODY), other.at(*_BODY), is_sent=True)
     yield from _answers(name, ours, theirs)
 
 
-def _query(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
-    own, other = ours.query(), theirs.query()
-    for field in own:
-        if field not in other:
-            yield Mismatch("missing", name, f"query: {field}", breaks=True)
-    for field in other:
-        if field not in own:
-            yield Mismatch("added", name, f"query: {field}", breaks=other[field].get("required") is True)
+def _query(operation: _Node) -> _Node:
+    """The parameters of the query as a schema that says nothing of their types."""
+    given = [found for one in operation.elements("parameters") if (found := one.found).get("in") == "query"]
+    required = [found.get("name") for found in given if found.get("required") is True]
+    return _Node({}, {"properties": {found.get("name"): None for found in given}, "required": required})
 
 
-def _sent(
-    name: str, place: str, ours: _Side, theirs: _Side, own: JsonObject, other: JsonObject, depth: int
-) -> Iterator[Mismatch]:
-    """Fields of a body that we send: one that the service does not know is refused, and so is one that it
-    requires and we leave out.
-    """
-    own_fields, other_fields = ours.fields(own), theirs.fields(other)
-    if not other_fields or depth == 0:
-        return
-    required = {*_list(other.get("required"))} - {*_list(own.get("required"))}
-    for field in other_fields:
-        if field not in own_fields:
-            yield Mismatch("added", name, f"{place}: {field}", breaks=field in required)
-        elif field in required:
-            yield Mismatch("changed", name, f"{place}: {field}", "optional", "required", breaks=True)
-    for field in own_fields:
-        if field not in other_fields:
-            yield Mismatch("missing", name, f"{place}: {field}", breaks=True)
-        else:
-            yield from _types(name, f"{place}: {field}", ours, theirs, own_fields[field], other_fields[field])
-
-
-def _answers(name: str, ours: _Side, theirs: _Side) -> Iterator[Mismatch]:
-    own, other = ours.answers(), theirs.answers()
+def _answers(name: str, ours: _Node, theirs: _Node) -> Iterator[Mismatch]:
+    """Of the successes."""
+    own, other = (
+        {
+            status: part.at(*_BODY)
+            for status, part in side.parts("responses").items()
+            if status.startswith("2")
+        }
+        for side in (ours, theirs)
+    )
     row = BY_ID[name]
     if str(row.live_status) in other:  # a difference that is known
         other = {str(row.success): other[str(row.live_status)], **other}
     for status in own:
-        if status in other:
-            yield from _read(name, f"answer {status}", ours, theirs, own[status], other[status], _DEPTH)
-        else:  # any 2xx is read, so another one breaks nothing
+        if status not in other:  # any 2xx is read, so another one breaks nothing
             yield Mismatch("missing", name, f"answer {status}")
+        else:
+            yield from _fields(name, f"answer {status}", own[status], other[status], is_sent=False)
     for status in other:
         if status not in own and status != str(row.live_status):
             yield Mismatch("added", name, f"answer {status}")
 
 
-def _read(
-    name: str, place: str, ours: _Side, theirs: _Side, own: JsonObject, other: JsonObject, depth: int
+def _fields(
+    name: str, place: str, ours: _Node, theirs: _Node, *, is_sent: bool, depth: int = _DEPTH
 ) -> Iterator[Mismatch]:
-    """Fields of an answer: one that we require and the service does not have cannot be read."""
-    own_fields, other_fields = ours.fields(own), theirs.fields(other)
-    if not other_fields or depth == 0:
-        return
+    """Fields that we send: one that the service does not know is refused, and so is one that it requires and
+    we leave out. Fields of an answer: one that we require and the service does not have cannot be read.
+    """
+    own, other = ours.parts("properties"), theirs.parts("properties")
+    if not other and place != "query":
+        return  # the service does not describe it
+    now_required = theirs.required - ours.required if is_sent else set()
     mark = "." if ":" in place else ": "
-    for field in own_fields:
-        if field not in other_fields:
-            needed = field in _list(own.get("required"))
-            yield Mismatch("missing", name, f"{place}{mark}{field}", breaks=needed)
-            continue
+    for field in own:
         inner = f"{place}{mark}{field}"
-        yield from _types(name, inner, ours, theirs, own_fields[field], other_fields[field])
-        left, right = _inner(ours, own_fields[field]), _inner(theirs, other_fields[field])
-        yield from _read(name, inner, ours, theirs, left, right, depth - 1)
-    for field in other_fields:
-        if field not in own_fields:
-            yield Mismatch("added", name, f"{place}{mark}{field}")
-
-
-def _inner(side: _Side, schema: object) -> JsonObject:
-    """The object in a field, or in the list in it."""
-    found = side.resolve(schema)
-    return side.resolve(found["items"]) if "items" in found else found
-
-
-def _types(
-    name: str, place: str, ours: _Side, theirs: _Side, own: object, other: object
-) -> Iterator[Mismatch]:
-    left, right = _type(ours, own), _type(theirs, other)
-    if left and right and not left & right:
-        yield Mismatch("changed", name, place, " or ".join(sorted(left)), " or ".join(sorted(right)), True)
-
-
-def _type(side: _Side, schema: object) -> frozenset[str]:
-    """The JSON types that a schema allows, null left out; empty where it does not say."""
-    found = side.resolve(schema)
-    branches = [*_list(found.get("anyOf")), *_list(found.get("oneOf"))]
-    if branches:
-        parts = [_type(side, branch) for branch in branches if branch != {"type": "null"}]
-        return frozenset().union(*parts) if all(parts) else frozenset()
-    given = found.get("type")
-    types = [given] if isinstance(given, str) else [text for text in _list(given) if isinstance(text, str)]
-    return frozenset("number" if text == "integer" else text for text in types if text != "null")
-
-
-def _json_schema(holder: JsonObject) -> object:
-    return _mapping(_mapping(holder.get("content")).get("application/json")).get("schema")
+        if field not in other:
+            yield Mismatch("missing", name, inner, breaks=is_sent or field in ours.required)
+            continue
+        if field in now_required:
+            yield Mismatch("changed", name, inner, "optional", "required", breaks=True)
+        left, right = own[field].types, other[field].types
+        if left and right and not left & right:
+            yield Mismatch(
+                "changed", name, inner, " or ".join(sorted(left)), " or ".join(sorted(right)), True
+            )
+        if not is_sent and depth > 1:
+            yield from _fields(
+                name, inner, own[field].inner, other[field].inner, is_sent=False, depth=depth - 1
+            )
+    for field in other:
+        if field not in own:
+            yield Mismatch("added", name, f"{place}{mark}{field}", breaks=field in now_required)
 
 
 def _plain(value: object) -> str:

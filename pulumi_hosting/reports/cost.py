@@ -3,14 +3,14 @@ balance lasts then.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from operator import add
 
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
-from pulumi_hosting.reports import domain_price
-from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices
+from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices, recorded_monthly
 from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
 from pulumi_hosting.resources import RESOURCES
@@ -37,11 +37,11 @@ class CostLine(ReportFacts):
     kind: str
     name: str
     action: str
-    charged: Decimal | None
-    refunded: Decimal | None
-    monthly_before: Decimal | None
-    monthly_after: Decimal | None
-    currency: str | None
+    charged: Decimal | None = NOTHING
+    refunded: Decimal | None = NOTHING
+    monthly_before: Decimal | None = NOTHING
+    monthly_after: Decimal | None = NOTHING
+    currency: str | None = None
     notes: tuple[str, ...] = ()
     id: str | None = None
 
@@ -51,6 +51,10 @@ class CostLine(ReportFacts):
         if self.monthly_before is None or self.monthly_after is None:
             return None
         return self.monthly_after - self.monthly_before
+
+    @property
+    def amounts(self) -> tuple[Decimal | None, ...]:
+        return self.charged, self.refunded, self.monthly_before, self.monthly_after
 
     @property
     def is_change(self) -> bool:
@@ -115,8 +119,7 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
     balance = None if found is None else _forecast(planned.changes, lines, totals, found)
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
     if balance is None:
-        refused = "; ".join(prices.refusals) or "the account was not asked"
-        unknown.append(f"how long the balance lasts: {refused}")
+        unknown.append(f"how long the balance lasts: {'; '.join(prices.refusals)}")
     if planned.hidden:
         unknown.append(
             f"what {planned.hidden} unchanged resources cost per month: the preview does not show them. "
@@ -129,12 +132,10 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
 
 
 def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
-    free = CostLine(
-        change.kind, change.name, change.action, NOTHING, NOTHING, NOTHING, NOTHING, change.currency
-    )
-    notes = [change.note] if change.note else []
+    free = CostLine(change.kind, change.name, change.action, currency=change.currency)
+    notes = [change.note]
     if change.action == "pay":
-        return replace(free, charged=change.charge, notes=tuple(notes))
+        return replace(free, charged=change.charge, notes=tuple(filter(None, notes)))
     if not isinstance(RESOURCES.get(change.kind), Priced):
         return free
     before, recorded = _before(change, prices)
@@ -144,14 +145,14 @@ def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
         charged, quoted = _charged(change, prices)
         after, listed, how = _monthly_of_new(change, charged, prices)
         currency = currency or quoted or listed
-        notes += [how] if how else []
+        notes.append(how)
         before = NOTHING if change.action == "create" else before
     elif change.action == "delete":
         after = NOTHING
     elif change.action in ("import", "take over"):
-        after = before = _recorded_monthly(change.kind, change.after) or _listed(change, prices)
+        after = before = _monthly(change.kind, change.after, prices)[0]
     refunded, why = _refunded(change, recorded)
-    notes += [why] if why else []
+    notes.append(why)
     return replace(
         free,
         charged=charged,
@@ -159,7 +160,7 @@ def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
         monthly_before=before,
         monthly_after=after,
         currency=currency,
-        notes=tuple(notes),
+        notes=tuple(filter(None, notes)),
         id=recorded.get("id"),
     )
 
@@ -174,22 +175,15 @@ def _before(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | Non
     elif change.kind == SERVER and change.before.get("id") and not change.before.get("price_monthly"):
         recorded = prices.of_servers.get(str(change.before["id"]), {})
     values = {**change.before, **{name: value for name, value in recorded.items() if value is not None}}
-    monthly = _recorded_monthly(change.kind, values)
-    if monthly is None and change.kind == DOMAIN and change.before.get("name"):
-        listed = prices.monthly(DOMAIN, change.before)
-        monthly = listed[0] if listed else None
-    return monthly, values
+    if change.kind == DOMAIN and values.get("name"):
+        return _monthly(DOMAIN, values, prices)[0], values
+    return recorded_monthly(values), values
 
 
-def _recorded_monthly(kind: str, values: JsonObject) -> Decimal | None:
-    if kind == DOMAIN:
-        return domain_price.recorded_monthly(values)
-    return decimal_of(values.get("price_monthly"))
-
-
-def _listed(change: PlannedChange, prices: AccountPrices) -> Decimal | None:
-    found = prices.monthly(change.kind, change.after)
-    return found[0] if found else None
+def _monthly(kind: str, values: JsonObject, prices: AccountPrices) -> tuple[Decimal | None, str | None]:
+    """What it records itself, else by the price list, and the currency of that."""
+    recorded = recorded_monthly(values)
+    return (recorded, None) if recorded is not None else prices.monthly(kind, values) or (None, None)
 
 
 def _charged(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | None, str | None]:
@@ -203,12 +197,9 @@ def _monthly_of_new(
     change: PlannedChange, charged: Decimal | None, prices: AccountPrices
 ) -> tuple[Decimal | None, str | None, str]:
     """The price per month of what is made, its currency, and how it is known where that is no price list."""
-    recorded = _recorded_monthly(change.kind, change.after)
-    if recorded is not None:
-        return recorded, None, ""
-    listed = prices.monthly(change.kind, change.after)
-    if listed is not None:
-        return listed[0], listed[1], ""
+    monthly, currency = _monthly(change.kind, change.after, prices)
+    if monthly is not None:
+        return monthly, currency, ""
     months = _paid_months(change)
     if charged is None or months is None:
         return None, None, ""
@@ -250,20 +241,12 @@ def _in_one_currency(lines: Sequence[CostLine], balance: AccountBalance | None) 
 def _totals(lines: Iterable[CostLine]) -> dict[str, Totals]:
     sums: dict[str, Totals] = {}
     for line in lines:
-        amounts = (line.charged, line.refunded, line.monthly_before, line.monthly_after)
-        if not any(amounts):
+        if not any(line.amounts):
             continue
         # What has no known counterpart would falsify the difference.
-        monthly = (
-            (line.monthly_before, line.monthly_after) if line.monthly_difference is not None else (None, None)
-        )
-        old = sums.get(line.currency or "", Totals())
-        sums[line.currency or ""] = Totals(
-            old.charged + (line.charged or 0),
-            old.refunded + (line.refunded or 0),
-            old.monthly_before + (monthly[0] or 0),
-            old.monthly_after + (monthly[1] or 0),
-        )
+        usable = line.amounts if line.monthly_difference is not None else (*line.amounts[:2], None, None)
+        old, known = sums.get(line.currency or "", Totals()), (amount or NOTHING for amount in usable)
+        sums[line.currency or ""] = Totals(*map(add, astuple(old), known))
     return dict(sorted(sums.items()))
 
 
@@ -294,9 +277,8 @@ def _forecast(
         if change.action in _NEW and renews and line.monthly_after and line.currency == found.currency:
             due, what = months_after(found.now, months), f"{change.kind.replace('_', ' ')} {change.name}"
             renewals.append(Renewal(due, what, line.monthly_after * months, months))
-    first = None if after < 0 else first_uncovered(after, renewals, found.now)
     if after < 0:
         return BalanceForecast(found.amount, after, found.currency, found.now, "this change")
-    if first is None:
-        return BalanceForecast(found.amount, after, found.currency, None, None)
-    return BalanceForecast(found.amount, after, found.currency, first.due, first.what)
+    first = first_uncovered(after, renewals, found.now)
+    until, uncovered = (first.due, first.what) if first else (None, None)
+    return BalanceForecast(found.amount, after, found.currency, until, uncovered)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     ApiError,
@@ -22,7 +23,6 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
-from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
 from pulumi_hosting.reports.contract import Mismatch, differences
@@ -47,14 +47,9 @@ _CHECK_OF_CODE = {
 }
 """Code of an error of ``GET /me`` → the check that it belongs to; others belong to the account."""
 
-Open = Callable[..., Client]
-
 
 def checks(
-    environ: Mapping[str, str] | None = None,
-    *,
-    open_client: Open = Client,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    environ: Mapping[str, str] | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Iterator[Check]:
     """Every check, in the order in which a new user needs them. Raises nothing."""
     environ = os.environ if environ is None else environ
@@ -64,14 +59,8 @@ def checks(
     yield _base_url(address)
     if isinstance(address, Settings):
         given = key.api_key if isinstance(key, Settings) else _NO_KEY
-        options: dict[str, object] = {
-            "timeout": SECONDS / 2,
-            "deadline": SECONDS,
-            "rate_limit_timeout": SECONDS,
-            "read_only": True,
-        }
-        with open_client(given, address.base_url, **options) as client:
-            yield from _service(client, key, environ, now, open_client, options)
+        with _client(given, address.base_url) as client:
+            yield from _service(client, key, environ, now)
     else:
         yield Check("warning", "not asked: there is no base URL that can be used", name="service")
     yield _local_files()
@@ -130,20 +119,24 @@ def _base_url(found: Settings | ConfigurationError) -> Check:
 # --- what the service says
 
 
+def _client(api_key: Secret | str, base_url: str) -> Client:
+    return Client(
+        api_key, base_url, timeout=SECONDS / 2, deadline=SECONDS, rate_limit_timeout=SECONDS, read_only=True
+    )
+
+
 def _service(
     client: Client,
     key: Settings | ConfigurationError,
     environ: Mapping[str, str],
     now: Callable[[], datetime],
-    open_client: Open,
-    options: JsonObject,
 ) -> Iterator[Check]:
     try:
         health = client.health()
     except HostingError as error:
         step = ""
         if isinstance(error, ApiError) and not client.base_url.endswith("/v1"):
-            step = _with_version(client.base_url, open_client, options)
+            step = _with_version(client.base_url)
         yield Check.of_error(error, step, "service")
         return
     if health.status == "disabled":
@@ -158,10 +151,10 @@ def _service(
     yield _contract(client)
 
 
-def _with_version(base_url: str, open_client: Open, options: JsonObject) -> str:
+def _with_version(base_url: str) -> str:
     """The step that corrects a base URL without its version segment, if there is an API."""
     try:
-        with open_client(_NO_KEY, f"{base_url}/v1", **options) as client:
+        with _client(_NO_KEY, f"{base_url}/v1") as client:
             client.health()
     except HostingError:
         return ""

@@ -67,14 +67,8 @@ def failed_tasks(found: JsonObject) -> FailedTasks:
 
 def _of_report(found: JsonObject) -> Iterator[FailedTask]:
     for row in found.get("failures") or ():
-        module = str(row.get("module") or "")
-        yield FailedTask(
-            str(row.get("host") or "a host"),
-            str(row.get("task") or module),
-            str(row.get("message") or "no message"),
-            not row.get("ignored"),
-            _is_ours(module),
-        )
+        host, module = row.get("host") or "a host", str(row.get("module") or "")
+        yield _failed(host, row.get("task"), module, row.get("message"), not row.get("ignored"))
 
 
 def task_results(found: JsonObject) -> Iterator[tuple[JsonObject, str, JsonObject]]:
@@ -91,20 +85,16 @@ def _of_plays(found: JsonObject, recap: Mapping[str, JsonObject]) -> Iterator[Fa
     for task, host, result in task_results(found):
         if result.get("failed") or result.get("unreachable"):
             row = recap.get(host, {"failures": 1})
-            action = str(result.get("action") or "")
-            yield FailedTask(
-                host,
-                str((task.get("task") or {}).get("name") or action),
-                str(result.get("msg") or "no message"),
-                any(row.get(count) for count in ("failures", "unreachable", "rescued")),
-                _is_ours(action),
-            )
+            is_counted = any(row.get(count) for count in ("failures", "unreachable", "rescued"))
+            name, module = (task.get("task") or {}).get("name"), str(result.get("action") or "")
+            yield _failed(host, name, module, result.get("msg"), is_counted)
 
 
-def _is_ours(module: str) -> bool:
-    """Whether a module, or one of the short names of plays with ``collections``, is of this collection."""
+def _failed(host: object, task: object, module: str, message: object, stopped: bool) -> FailedTask:
+    """The module may have one of the short names of plays with ``collections``."""
     collection, _, name = module.rpartition(".")
-    return collection == _COLLECTION or (not collection and name in MODULES)
+    is_ours = collection == _COLLECTION or (not collection and name in MODULES)
+    return FailedTask(str(host), str(task or module), str(message or "no message"), stopped, is_ours)
 
 
 def _mappings(values: object) -> Mapping[str, JsonObject]:

@@ -10,8 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
@@ -24,104 +22,66 @@ _USUAL_PATHS = "~/.ansible/collections:/usr/share/ansible/collections"
 _SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Installed:
-    """What is installed, as ``environ`` finds it. A version is None where the thing is not there."""
-
-    environ: Mapping[str, str]
-    python: str = sys.executable
-
-    @cached_property
-    def package(self) -> str:
-        return _of_package(PACKAGE) or "0"
-
-    @cached_property
-    def pulumi_sdk(self) -> str | None:
-        return _of_package("pulumi")
-
-    @cached_property
-    def pulumi_cli(self) -> str | None:
-        return _version(self._output("pulumi", "version"))
-
-    @cached_property
-    def ansible_core(self) -> str | None:
-        """Of this Python, else of the ``ansible`` on PATH."""
-        return _of_package("ansible-core") or self.other_ansible
-
-    @cached_property
-    def other_ansible(self) -> str | None:
-        """Of an ``ansible`` that runs in another Python than this package."""
-        if _of_package("ansible-core") is not None:
-            return None
-        return _version(self._output("ansible", "--version"))
-
-    @cached_property
-    def collection(self) -> Path | None:
-        """The folder of the collection that Ansible finds first; ``ansible.cfg`` is not read."""
-        given = self.environ.get("ANSIBLE_COLLECTIONS_PATH") or _USUAL_PATHS
-        places = [Path(place).expanduser() for place in given.split(":") if place]
-        places += [Path(place) for place in sys.path if place]
-        found = (place.parent if place.name == "ansible_collections" else place for place in places)
-        return next((home / _COLLECTION for home in found if (home / _COLLECTION).is_dir()), None)
-
-    def of_collection(self, name: str) -> str | None:
-        """``VERSION`` of the collection, or ``CORE``: the oldest version of this package it works with."""
-        return self._in_collection("plugins/module_utils/version.py", rf'^{name} = "([^"]+)"')
-
-    @property
-    def needed_ansible(self) -> str | None:
-        """The oldest ansible-core that the collection works with."""
-        return self._in_collection("meta/runtime.yml", r"^requires_ansible: ['\"]?>=([0-9.]+)")
-
-    def _in_collection(self, file: str, pattern: str) -> str | None:
-        if self.collection is None:
-            return None
-        try:
-            text = (self.collection / file).read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            return None
-        found = re.search(pattern, text, re.MULTILINE)
-        return found[1] if found else None
-
-    def _output(self, *command: str) -> str:
-        program = shutil.which(command[0], path=self.environ.get("PATH"))
-        if program is None:
-            return ""
-        environ = {**self.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
-        environ = {name: value for name, value in environ.items() if name != "HOSTING_API_KEY"}
-        try:
-            done = subprocess.run(
-                [program, *command[1:]],
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout
-
-
-def checks(environ: Mapping[str, str] | None = None) -> Iterator[Check]:
+def checks(environ: Mapping[str, str]) -> Iterator[Check]:
     """One line for each thing."""
-    found = Installed(os.environ if environ is None else environ)
-    yield _package(found)
-    yield _pulumi(found)
-    yield _plugin(found)
-    yield _ansible(found)
-    yield _collection(found)
+    yield _package()
+    yield _pulumi(environ)
+    yield _plugin(environ)
+    collection = _place_of_collection(environ)
+    yield _ansible(environ, collection)
+    yield _collection(collection)
+
+
+def _place_of_collection(environ: Mapping[str, str]) -> Path | None:
+    """The folder of the collection that Ansible finds first; ``ansible.cfg`` is not read."""
+    given = environ.get("ANSIBLE_COLLECTIONS_PATH") or _USUAL_PATHS
+    places = [Path(place).expanduser() for place in given.split(":") if place]
+    places += [Path(place) for place in sys.path if place]
+    found = (place.parent if place.name == "ansible_collections" else place for place in places)
+    return next((home / _COLLECTION for home in found if (home / _COLLECTION).is_dir()), None)
+
+
+def _in_collection(collection: Path | None, file: str, pattern: str) -> str | None:
+    """What a file of the collection says."""
+    try:
+        text = (collection / file).read_text(encoding="utf-8") if collection else ""
+    except (OSError, ValueError):
+        return None
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _version_of(environ: Mapping[str, str], *command: str) -> str | None:
+    """The version that a program prints; None where there is no such program."""
+    program = shutil.which(command[0], path=environ.get("PATH"))
+    if program is None:
+        return None
+    environ = {name: value for name, value in environ.items() if name != "HOSTING_API_KEY"}
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            env={**environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\d+\.\d+(\.\d+)?[\w.+-]*", done.stdout)
+    return found[0] if found else None
 
 
 @check("package")
-def _package(found: Installed) -> Check:
-    return ok(f"{PACKAGE} {found.package}, Python {sys.version.split()[0]}", version=found.package)
+def _package() -> Check:
+    version = _of_package(PACKAGE) or "0"
+    return ok(f"{PACKAGE} {version}, Python {sys.version.split()[0]}", version=version)
 
 
 @check("pulumi")
-def _pulumi(found: Installed) -> Check:
-    sdk, cli = found.pulumi_sdk, found.pulumi_cli
+def _pulumi(environ: Mapping[str, str]) -> Check:
+    sdk, cli = _of_package("pulumi"), _version_of(environ, "pulumi", "version")
     facts = {"sdk": sdk, "cli": cli}
     if sdk is None:
         text = f"CLI {cli}, and no SDK for Python" if cli else "not installed"
@@ -140,8 +100,8 @@ def _pulumi(found: Installed) -> Check:
 
 
 @check("plugin")
-def _plugin(found: Installed) -> Check:
-    wanted = install.place(found.environ)
+def _plugin(environ: Mapping[str, str]) -> Check:
+    wanted = install.place(environ)
     others = sorted(path.name for path in wanted.parent.glob("resource-hosting-v*") if path.is_dir())
     facts = {"path": str(wanted) if wanted.exists() else None, "installed": others}
     step = "pulumi-hosting plugin install"
@@ -161,15 +121,18 @@ def _plugin(found: Installed) -> Check:
     if not os.access(starts, os.X_OK):
         text = f"{wanted.name} starts {starts or 'nothing'}, which is not there"
         return problem(text, step, **facts)
-    if starts != found.python:
-        text = f"{wanted.name} starts {starts}, and this is {found.python}"
+    if starts != sys.executable:
+        text = f"{wanted.name} starts {starts}, and this is {sys.executable}"
         return warning(text, step, **facts)
     return ok(f"{wanted.name} in {wanted.parent}", **facts)
 
 
 @check("ansible-core")
-def _ansible(found: Installed) -> Check:
-    core, needed = found.ansible_core, found.needed_ansible
+def _ansible(environ: Mapping[str, str], collection: Path | None) -> Check:
+    """Of this Python, else of the ``ansible`` on PATH."""
+    own = _of_package("ansible-core")
+    core = own or _version_of(environ, "ansible", "--version")
+    needed = _in_collection(collection, "meta/runtime.yml", r"^requires_ansible: ['\"]?>=([0-9.]+)")
     facts = {"version": core, "needed": needed}
     if core is None:
         text = "not installed; the collection needs it"
@@ -177,29 +140,34 @@ def _ansible(found: Installed) -> Check:
     if needed is not None and numbers(core) < numbers(needed):
         text = f"{core}, and the collection needs {needed} or later"
         return problem(text, f"pip install 'ansible-core>={needed}'", **facts)
-    if found.other_ansible is not None:
+    if own is None:
         text = f"{core}, in another Python than {PACKAGE}; modules run in the Python of Ansible"
         return warning(text, f"install {PACKAGE} in that Python too", **facts)
     return ok(core, **facts)
 
 
 @check("collection")
-def _collection(found: Installed) -> Check:
-    version, core = found.of_collection("VERSION"), found.of_collection("CORE")
-    facts = {"version": version, "needed_package": core, "path": str(found.collection or "") or None}
+def _collection(collection: Path | None) -> Check:
+    """Its version, and ``CORE``: the oldest version of this package that it works with."""
+    package = _of_package(PACKAGE) or "0"
+    version, core = (
+        _in_collection(collection, "plugins/module_utils/version.py", rf'^{name} = "([^"]+)"')
+        for name in ("VERSION", "CORE")
+    )
+    facts = {"version": version, "needed_package": core, "path": str(collection or "") or None}
     step = f"{INSTALL_COLLECTION} --force, in a clone of {PACKAGE}"
-    if found.collection is None:
+    if collection is None:
         return ok("hosting.cloud is not installed", step, **facts)
     if version is None:
-        text = f"{found.collection} has no version that can be read"
+        text = f"{collection} has no version that can be read"
         return problem(text, step, **facts)
-    if core is not None and numbers(found.package) < numbers(core):
-        text = f"hosting.cloud {version} needs {PACKAGE} {core} or later, and {found.package} is installed"
+    if core is not None and numbers(package) < numbers(core):
+        text = f"hosting.cloud {version} needs {PACKAGE} {core} or later, and {package} is installed"
         return problem(text, NEWER_VERSION, **facts)
-    if numbers(version) != numbers(found.package):
-        text = f"hosting.cloud {version} in {found.collection}, and {PACKAGE} {found.package}"
+    if numbers(version) != numbers(package):
+        text = f"hosting.cloud {version} in {collection}, and {PACKAGE} {package}"
         return warning(text, step, **facts)
-    return ok(f"hosting.cloud {version} in {found.collection}", **facts)
+    return ok(f"hosting.cloud {version} in {collection}", **facts)
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -209,11 +177,6 @@ def numbers(version: str) -> tuple[int, ...]:
     True
     """
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-
-
-def _version(output: str) -> str | None:
-    found = re.search(r"\d+\.\d+(\.\d+)?[\w.+-]*", output)
-    return found[0] if found else None
 
 
 def _of_package(name: str) -> str | None:

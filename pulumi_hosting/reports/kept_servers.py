@@ -85,7 +85,7 @@ def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]
     if path is None:
         raise Unusable(f"no program in YAML found in {directory}")
     try:
-        program = _value(yaml.compose(path.read_text(encoding="utf-8")))
+        program = _Loader(path.read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise Unusable(f"{path} cannot be read: {' '.join(str(error).split())}") from None
     components = _mapping(_mapping(program).get("components")).values()
@@ -93,8 +93,10 @@ def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]
 
 
 def _resources(scope: Mapping[str, object]) -> dict[str, SourceObject]:
-    found = {}
+    found: dict[str, SourceObject] = {}
     for name, resource in _mapping(scope.get("resources")).items():
+        if not isinstance(name, _Text):
+            continue  # Pulumi refuses the program
         package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
         options = {
             option: reference[1]
@@ -112,24 +114,22 @@ def _mapping(value: object) -> dict[Any, object]:
     return value if isinstance(value, dict) else {}
 
 
-class _Key(str):
-    """A key of a mapping, and its line."""
+class _Text(str):
+    """A text, and its line."""
 
     line = 0
 
 
-def _value(node: yaml.Node | None) -> object:
-    if isinstance(node, yaml.MappingNode):
-        found = {}
-        for key, value in node.value:
-            text = _Key(key.value if isinstance(key, yaml.ScalarNode) else "")
-            text.line = key.start_mark.line + 1
-            found[text] = _value(value)
-        return found
-    if isinstance(node, yaml.ScalarNode):
-        is_true = node.tag == "tag:yaml.org,2002:bool" and node.value.lower() in ("true", "yes", "on")
-        return is_true if node.tag == "tag:yaml.org,2002:bool" else node.value
-    return None  # a list: no option of interest
+class _Loader(yaml.SafeLoader):
+    """Texts know their line."""
+
+    def construct_text(self, node: yaml.ScalarNode) -> _Text:
+        text = _Text(node.value)
+        text.line = node.start_mark.line + 1
+        return text
+
+
+_Loader.add_constructor("tag:yaml.org,2002:str", _Loader.construct_text)
 
 
 # --- TypeScript and JavaScript -----------------------------------------------------------------------------
@@ -154,12 +154,13 @@ def _scripts(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject
 def _declarations(script: str) -> dict[str, SourceObject]:
     """By the variable that holds it."""
     code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), script)
-    constants = {found[1]: code[found.end() : _end(code, found.end())] for found in _CONSTANT.finditer(code)}
+    constants = {
+        found[1]: code[found.end() : _inside(code, found.end())[1]] for found in _CONSTANT.finditer(code)
+    }
     declared = {}
     for number, found in enumerate(_NEW.finditer(code)):
         variable, kind = found.groups()
-        end = _end(code, found.end() - 1)
-        spans = list(_parts(code, found.end(), end - 1))
+        spans, _ = _inside(code, found.end() - 1)
         named = re.match(r"\s*(['\"`])(.*?)\1", script[spans[0][0] : spans[0][1]]) if spans else None
         options = _options(code[slice(*spans[-1])], constants) if len(spans) > 1 else {}
         line = code.count("\n", 0, found.start(2)) + 1
@@ -174,7 +175,7 @@ def _options(text: str, constants: Mapping[str, str]) -> dict[str, bool | str]:
     text = constants.get(text, text)
     found: dict[str, bool | str] = {}
     if text.startswith("{"):
-        for start, end in _parts(text, 1, len(text) - 1):
+        for start, end in _inside(text, 0)[0]:
             name, colon, value = text[start:end].strip().partition(":")
             if name.startswith("..."):
                 found |= _options(name[3:], constants)
@@ -187,29 +188,18 @@ def _literal(value: str) -> bool | str:
     return value == "true" if value in ("true", "false") else value
 
 
-def _end(code: str, start: int) -> int:
-    """Behind the bracket that closes the one at ``start``."""
-    open_ones: list[str] = []
-    for place in range(start, len(code)):
+def _inside(code: str, start: int) -> tuple[list[tuple[int, int]], int]:
+    """Where the parts are that commas separate in the bracket at ``start``, and the place behind it."""
+    parts, closing, first = [], [_PAIRS[code[start]]], start + 1
+    for place in range(start + 1, len(code)):
         if code[place] in _PAIRS:
-            open_ones.append(_PAIRS[code[place]])
-        elif open_ones and code[place] == open_ones[-1]:
-            open_ones.pop()
-            if not open_ones:
-                return place + 1
-    return len(code)
-
-
-def _parts(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What commas separate, from ``start`` to ``end``."""
-    place = first = start
-    while place < end:
-        if code[place] in _PAIRS:
-            place = _end(code, place)
-            continue
-        if code[place] == ",":
-            yield first, place
+            closing.append(_PAIRS[code[place]])
+        elif code[place] == "," and len(closing) == 1:
+            parts.append((first, place))
             first = place + 1
-        place += 1
-    if code[first:end].strip():
-        yield first, end
+        elif code[place] == closing[-1]:
+            closing.pop()
+            if not closing:
+                last = [(first, place)] if code[first:place].strip() else []
+                return parts + last, place + 1
+    return parts, len(code)

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.facts import JsonObject
-from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, kind_of
-from pulumi_hosting.reports.failed_tasks import failed_tasks
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
+from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json, results_of_plays
+from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 
@@ -35,6 +35,7 @@ _FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
 _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
+_FOR_A_DOMAIN = re.compile(r"\d years?$|^transfer of |on this account already$")
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
@@ -61,16 +62,7 @@ class PlannedChange:
 
     def facts(self) -> dict[str, object]:
         """The same for machines; :func:`from_facts` reads it."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "action": self.action,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "charge": None if self.charge is None else str(self.charge),
-            "currency": self.currency,
-            "note": self.note,
-        }
+        return {**asdict(self), "charge": None if self.charge is None else str(self.charge)}
 
 
 def from_facts(facts: JsonObject) -> PlannedChange:
@@ -109,7 +101,7 @@ def planned(path: Path) -> Planned:
     if isinstance(found.get("priced"), list):
         return Planned(tuple(from_facts(row) for row in found["priced"]))
     if isinstance(found.get("plays"), list):
-        return Planned(tuple(of_results(results_of_plays(found))))
+        return Planned(tuple(of_results(result for _, _, result in task_results(found))))
     raise Unusable(
         f"{named(path)} is no preview and no result of a check run. Next: "
         f"pulumi preview --json > {file_for(path, 'preview.json')}"
@@ -150,7 +142,7 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
             charge=change.charge if charge is None else charge,
         )
     for message in digest.get("diagnostics") or ():
-        _announce(found, str(message.get("urn") or ""), str(message.get("message") or ""))
+        _announce(found, str(message.get("urn") or ""), str(message.get("message") or "").strip())
     return list(found.values())
 
 
@@ -169,35 +161,25 @@ def _hidden(digest: JsonObject) -> int:
 def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: str) -> None:
     """Put what a line of the preview says about money to its resource. A dynamic resource names itself in
     front of the line, in place of the URN."""
-    for pattern in (_PRICE, _TAKEOVER, _PRICE_LATER):
-        line = pattern.match(message.strip())
-        if line is None:
-            continue
-        for key, change in found.items():
-            new = change.action in ("create", "replace")
-            named = key[0] == urn if urn else change.name == line["name"]
-            if not (new and named and (urn or change.kind in _kinds_of(pattern, line["what"]))):
-                continue
-            if pattern is _PRICE:
-                amount, currency = Decimal(line["amount"]), line["currency"] or None
-                found[key] = replace(change, charge=amount, currency=currency)
-            elif pattern is _TAKEOVER:
-                note = f"takes over {line['what']}"
-                found[key] = replace(change, action="take over", charge=Decimal(0), note=note)
-            else:
-                found[key] = replace(change, note=f"price {line['what']}")
+    news: JsonObject
+    if line := _PRICE.match(message):
+        news = {"charge": Decimal(line["amount"]), "currency": line["currency"] or None}
+        kind = DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else SERVER
+        kinds = [SERVER_IP if line["what"].startswith("an address") else kind]
+    elif line := _TAKEOVER.match(message):
+        news = {"action": "take over", "charge": Decimal(0), "note": f"takes over {line['what']}"}
+        kinds = [*RESOURCES]
+    elif line := _PRICE_LATER.match(message):
+        news = {"note": f"price {line['what']}"}
+        kinds = [SERVER_IP] if "server" in line["what"] else [SERVER, DOMAIN]
+    else:
+        return
+    for key, change in found.items():
+        # Where only a name says of which resource it speaks, its kind must fit: names repeat.
+        is_meant = key[0] == urn if urn else change.name == line["name"] and change.kind in kinds
+        if is_meant and change.action in ("create", "replace"):
+            found[key] = replace(change, **news)
             return
-
-
-def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
-    """The kinds that a line may speak of, where only a name says of which resource: names repeat."""
-    if pattern is _TAKEOVER:
-        return tuple(RESOURCES)
-    if pattern is _PRICE_LATER:
-        return (SERVER_IP,) if "server" in what else (SERVER, DOMAIN)
-    if what.startswith("an address"):
-        return (SERVER_IP,)
-    return (DOMAIN,) if re.search(r"\d years?$|^transfer of |on this account already$", what) else (SERVER,)
 
 
 # --- Ansible
@@ -205,10 +187,8 @@ def _kinds_of(pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
 
 def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
     """The changes that tasks of the collection report, of loops those of each item."""
-    for result in results:
-        if isinstance(result.get("results"), list):
-            yield from of_results(item for item in result["results"] if isinstance(item, Mapping))
-        elif not (result.get("skipped") or result.get("failed")):
+    for result in flat(results):
+        if not (result.get("skipped") or result.get("failed")):
             yield from _of_result(result)
 
 

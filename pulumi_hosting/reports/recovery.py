@@ -13,7 +13,8 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.provider.names import identity_of
+from pulumi_hosting.rehearsal.facts import Json, JsonObject, ReportFacts, for_json
 from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
 from pulumi_hosting.resources.fingerprints import fingerprint
@@ -30,7 +31,7 @@ _NAMED = "has its name"
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class Unfinished(ReportFacts):
     """One resource that an interrupted run left unfinished.
 
     - ``pending``: what the run was doing, such as ``creating`` or ``deleting``.
@@ -38,6 +39,8 @@ class Unfinished:
     - ``in_empty_stack``: nothing else is in the state, as after a destroy.
     - ``command``: what resolves it. ``edit``: what to change in the program before, where that is needed.
     """
+
+    JSON = ("kind", "name", "urn", "id", "pending", "account", "objects", "edit", "command")
 
     kind: str
     name: str
@@ -51,24 +54,9 @@ class Unfinished:
     state: JsonObject = field(default_factory=dict)
     in_empty_stack: bool = False
 
-    @property
-    def next(self) -> str:
-        """The next step in words."""
-        return f"{self.edit}, then {self.command}" if self.edit else self.command
-
-    def facts(self) -> dict[str, object]:
-        """The same for machines; nothing of the state's inputs, which may be secret."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "urn": self.urn,
-            "id": self.id or None,
-            "pending": self.pending,
-            "account": self.account,
-            "objects": [found.facts() for found in self.objects],
-            "edit": self.edit or None,
-            "command": self.command,
-        }
+    def facts(self) -> dict[str, Json]:
+        """Nothing of the state's inputs, which may be secret."""
+        return {name: None if value == "" else value for name, value in ReportFacts.facts(self).items()}
 
 
 def commands(rows: Iterable[Unfinished]) -> list[str]:
@@ -95,7 +83,9 @@ def with_account(
     rows: Iterable[Unfinished], request: Request, account: AccountObjects, held: Iterable[tuple[str, str]]
 ) -> list[Unfinished]:
     """The same, with what of each is on the account. ``held``: kind and id of what the state has."""
-    return [_checked(row, request, account, frozenset(held)) for row in rows]
+    known = frozenset(held)
+    others = [item for item in account if (item.kind, item.id) not in known]
+    return [_checked(row, request, account, others) for row in rows]
 
 
 # --- the state
@@ -150,28 +140,28 @@ def _row(resource: JsonObject, pending: str, command: str) -> Unfinished:
 
 
 def _checked(
-    row: Unfinished, request: Request, account: AccountObjects, held: frozenset[tuple[str, str]]
+    row: Unfinished, request: Request, account: AccountObjects, others: Iterable[AccountObject]
 ) -> Unfinished:
     if row.kind in account.unread:
         return _with(row, f"not checked: {account.unread[row.kind]}")
     if row.pending == "creating":
-        return _created(row, request, account, held)
-    if row.id.startswith(ORDER_PREFIX):
-        return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
-    if row.id.startswith(PENDING):
-        server_id, _, number = row.id.removeprefix(PENDING).partition("/")
-        return _with(row, _address(request, server_id, number))
+        return _created(row, request, [item for item in others if item.kind == row.kind])
+    try:
+        if row.id.startswith(ORDER_PREFIX):
+            return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
+        if row.id.startswith(PENDING):
+            return _with(row, _address(request, *row.id.removeprefix(PENDING).partition("/")[::2]))
+    except (HostingError, ValueError) as error:
+        return _with(row, f"not checked: {error}")
     if not row.id:
         return _with(row, "in the state")
     found = [item for item in account if item.kind == row.kind and row.id in (item.id, item.name)]
     return _with(row, _named(found, "is there") if found else f"{_title(row.kind)} {row.id} is gone", found)
 
 
-def _created(
-    row: Unfinished, request: Request, account: AccountObjects, held: frozenset[tuple[str, str]]
-) -> Unfinished:
-    others = [item for item in account if item.kind == row.kind and (item.kind, item.id) not in held]
-    identity = str(row.state.get("__identity") or _identity(row))
+def _created(row: Unfinished, request: Request, others: Iterable[AccountObject]) -> Unfinished:
+    """``others``: what no stack holds, of its kind."""
+    identity = str(row.state.get("__identity") or identity_of(row.urn, row.kind))
     tagged = [item for item in others if is_tag_of(item.tag, identity)]
     alike = [item for item in others if not is_tag(item.tag) and _is_alike(row, item)]
     found = tagged or alike
@@ -206,13 +196,6 @@ def _is_alike(row: Unfinished, item: AccountObject) -> bool:
     return bool(declared.get(key)) and declared[key] == values.get(key)
 
 
-def _identity(row: Unfinished) -> str:
-    """The identity of a resource without scope and organization, as its URN tells it."""
-    stack, project, types, name = row.urn.removeprefix("urn:pulumi:").split("::", 3)
-    parents = types.rpartition("$")[0]
-    return f"pulumi:{project}/{stack}/{row.kind}/{f'{parents}/' if parents else ''}{name}"
-
-
 def _age(item: AccountObject, request: Request) -> timedelta:
     values = item.state.values()
     made = values.get("created_at") or values.get("registered_at") or values.get("added_at")
@@ -224,8 +207,6 @@ def _order(request: Request, number: str) -> str:
         order = request.client.orders.get(int(number))
     except NotFound:
         return f"order {number} is unknown"
-    except (HostingError, ValueError) as error:
-        return f"not checked: {error}"
     if order.server_id is None and has_ended(request, order):
         return how_order_ended(request, order, order.server_name)
     server = f", server {order.server_id}" if order.server_id else ""
@@ -233,25 +214,16 @@ def _order(request: Request, number: str) -> str:
 
 
 def _address(request: Request, server_id: str, number: str) -> str:
-    what = f"the purchase of an address for server {server_id}"
-    try:
-        verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
-        return verdict.sentence(what)
-    except HostingError as error:
-        return f"not checked: {error}"
+    verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
+    return verdict.sentence(f"the purchase of an address for server {server_id}")
 
 
 def _named(found: Iterable[AccountObject], how: str) -> str:
     parts = []
     for item in found:
-        price = f", {item.price_monthly:.2f} {item.currency or ''}".rstrip() if item.price_monthly else ""
-        per = " per month" if price else ""
-        name = f"{item.name}{price}{per}".strip(", ")
-        parts.append(
-            f"{_title(item.kind)} {item.id} ({name}) {how}"
-            if name
-            else f"{_title(item.kind)} {item.id} {how}"
-        )
+        price = f"{for_json(item.price_monthly)} {item.currency or ''}".rstrip() if item.price_monthly else ""
+        known = ", ".join(filter(None, (item.name, f"{price} per month" if price else "")))
+        parts.append(f"{_title(item.kind)} {item.id} {f'({known}) ' if known else ''}{how}")
     return "; ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pulumi_hosting.rehearsal.facts import JsonObject
@@ -44,7 +44,7 @@ def run_results(path: Path) -> ManagedObjects:
             )
         )
     if isinstance(found.get("plays"), list):
-        return ManagedObjects.of_results(results_of_plays(found))
+        return ManagedObjects.of_results(result for _, _, result in task_results(found))
     raise Unusable(
         f"{named(path)} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
         f"HOSTING_DRIFT_REPORT={file_for(path, 'report.json')} ansible-playbook --check site.yml"
@@ -104,8 +104,3 @@ def named(path: Path) -> str:
 def file_for(path: Path, other: str) -> str:
     """The file that a next step writes: ``path``, or ``other`` where that is standard input."""
     return other if str(path) == "-" else str(path)
-
-
-def results_of_plays(found: JsonObject) -> Iterator[JsonObject]:
-    """The results of all tasks in the output of the callback ``ansible.posix.json``."""
-    return (result for _, _, result in task_results(found))

@@ -20,6 +20,8 @@ from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.reports import kept_servers
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 
+_ACCOUNT = {SETTINGS["apiKey"], SETTINGS["baseUrl"]}
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
@@ -69,7 +71,8 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
             text=True,
             check=False,
             cwd=project.directory,
-            env=_without_account(os.environ),
+            # Without key and address nothing that a program does can reach the account.
+            env={name: value for name, value in os.environ.items() if name not in _ACCOUNT},
         )
         if not answer.exists():
             lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
@@ -93,9 +96,3 @@ def _configuration(
     values = {key: str(value) for key, value in settings.values(None).items()}
     values |= {settings.key(key): value for key, value in config.items()}
     return values, [key for key in hidden if key in values]
-
-
-def _without_account(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without key and address: nothing that a program does can reach the account."""
-    account = {SETTINGS["apiKey"], SETTINGS["baseUrl"]}
-    return {name: value for name, value in environ.items() if name not in account}

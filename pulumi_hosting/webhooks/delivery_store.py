@@ -98,8 +98,7 @@ class EventStore:
     def add(self, id: str, body: bytes, headers: Mapping[str, str], via: str) -> bool:
         """Keep an event, and return whether it is new. Raises ``StoreFull``, ``sqlite3.Error``."""
         now = self._now()
-        if self.knows(id):
-            self._db.execute("UPDATE events SET seen_at = ? WHERE id = ?", (now, id))
+        if self._db.execute("UPDATE events SET seen_at = ? WHERE id = ?", (now, id)).rowcount:
             return False
         (pending,) = self._db.execute("SELECT count(*) FROM events WHERE done_at IS NULL").fetchone()
         if pending >= self._max_pending:

@@ -136,33 +136,28 @@ class WebhookServer:
         except (OSError, asyncio.CancelledError, h11.LocalProtocolError):
             pass  # too slow, broken off, no TLS, or dropped: no client waits for an answer
         except h11.RemoteProtocolError as error:
-            await connection.answer_malformed(error.error_status_hint)
+            with suppress(OSError, h11.LocalProtocolError):
+                await connection.answer(error.error_status_hint)
             connection.writer.close()
         finally:
             self._open.pop(connection, None)
             connection.writer.transport.abort()
 
     async def _answer(self, connection: "_Connection", head: h11.Request) -> None:
-        status = (
-            404
-            if _path(head.target.decode("ascii")) != self._path
-            else 405
-            if head.method != b"POST"
-            else 503
-        )
+        status = 503 if head.method == b"POST" else 405
+        if _path(head.target.decode("ascii")) != self._path:
+            status = 404
         try:
             async with asyncio.timeout(self._limits.answer_seconds):
                 body = await connection.body()
-                if status == 503:
+                if body is None and status == 503:
+                    status = 413
+                elif body is not None and status == 503:
                     connection.is_protected = True
                     headers = [
                         (name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers
                     ]
-                    status = (
-                        413
-                        if body is None
-                        else await self._handle(PostedRequest(body, headers, connection.remote))
-                    )
+                    status = await self._handle(PostedRequest(body, headers, connection.remote))
         except TimeoutError:
             pass  # the body or the handler takes too long: the status stays as it is
         await connection.answer(status)
@@ -219,10 +214,6 @@ class _Connection:
         self._send(h11.Data(data=text))
         self._send(h11.EndOfMessage())
         await self.writer.drain()
-
-    async def answer_malformed(self, status: int) -> None:
-        with suppress(OSError, h11.LocalProtocolError):
-            await self.answer(status)
 
     async def _next_event(self) -> object:
         while (event := self.http.next_event()) is h11.NEED_DATA:

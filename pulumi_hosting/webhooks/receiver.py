@@ -33,6 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -185,13 +186,10 @@ class Receiver:
 
     async def _hand_over(self, handle: Callable[[ReceivedEvent], Awaitable[None]], acknowledge: bool) -> None:
         number = 0
-
-        async def next_pending() -> StoredEvent | None:
-            return await self._in_thread(self._store.next_pending, number)
-
         while True:
             self._arrived.clear()
-            stored = await self._retry("cannot read the state file", next_pending)
+            next_pending = partial(self._in_thread, self._store.next_pending, number)
+            stored: StoredEvent | None = await self._retry("cannot read the state file", next_pending)
             if stored is None:
                 await self._arrived.wait()
                 continue
@@ -216,16 +214,13 @@ class Receiver:
     async def _reconcile(self, client: Client) -> None:
         """Fetch the events that never arrived. They are handed over as those that did."""
 
-        async def knows(event_id: str) -> bool:
-            return await self._in_thread(self._store.knows, event_id)
-
         async def find() -> list[Delivery]:
             return await missed_deliveries(
                 client,
                 self._options.subscription or 0,
                 lookback=self._options.lookback,
                 store_created_at=await self._in_thread(lambda: self._store.created_at),
-                knows=knows,
+                knows=partial(self._in_thread, self._store.knows),
             )
 
         with closing(client):

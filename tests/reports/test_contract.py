@@ -72,6 +72,15 @@ CHANGES: dict[str, tuple[Change, str, bool]] = {
         "added: get_me, query: full",
         True,
     ),
+    "a filter that we know must be given": (
+        lambda doc: next(
+            parameter
+            for parameter in doc["paths"]["/orders"]["get"]["parameters"]
+            if parameter["name"] == "cursor"
+        ).update({"required": True}),
+        "changed: list_orders, query: cursor: required at the service, optional here",
+        True,
+    ),
     "a field that we send is gone": (
         lambda doc: schema(doc, "SshKeyCreate")["properties"].pop("name"),
         "missing: create_ssh_key, body: name",

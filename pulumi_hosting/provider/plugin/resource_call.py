@@ -18,6 +18,7 @@ from pulumi_hosting.provider.names import (
     Props,
     camel,
     class_of,
+    identity_of,
     token,
 )
 from pulumi_hosting.provider.partial_failure import PartialFailure
@@ -55,11 +56,7 @@ class ResourceUrn:
 
     @property
     def identity(self) -> str:
-        """What names the resource: the same as for a dynamic resource, if it has no parent."""
-        head, project, types, name = self.urn.split("::", 3)
-        parents = types.rpartition("$")[0]
-        path = f"{parents}/{name}" if parents else name
-        return f"pulumi:{project}/{head.removeprefix('urn:pulumi:')}/{self.resource.kind}/{path}"
+        return identity_of(self.urn, self.resource.kind)
 
 
 class ResourceCall:

@@ -42,7 +42,7 @@ class ModuleProcess(AnsibleModule):
         self.task = ModuleTask(
             self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal
         )
-        self._known_changes = len(known.get("planned") or ())
+        self._known_changes = len(memory.effects)
         self._log_lines = _debug_log(known.get("log"))
 
     def _load_params(self) -> None:

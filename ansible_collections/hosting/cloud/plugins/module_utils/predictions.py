@@ -20,6 +20,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
     from pulumi_hosting.exactly_once.server_search import tag_identity
     from pulumi_hosting.planning.apply import Outcome
+    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
     from pulumi_hosting.session.request import Request
@@ -215,8 +216,7 @@ def _domain(request: Request, given: Values) -> Json:
 
 
 def _webhook_subscription(request: Request, given: Values) -> Json:
-    known = {name: given.get(name) for name in ("url", "events", "description")}
-    return {**known, "active": given.get("active") is not False, "created_at": _text(service_now(request))}
+    return {"active": True, **_declared(RESOURCES["webhook_subscription"], request, given)}
 
 
 _ITEMS = {

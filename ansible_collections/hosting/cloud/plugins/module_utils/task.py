@@ -115,6 +115,10 @@ class ModuleTask:
             name: value for name, value in self.params.items() if name in self.written and value is not None
         }
 
+    def chosen(self, names: Iterable[str]) -> Json:
+        """Those of its options that have a value, given or by default."""
+        return {name: value for name in names if (value := self.params.get(name)) is not None}
+
     def warn(self, warning: str) -> None:
         """Show a line with the result."""
         self.warnings.append(warning)

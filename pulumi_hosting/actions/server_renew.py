@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, from_balance, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
@@ -19,7 +19,7 @@ from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import charge
-from pulumi_hosting.resources.base import WholeNumber
+from pulumi_hosting.resources.base import OneOf, WholeNumber
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.cost import Cost
@@ -41,7 +41,7 @@ class ServerRenewInputs(OfServer):
         ),
     ]
     months: Annotated[
-        Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None,
+        Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))] | None,
         Field(
             description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that "
             "reach until, when absent."
@@ -59,8 +59,6 @@ class ServerRenewInputs(OfServer):
     def _one_period(self) -> Self:
         if self.months is not None and self.hours is not None:
             raise ValueError("hours: give either months or hours, not both")
-        if self.months is not None and self.months not in m.MONTHS:
-            raise ValueError(f"months: must be one of {', '.join(map(str, m.MONTHS))}")
         return self
 
 

@@ -210,7 +210,7 @@ class Inputs(BaseModel):
     @cache
     def secret_fields(cls) -> frozenset[str]:
         """Fields whose values are never shown."""
-        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+        return frozenset(name for name, info in cls.model_fields.items() if mentions_secret(info.annotation))
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, in plain values (secrets revealed), in one normal form."""
@@ -231,7 +231,7 @@ class Record(BaseModel):
     @classmethod
     @cache
     def secret_fields(cls) -> frozenset[str]:
-        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+        return frozenset(name for name, info in cls.model_fields.items() if mentions_secret(info.annotation))
 
     def values(self) -> dict[str, Any]:
         """Every field in plain values, secrets revealed: for a state that encrypts them."""
@@ -283,8 +283,8 @@ def plain(value: Any) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def _mentions_secret(annotation: Any) -> bool:
-    return annotation is Secret or any(_mentions_secret(part) for part in getattr(annotation, "__args__", ()))
+def mentions_secret(annotation: Any) -> bool:
+    return annotation is Secret or any(mentions_secret(part) for part in getattr(annotation, "__args__", ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json, Values
@@ -103,9 +104,14 @@ def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before:
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        gone = resource.State.partial({"id": id})
-        if isinstance(resource, Refunded) and (refund := resource.refund(request, gone)):
+        if refund := refund_of(request, resource, id):
             memory.predict_charge(-refund)
+
+
+def refund_of(request: Request, resource: AnyResource, id: str) -> Decimal | None:
+    """What deleting it credits now; None where that cannot be known."""
+    gone = resource.State.partial({"id": id})
+    return resource.refund(request, gone) if isinstance(resource, Refunded) else None
 
 
 def _fields(resource: AnyResource, given: Values) -> Json:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from .action_module import CoreActionModule
 from .json_types import Json, Values
 from .module import as_charge, shown_fields
+from .predictions import refund_of
 from .resource_module import ALREADY_ABSENT, ResourceModule
 from .run_memory import is_planned
 from .secret_file import SecretFile
@@ -98,11 +99,9 @@ def _credited(task: ModuleTask, amount: Decimal, currency: str | None) -> None:
 def _predicted_refund(request: Request, outcome: Outcome) -> Json | None:
     """What the deletion would credit now. None where nothing would be deleted, and for a server that is only
     planned."""
-    from pulumi_hosting.resources.server_powers import SERVER
-
     if outcome.action != "deleted" or outcome.before is None:
         return None
-    credit = SERVER.refund(request, SERVER.State.partial({"id": outcome.before["id"]}))
+    credit = refund_of(request, RESOURCES["server"], outcome.before["id"])
     return None if credit is None else as_charge(str(credit), outcome.before.get("currency"))
 
 

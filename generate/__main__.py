@@ -24,7 +24,7 @@ def stale(root: Path = ROOT) -> Mapping[str, str | None]:
             path.relative_to(root).as_posix() for pattern in generator.OWNED for path in root.glob(pattern)
         }
         found |= {name: text for name, text in wanted.items() if _text(root / name) != text}
-        found |= dict.fromkeys(present - wanted.keys() - generator.BY_HAND)
+        found |= dict.fromkeys(present - wanted.keys())
     return found
 
 

@@ -25,7 +25,6 @@ from pulumi_hosting.schema.lookups import LOOKUPS
 
 COLLECTION = "ansible_collections/hosting/cloud"
 OWNED = (f"{COLLECTION}/plugins/modules/*.py", f"{COLLECTION}/plugins/action/*.py")
-BY_HAND: frozenset[str] = frozenset()
 
 WIDTH = 108
 STATE = Option("str", choices=["present", "absent"], default="present")
@@ -126,12 +125,7 @@ def _resource(name: str, area: str, source: ModuleSource) -> Module:
     costs = isinstance(resource, Priced)
     if source.get("has_idempotency_scope"):
         options["idempotency_scope"] = SCOPE
-    result = {
-        "description": source["returns"],
-        "returned": "success",
-        "type": "dict",
-        "contains": contents(resource.State, kind),
-    }
+    result = _result(source, contents(resource.State, kind))
     clears = {name: value for name, value in resource.Inputs.clears().items() if name in wanted}
     is_whole = "only" not in source
     return Module(
@@ -158,13 +152,7 @@ def _resource(name: str, area: str, source: ModuleSource) -> Module:
 
 def _action(name: str, area: str, source: ModuleSource) -> Module:
     action = ACTIONS[source["action"]]
-    shape = {"type": "list", "elements": "dict"} if action.many else {"type": "dict"}
-    result = {
-        "description": source["returns"],
-        "returned": "success",
-        **shape,
-        "contains": contents(action.Result, action.result),
-    }
+    result = _result(source, contents(action.Result, action.result), many=action.many)
     return Module(
         name,
         area,
@@ -198,16 +186,7 @@ def _info(name: str, area: str, source: ModuleSource) -> Module:
     inside = contents(model, result) if model is not None else {}
     inside |= {entry: _entry(entry, given) for entry, given in source.get("contains", {}).items()}
     is_list = lookup.value.kind == "array"
-    shape = {"type": "list", "elements": "dict"} if is_list else {"type": "dict"}
-    returns = {
-        result: {
-            "description": source["returns"],
-            "returned": "success",
-            **shape,
-            **({"contains": inside} if inside else {}),
-        }
-    }
-    returns |= _beside(source)
+    returns = {result: _result(source, inside, many=is_list), **_beside(source)}
     scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
     alternatives = {name for names in source.get("rules", {}).get("required_one_of", ()) for name in names}
     required = {argument.name for argument in lookup.arguments if argument.required} - alternatives
@@ -238,8 +217,21 @@ def _info(name: str, area: str, source: ModuleSource) -> Module:
     )
 
 
+def lookups_of(source: ModuleSource) -> list[str]:
+    """The lookups that a module asks: its own, the one for a single object, and parts of its result."""
+    parts = [item["lookup"] for item in source.get("contains", {}).values() if "lookup" in item]
+    return [*(source[key] for key in ("lookup", "one") if key in source), *parts]
+
+
 def _path_option(item: Field) -> ModuleSource:
     return {"type": "str" if item.type.is_id else "int", "description": item.description}
+
+
+def _result(source: ModuleSource, inside: Mapping[str, Any], *, many: bool = False) -> dict[str, Any]:
+    """What a module returns: an object, or many."""
+    shape = {"type": "list", "elements": "dict"} if many else {"type": "dict"}
+    result = {"description": source["returns"], "returned": "success", **shape, "contains": inside}
+    return {key: value for key, value in result.items() if value}
 
 
 def _beside(source: ModuleSource) -> dict[str, Any]:

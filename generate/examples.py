@@ -19,7 +19,6 @@ OWNED: tuple[str, ...] = (
     f"{OF_RESOURCES}/*/index.ts",
     f"{OF_RESOURCES}/*/playbook.yml",
 )
-BY_HAND: frozenset[str] = frozenset()
 WIDTH = 100
 
 

@@ -1,9 +1,9 @@
 """How each lookup is called in Python, YAML and TypeScript, and in Ansible where a module does it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from generate.collection import Module
+from generate.collection import Module, lookups_of
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.provider.names import token
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
@@ -55,15 +55,9 @@ def typescript(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> str:
 
 def module_of(lookup: Lookup, modules: list[Module]) -> Module | None:
     """The Ansible module that asks it: alone, for one object, or as a part of its result."""
-    return next((module for module in modules if lookup.wire in _asked(module)), None)
+    return next((module for module in modules if lookup.wire in lookups_of(module.source)), None)
 
 
 def lookup_of(module: Module) -> Lookup | None:
     """The lookup that a module asks first; None for a module that changes something."""
     return LOOKUPS.get(module.source.get("lookup", ""))
-
-
-def _asked(module: Module) -> Iterator[str]:
-    source = module.source
-    yield from (source[key] for key in ("lookup", "one") if key in source)
-    yield from (part["lookup"] for part in source.get("contains", {}).values() if "lookup" in part)

@@ -18,7 +18,6 @@ from pulumi_hosting.schema.fields import quoted
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 
 OWNED = ("docs/reference/*.md",)
-BY_HAND: frozenset[str] = frozenset()
 
 
 def files() -> Mapping[str, str]:

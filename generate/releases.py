@@ -2,10 +2,10 @@
 requirements and changelog.
 """
 
-import ast
 import re
 import tomllib
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import yaml
@@ -14,7 +14,6 @@ from generate.collection import COLLECTION, dumped, modules
 from generate.render import ROOT, formatted, render
 
 OWNED: tuple[str, ...] = ()
-BY_HAND: frozenset[str] = frozenset()
 
 HEADING = re.compile(r"^## \[(?P<version>\d[^]]*)\] - (?P<date>\d{4}-\d\d-\d\d)", re.MULTILINE)
 SUMMARY = re.compile(r"^### Ansible collection\n\n(?P<text>.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -82,12 +81,10 @@ def _plugins(kind: str, version: str) -> Mapping[str, str]:
     """The plugins that were added in a version, by name."""
     found = {}
     for path in sorted((ROOT / COLLECTION / "plugins" / kind).glob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in tree.body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
-                source = yaml.safe_load(ast.literal_eval(node.value))
-                if source["version_added"] == version:
-                    found[path.stem] = source["short_description"]
+        plugin = import_module(f"{COLLECTION.replace('/', '.')}.plugins.{kind}.{path.stem}")
+        source = yaml.safe_load(plugin.DOCUMENTATION)
+        if source["version_added"] == version:
+            found[path.stem] = source["short_description"]
     return found
 
 

@@ -25,7 +25,6 @@ from pulumi_hosting.session import errors
 
 FOLDER = "pulumi_hosting/provider/sdk"
 OWNED = (f"{FOLDER}/**/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
-BY_HAND: frozenset[str] = frozenset()
 
 PLAIN: Mapping[str, str] = {
     "string": "str",

@@ -16,11 +16,11 @@ from pulumi_hosting.api.models.body import Clears
 from pulumi_hosting.api.operations import AREAS, GROUPS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CODES, error_class
+from pulumi_hosting.resources.base import mentions_secret
 from pulumi_hosting.schema.fields import fields, id_of
 
 FOLDER = "pulumi_hosting/client/services"
 OWNED = (f"{FOLDER}/*.py",)
-BY_HAND: frozenset[str] = frozenset()
 
 WAITS = {"orders": "OrderWait"}
 """Base classes, written by hand, of services that do more than single calls. ``OrderWait`` is in
@@ -111,9 +111,7 @@ def files() -> Mapping[str, str]:
         "parameters": lambda operation: ", ".join(_parameters(operation)),
         "result": _result,
         "secrets": lambda operation: [
-            name
-            for name, info in _inputs(operation).items()
-            if info.annotation and _holds_secret(info.annotation)
+            name for name, info in _inputs(operation).items() if mentions_secret(info.annotation)
         ],
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
@@ -206,10 +204,6 @@ def _type(annotation: Any) -> str:
         "datetime" if annotation.__name__ == "AwareDatetime" else annotation.__name__
     )
     return name
-
-
-def _holds_secret(annotation: object) -> bool:
-    return annotation is Secret or any(_holds_secret(part) for part in typing.get_args(annotation))
 
 
 def _choices(operation: Operation) -> Iterator[tuple[str, str]]:

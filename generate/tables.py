@@ -10,7 +10,6 @@ from pulumi_hosting.provider.plugin.package_schema import configuration
 from pulumi_hosting.resources import RESOURCES
 
 OWNED: tuple[str, ...] = ()
-BY_HAND: frozenset[str] = frozenset()
 
 PAGES = ("README.md", "docs/*.md", f"{COLLECTION}/README.md")
 PART = re.compile(r"(?P<begin><!-- make generate: (?P<name>[\w-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)

@@ -49,8 +49,8 @@ def _macro(found: re.Match[str]) -> str:
     return f"`{content.removeprefix('ignore:') or 'an empty text'}`"
 
 
-def kind_of(option: Any) -> str:
+def kind_of(option: Mapping[str, Any]) -> str:
     """The type of an option or input, with its choices."""
-    if option.choices:
-        return " or ".join(f"`{choice}`" for choice in option.choices)
-    return f"list of {option.elements or 'str'}" if option.type == "list" else str(option.type)
+    if "choices" in option:
+        return " or ".join(f"`{choice}`" for choice in option["choices"])
+    return f"list of {option.get('elements', 'str')}" if option["type"] == "list" else str(option["type"])

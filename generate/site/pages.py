@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
+from pydantic.fields import FieldInfo
 
 from ansible_collections.hosting.cloud.plugins.doc_fragments.client import ModuleDocFragment
 from generate import lookup_examples, reference
@@ -178,7 +179,7 @@ def _title(name: str) -> str:
 
 def _resource(resource: AnyResource, found: list[Module]) -> str:
     kind = resource.kind
-    inputs = {name: option(None, info) for name, info in resource.Inputs.model_fields.items()}
+    inputs, state = resource.Inputs.model_fields, resource.State.model_fields
     return _rendered(
         "resource.md",
         resource=resource,
@@ -187,20 +188,22 @@ def _resource(resource: AnyResource, found: list[Module]) -> str:
         inputs=[
             {
                 "name": name,
-                "type": markup.kind_of(one),
+                "type": _kind(info),
                 "default": _default(name, resource),
                 "change": reference.on_change(name, resource.Inputs),
-                "meaning": resource.Inputs.model_fields[name].description,
+                "meaning": info.description,
             }
-            for name, one in inputs.items()
+            for name, info in inputs.items()
         ],
         secrets=resource.State.secret_fields(),
-        types={
-            name: markup.kind_of(option(None, info)) for name, info in resource.State.model_fields.items()
-        },
+        types={name: _kind(info) for name, info in state.items()},
         modules=[module for module in found if module.source.get("resource") == kind],
         costs=isinstance(resource, Priced),
     )
+
+
+def _kind(info: FieldInfo) -> str:
+    return markup.kind_of(option(None, info).documentation())
 
 
 def _default(name: str, resource: AnyResource) -> str:
@@ -274,11 +277,7 @@ def _options(documented: Mapping[str, Any]) -> list[dict[str, object]]:
     return [
         {
             "name": name,
-            "type": " or ".join(f"`{choice}`" for choice in one["choices"])
-            if "choices" in one
-            else f"list of {one['elements']}"
-            if one["type"] == "list"
-            else one["type"],
+            "type": markup.kind_of(one),
             "default": "**needed**" if one.get("required") else _value(one.get("default")),
             "meaning": markup.ansible(one["description"]),
         }

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.actions.action import ActionPlan, OfServer, from_balance
 from pulumi_hosting.actions.periods import Moment, Period, moment
@@ -15,7 +15,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.resources.base import WholeNumber
+from pulumi_hosting.resources.base import OneOf, WholeNumber
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.cost import Cost
@@ -31,7 +31,7 @@ class ServerRenewInputs(OfServer):
         "the next payment is due",
         "The period bought must reach it for certain, a month counting 30 days or less.",
     )
-    months: Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None = optional(
+    months: Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))] | None = optional(
         "Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent."
     )
     hours: Annotated[WholeNumber, Field(le=MOST_HOURS)] | None = optional(
@@ -42,8 +42,6 @@ class ServerRenewInputs(OfServer):
     def _one_period(self) -> Self:
         if self.months is not None and self.hours is not None:
             raise ValueError("hours: give either months or hours, not both")
-        if self.months is not None and self.months not in m.MONTHS:
-            raise ValueError(f"months: must be one of {', '.join(map(str, m.MONTHS))}")
         return self
 
 

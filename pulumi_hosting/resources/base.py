@@ -146,7 +146,7 @@ class _Fields(BaseModel):
     @cache
     def secret_fields(cls) -> frozenset[str]:
         """Fields whose values are never shown."""
-        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+        return frozenset(name for name, info in cls.model_fields.items() if mentions_secret(info.annotation))
 
 
 class Inputs(_Fields):
@@ -281,8 +281,8 @@ def plain(value: Any) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def _mentions_secret(annotation: Any) -> bool:
-    return annotation is Secret or any(_mentions_secret(part) for part in getattr(annotation, "__args__", ()))
+def mentions_secret(annotation: Any) -> bool:
+    return annotation is Secret or any(mentions_secret(part) for part in getattr(annotation, "__args__", ()))
 
 
 @dataclass(frozen=True, slots=True)

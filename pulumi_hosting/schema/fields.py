@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel
@@ -26,7 +27,7 @@ from pydantic.fields import FieldInfo
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.resources.base import ALWAYS, Inputs, OneOf, State
+from pulumi_hosting.resources.base import ALWAYS, Inputs, OneOf, State, mentions_secret
 
 Kind = Literal["string", "integer", "number", "boolean", "array", "map", "object", "any"]
 
@@ -119,19 +120,20 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     name = info.serialization_alias or attribute
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
-    if choices := _numbers_allowed(info):
+    if choices := numbers_allowed(info):
         found = replace(found, choices=choices)
     required = info.is_required() if issubclass(model, Inputs | m.RequestModel) else not optional
     if issubclass(model, Inputs) and attribute in model.named_by():
         required = False  # its name may be given instead
     if issubclass(model, State) and ALWAYS in info.metadata:
         required = True
-    return Field(name, found, required, _is_secret(info.annotation), _description(annotation, info))
+    return Field(name, found, required, mentions_secret(info.annotation), _description(annotation, info))
 
 
-def _numbers_allowed(info: FieldInfo) -> tuple[int, ...]:
+def numbers_allowed(info: FieldInfo) -> tuple[int, ...]:
     """The only numbers that a validator of the field lets pass; empty where it has no such list."""
-    validators = (item.func for item in info.metadata if isinstance(item, AfterValidator))
+    parts = (getattr(part, "__metadata__", ()) for part in get_args(info.annotation))
+    validators = (mark.func for mark in chain(info.metadata, *parts) if isinstance(mark, AfterValidator))
     return next((one.allowed for one in validators if isinstance(one, OneOf)), ())
 
 
@@ -178,10 +180,6 @@ def _without_none(annotation: object) -> tuple[object, bool]:
             return _without_none(members[0])[0], len(members) < len(get_args(annotation))
         return annotation, len(members) < len(get_args(annotation))
     return annotation, annotation is type(None)
-
-
-def _is_secret(annotation: object) -> bool:
-    return annotation is Secret or any(_is_secret(part) for part in get_args(annotation))
 
 
 def _description(annotation: object, info: FieldInfo) -> str:

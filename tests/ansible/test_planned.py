@@ -223,6 +223,14 @@ def test_changes_predicted_with_one_key_are_not_predicted_for_another() -> None:
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
 
 
+def test_a_server_that_would_be_ordered_is_found_beside_a_cancelled_one_of_its_name() -> None:
+    emulated = Account()
+    emulated.control("POST", "/servers", {"name": "a"})
+    emulated.control("PATCH", "/servers/20001", {"status": "cancelled"})
+    play = Play(emulated, check_mode=True)
+    assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
+
+
 def test_the_predicted_balance_falls() -> None:
     emulated = Account()
     emulated.control("PATCH", "/account", {"balance": "8.00"})

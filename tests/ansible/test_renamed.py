@@ -294,15 +294,8 @@ def test_playbooks_after_a_rename_outside(ansible: Ansible) -> None:
     id = int(ordered["order"]["server"]["id"])
     assert [row["notes"] for row in ansible.living] == [f"mine {TAG}"]
     ansible.client.servers.update(id, name="web-old")
-    found = Source(
-        api_key=ansible.emulator.live_key,
-        base_url=ansible.emulator.base_url,
-        plugin="hosting.cloud.servers",
-        timeout=10.0,
-        rate_limit_timeout=10.0,
-        strict=True,
-        display=Display(),
-    )
+    address = {"api_key": ansible.emulator.live_key, "base_url": ansible.emulator.base_url}
+    found = Source({**address, "timeout": 10.0, "rate_limit_timeout": 10.0}, strict=True, display=Display())
     assert [(row["name"], row["notes"]) for row in found.servers({})] == [("web-old", "mine")]
 
     before = ansible.writes()

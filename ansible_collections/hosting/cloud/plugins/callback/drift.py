@@ -165,18 +165,11 @@ class CallbackModule(CallbackBase):
                 "hosts": recap,
                 "changes": self._changes,
                 "failures": self._failures,
-                "objects": self._objects(),
-                "priced": self._priced(),
+                **self._of_package(),
             }
         )
-        code = self._exit_code()
-        if (
-            self._is_last()
-            and is_check
-            and has_drift
-            and code
-            and not (totals["failures"] or totals["unreachable"])
-        ):
+        code, failed = self._exit_code(), totals["failures"] or totals["unreachable"]
+        if self._is_last() and is_check and has_drift and code and not failed:
             # The only exception of a callback that Ansible does not catch. Its own clean-up still runs.
             raise SystemExit(code)
 
@@ -201,26 +194,24 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
-        if "_ansible_no_log" not in outcome or not outcome["_ansible_no_log"]:
+        if not outcome.get("_ansible_no_log"):
             self._results.append({**outcome, "action": self._where(result)["module"], **more})
 
-    def _objects(self) -> list[dict[str, str]]:
-        """What the playbook manages. Empty where the Python package is not installed here: then no task of
-        the collection ran on the controller."""
+    def _of_package(self) -> Json:
+        """What the playbook manages, and what decides the cost of the run. Empty where the Python package is
+        not installed here: then no task of the collection ran on the controller."""
         try:
             from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-        except ImportError:
-            return []
-        found = ManagedObjects.of_results(self._results)
-        return [{"kind": item.kind, "id": item.id, "name": item.name, "mode": item.mode} for item in found]
-
-    def _priced(self) -> list[Json]:
-        """What decides the cost of the run. Empty where the Python package is not installed here."""
-        try:
             from pulumi_hosting.reports.planned_changes import of_results
         except ImportError:
-            return []
-        return [change.facts() for change in of_results(self._results)]
+            return {"objects": [], "priced": []}
+        objects = ManagedObjects.of_results(self._results)
+        return {
+            "objects": [
+                {name: getattr(one, name) for name in ("kind", "id", "name", "mode")} for one in objects
+            ],
+            "priced": [change.facts() for change in of_results(self._results)],
+        }
 
     def _where(self, result: object) -> Json:
         task = _of(result, "task")

@@ -214,6 +214,7 @@ cache_timeout: 86400
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleParserError, AnsibleUndefinedVariable
@@ -223,7 +224,7 @@ from ansible.utils.vars import combine_vars
 from ansible.vars.reserved import is_reserved_name
 
 from ..module_utils.json_types import Json, Values
-from ..plugin_utils.account_servers import GONE, AccountServers, Server, Source
+from ..plugin_utils.account_servers import GONE, PLUGIN, Server, Source
 from ..plugin_utils.host_names import connection_address, host_names
 
 try:
@@ -246,7 +247,7 @@ CACHE_FORMAT = 2
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
-    NAME = "hosting.cloud.servers"
+    NAME = PLUGIN
 
     def verify_file(self, path: str) -> bool:
         """Whether the file has one of this plugin's names."""
@@ -258,16 +259,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         self._check(config)
-        account = self._account(path, cache)
-        servers = sorted(account.servers, key=lambda server: int(server["id"]))
+        servers = sorted(self._servers(path, cache), key=lambda server: int(server["id"]))
         hosts = [(server, self._variables(server)) for server in servers if self._is_selected(server)]
         late = [expression for expression in self._filters if self._reads_addresses(expression)]
         for expression in self._filters:
             if expression not in late:
                 hosts = self._filtered(expression, hosts)
         if self.get_option("addresses"):
-            servers = account.with_addresses([server for server, _variables in hosts])
-            hosts = [(server, self._variables(server)) for server in servers]
+            chosen = self._with_addresses(servers, [server for server, _variables in hosts])
+            hosts = [(server, self._variables(server)) for server in chosen]
         for expression in late:
             hosts = self._filtered(expression, hosts)
         self._add(hosts)
@@ -318,9 +318,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """A value with its template resolved: lookups, vaulted strings and extra variables."""
         if value is None:
             return None
-        self.templar.available_variables = self._vars
         try:
-            return str(self.templar.template(value))
+            return str(self._templated(value, self._vars))
         except (AnsibleUndefinedVariable, AnsibleVaultError) as error:
             reason = " ".join(str(error).split())
         except AnsibleError as error:
@@ -331,44 +330,46 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             "define the variables it uses"
         )
 
+    def _templated(self, value: Any, variables: Values) -> Any:
+        self.templar.available_variables = variables
+        return self.templar.template(value)
+
     # --- servers
 
-    def _account(self, path: str, may_be_cached: bool) -> AccountServers:
+    def _servers(self, path: str, may_be_cached: bool) -> list[Server]:
         """The servers, from the cache if that is allowed and holds them, else from the API."""
-        api_key, base_url = (
-            self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url")
-        )
+        options = {name: self._resolved(name, self.get_option(name)) for name in ("api_key", "base_url")}
         resolved = {
             name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()
         }
         filters = {name: value for name, value in resolved.items() if value is not None}
-        source = Source(
-            api_key,
-            base_url,
-            self.NAME,
-            self.get_option("timeout"),
-            self.get_option("rate_limit_timeout"),
-            self.get_option("strict"),
-            self.display,
-        )
         # Another key or filter is another request: it must not be answered with this one's cached servers.
         request = json.dumps(
-            [CACHE_FORMAT, api_key, base_url, filters, self.get_option("addresses")], sort_keys=True
+            [CACHE_FORMAT, *options.values(), filters, self.get_option("addresses")], sort_keys=True
         )
-        cache_key = f"{self.get_cache_key(path)}_{hashlib.sha256(request.encode()).hexdigest()[:16]}"
-
-        def keep(servers: list[Server]) -> None:
-            if self.get_option("cache"):
-                self._cache[cache_key] = servers
-
+        self._key = f"{self.get_cache_key(path)}_{hashlib.sha256(request.encode()).hexdigest()[:16]}"
+        times = {name: self.get_option(name) for name in ("timeout", "rate_limit_timeout")}
+        self._source = Source({**options, **times}, self.get_option("strict"), self.display)
         if self.get_option("cache") and may_be_cached:
-            try:
-                return AccountServers(source, self._cache[cache_key], keep)
-            except KeyError:
-                pass
-        servers = source.servers(filters)
-        keep(servers)
-        return AccountServers(source, servers, keep)
+            with suppress(KeyError):
+                found: list[Server] = self._cache[self._key]
+                return found
+        return self._kept(self._source.servers(filters))
+
+    def _kept(self, servers: list[Server]) -> list[Server]:
+        if self.get_option("cache"):
+            self._cache[self._key] = servers
+        return servers
+
+    def _with_addresses(self, servers: list[Server], chosen: list[Server]) -> list[Server]:
+        """The ``chosen`` ones of the servers with their addresses. Asks for those that are not known yet."""
+        known = {server["id"]: server for server in servers}
+        missing = [server for server in chosen if "addresses" not in server]
+        if missing:
+            for server, addresses in zip(missing, self._source.addresses(missing), strict=True):
+                known[server["id"]] = {**server, "addresses": addresses}
+            self._kept(list(known.values()))
+        return [known[server["id"]] for server in chosen]
 
     def _reads_addresses(self, expression: str) -> bool:
         """Whether the expression, or an extra variable that it may use, needs the addresses."""
@@ -414,8 +415,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _is_true(self, expression: str, variables: Values) -> bool:
         if "{{" in expression or "{%" in expression:
-            self.templar.available_variables = variables
-            return bool(self.templar.template(expression))
+            return bool(self._templated(expression, variables))
         return bool(self._compose(expression, variables))
 
     def _desired_name(self, server: Server, variables: Values) -> str:
@@ -423,9 +423,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         template = self.get_option("hostname")
         if not template:
             return str(server["name"])
-        self.templar.available_variables = combine_vars(variables, self._vars)
         try:
-            name = self.templar.template(template)
+            name = self._templated(template, combine_vars(variables, self._vars))
             reason = "the result is empty"
         except AnsibleError as error:
             name, reason = None, " ".join(str(error).split())
@@ -451,7 +450,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             kinds = [kind for kind in self.get_option("connect_with") if kind != "none"]
             if kinds and "ansible_host" not in variables:
                 self.display.v(f"{name}: no ansible_host, the server has no {', '.join(kinds)}")
-            self._construct(name)
+            strict, variables = self.get_option("strict"), self.inventory.get_host(name).get_vars()
+            self._set_composite_vars(self.get_option("compose"), variables, name, strict=strict)
+            self._add_host_to_composed_groups(self.get_option("groups"), {}, name, strict=strict)
+            self._add_host_to_keyed_groups(self.get_option("keyed_groups"), {}, name, strict=strict)
 
     def _warn_of_renamed(self, desired: Iterable[tuple[str, str]], names: Iterable[str]) -> None:
         """List the hosts that do not have the desired name: one line for each such name."""
@@ -460,23 +462,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if given != name:
                 renamed.setdefault(name, {})[id] = given
         for name, given_by_id in renamed.items():
-            hosts = first_of(list(given_by_id.values()))
+            text = f"is called {name!r}, which no host can be called. Its host is"
             if len(given_by_id) > 1:
-                self.display.warning(
-                    f"{servers_in_words(given_by_id)} are all called {name!r}. Their hosts are {hosts}"
-                )
-            else:
-                self.display.warning(
-                    f"{servers_in_words(given_by_id)} is called {name!r}, which no host can be "
-                    f"called. Its host is {hosts}"
-                )
-
-    def _construct(self, name: str) -> None:
-        strict = self.get_option("strict")
-        variables = self.inventory.get_host(name).get_vars()
-        self._set_composite_vars(self.get_option("compose"), variables, name, strict=strict)
-        self._add_host_to_composed_groups(self.get_option("groups"), {}, name, strict=strict)
-        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), {}, name, strict=strict)
+                text = f"are all called {name!r}. Their hosts are"
+            hosts = first_of(list(given_by_id.values()))
+            self.display.warning(f"{servers_in_words(given_by_id)} {text} {hosts}")
 
 
 def servers_in_words(ids: Iterable[str]) -> str:

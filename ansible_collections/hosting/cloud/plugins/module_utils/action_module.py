@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import predictions
 from .json_types import Json, Values
-from .module import HostingModule, as_charge
+from .module import HostingModule, shown_fields
 from .secret_file import SecretFile
 from .shared_options import WAIT_OPTIONS
 from .task import ModuleTask, TaskProgress
@@ -27,6 +27,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import Action, ActionOutcome
+    from pulumi_hosting.session.cost import Cost
 
 
 class CoreActionModule(HostingModule):
@@ -56,8 +57,7 @@ class CoreActionModule(HostingModule):
 
     def given(self, task: ModuleTask, request: Request) -> Json:
         """The inputs that the task names."""
-        fields = self.action.Inputs.model_fields
-        return {name: value for name in fields if (value := task.params.get(name)) is not None}
+        return task.chosen(self.action.Inputs.model_fields)
 
     def carry_out(self, task: ModuleTask, request: Request, *, dry_run: bool) -> ActionOutcome:
         from pulumi_hosting.actions import act, check
@@ -78,22 +78,16 @@ class CoreActionModule(HostingModule):
         """What is known of an action that failed after it was paid."""
         if task.payment is None:
             return {"changed": task.wrote}
-        cost = task.booking[1] if task.booking else None
-        amount = task.payment.get("charged") or task.payment.get("amount") or (cost.amount if cost else None)
-        currency = task.payment.get("currency") or (cost.currency if cost else None)
-        task.charge_name = f"{self.name}/{task.payment.get('invoice_id') or ''}"
-        return {
-            "changed": True,
-            "charge": {"amount": None if amount is None else str(amount), "currency": currency},
-        }
+        paid = task.payment
+        task.charge_name = f"{self.name}/{paid.get('invoice_id') or ''}"
+        amount = paid.get("charged") or paid.get("amount")
+        made = _charge({**paid, "charged": amount}, task.booking[1] if task.booking else None)
+        return {"changed": True, "charge": made}
 
     def result(self, task: ModuleTask, done: ActionOutcome) -> Json:
         """The task's result: the same fields whatever happened."""
         action = self.action
-        hidden = action.Result.secret_fields()
-        empty: Any = (
-            [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
-        )
+        empty: Any = [] if action.many else shown_fields(action.Result, {})
         result: Json = {
             "changed": done.changed,
             action.result: empty if done.after is None else done.after,
@@ -101,8 +95,11 @@ class CoreActionModule(HostingModule):
         if done.note:
             result["note"] = done.note
         if self.charges:
-            result["charge"] = _charged(done)
-            task.charge_name = f"{self.name}/{_charge_name(done)}" if result["charge"] else None
+            known = done.after if isinstance(done.after, Mapping) else {}
+            result["charge"] = _charge(known, done.cost) if done.changed else None
+            # Its invoice, else the object and the end of its period before.
+            named = known.get("invoice_id") or f"{known.get('id')} {done.change[0] if done.change else ''}"
+            task.charge_name = f"{self.name}/{named}" if result["charge"] else None
         if task.diff and done.changed:
             before, after = _difference(done)
             result["diff"] = {"before": before, "after": after}
@@ -123,28 +120,16 @@ class PasswordModule(CoreActionModule):
         if not task.check_mode:
             file.keep(done.result.values()["password"], request.mode, task.warn)
         result = self.result(task, done)
-        if task.diff:
-            result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}
-        return result
+        result.pop("diff", None)
+        return file.in_diff(result) if task.diff else result
 
 
-def _charged(done: ActionOutcome) -> Json | None:
+def _charge(known: Values, cost: Cost | None) -> Json:
     """What it charged according to the service, else its price. A price that is not known is not shown as
     free."""
-    if not done.changed:
-        return None
-    known = done.after if isinstance(done.after, Mapping) else {}
-    if done.cost is None:
-        return {"amount": known.get("charged"), "currency": known.get("currency")}
-    return as_charge(
-        known.get("charged") or str(done.cost.amount), known.get("currency") or done.cost.currency
-    )
-
-
-def _charge_name(done: ActionOutcome) -> str:
-    """What names the charge: its invoice, else the object and the end of its period before."""
-    known = done.after if isinstance(done.after, Mapping) else {}
-    return str(known.get("invoice_id") or f"{known.get('id')} {done.change[0] if done.change else ''}")
+    amount = known.get("charged") or (cost and cost.amount)
+    currency = known.get("currency") or (cost and cost.currency)
+    return {"amount": None if amount is None else str(amount), "currency": currency}
 
 
 def _difference(done: ActionOutcome) -> tuple[Any, Any]:

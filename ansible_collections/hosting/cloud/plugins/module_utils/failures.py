@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json
@@ -27,6 +28,14 @@ PYTHON = (3, 11)
 """The oldest Python version that ``pulumi_hosting`` supports."""
 ORDER_FAILED = "order_failed"
 """The code of an order that was not delivered. Its charge was returned."""
+FACTS: Json = {
+    "status": None,
+    "request_id": None,
+    "fields": {},
+    "outcome_unknown": False,
+    "idempotency_key": None,
+}
+"""What a failure tells beside its code, empty."""
 CODES = {
     "failed": "refused",
     "key_lacks_scope": "insufficient_scope",
@@ -91,15 +100,8 @@ def failure_of(error: Any) -> Json:
     snake case."""
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     code = getattr(error, "code", None) or CODES.get(kind, kind)
-    return _failure(
-        str(error),
-        code,
-        status=getattr(error, "status", None),
-        request_id=getattr(error, "request_id", None),
-        fields=dict(getattr(error, "fields", None) or {}),
-        outcome_unknown=bool(getattr(error, "outcome_unknown", False)),
-        idempotency_key=getattr(error, "idempotency_key", None),
-    )
+    facts = {name: getattr(error, name, None) or empty for name, empty in FACTS.items()}
+    return _failure(str(error), code, **{**facts, "fields": dict(facts["fields"])})
 
 
 def invalid_arguments(text: str) -> Json:
@@ -117,14 +119,7 @@ def _defect(error: Exception) -> Json:
 
 
 def _failure(text: str, code: str, **facts: Any) -> Json:
-    empty: Json = {
-        "status": None,
-        "request_id": None,
-        "fields": {},
-        "outcome_unknown": False,
-        "idempotency_key": None,
-    }
-    return {"msg": " ".join(text.split()), "failure": {"code": code, **empty, **facts}}
+    return {"msg": " ".join(text.split()), "failure": {"code": code, **FACTS, **facts}}
 
 
 # --- whether pulumi_hosting can be used ---
@@ -159,19 +154,15 @@ def _missing(wanted: str, reason: str | None = None) -> str:
     return f"{text} Next: {sys.executable} -m pip install PATH, that of a clone or of the wheel"
 
 
-_VERSIONS: dict[str, str | None] = {}
-
-
+@cache
 def _installed() -> str | None:
     """The installed version; None for a source tree on the path. Read from disk once per process."""
-    if "core" not in _VERSIONS:
-        from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version
 
-        try:
-            _VERSIONS["core"] = version("pulumi-hosting")
-        except PackageNotFoundError:
-            _VERSIONS["core"] = None
-    return _VERSIONS["core"]
+    try:
+        return version("pulumi-hosting")
+    except PackageNotFoundError:
+        return None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

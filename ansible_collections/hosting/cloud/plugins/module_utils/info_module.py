@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .json_types import Json, Values
-from .module import HostingModule, models_of
-from .resource_module import models_read, shown_fields
+from .module import HostingModule, models_of, shown_fields
+from .resource_module import models_read
 from .secret_file import must_be_writable
 from .server_module import server_named
 from .task import ModuleTask
@@ -49,17 +49,14 @@ class ResourceInfoModule(HostingModule):
             found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
-            named = [
-                name for name in self.options if name in self.filters and task.params.get(name) is not None
-            ]
-            states = list(listed(request, resource, **{name: task.params[name] for name in named}))
-        shown = [shown_fields(resource, apply.shown(resource, state)) for state in states]
+            states = list(listed(request, resource, **task.chosen(self.filters)))
+        shown = [shown_fields(resource.State, apply.shown(resource, state)) for state in states]
         return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
 
     @property
-    def filters(self) -> frozenset[str]:
+    def filters(self) -> list[str]:
         """The options that filter."""
-        return frozenset(self.options) - {"id"}
+        return [name for name in self.options if name not in ("id", "details", "live")]
 
     def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         """One object, as the result shows it."""
@@ -69,10 +66,6 @@ class ResourceInfoModule(HostingModule):
 class ServerInfoModule(ResourceInfoModule):
     """With ``details``, all that the service shows of each server is read too, with one request per server;
     with ``live`` its present state, with one expensive request per server."""
-
-    @property
-    def filters(self) -> frozenset[str]:
-        return super().filters - {"details", "live"}
 
     def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         details = live = None
@@ -115,10 +108,14 @@ class LookupInfoModule(HostingModule):
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        if self.one is None or task.params.get("id") is None:
+        return self.found_by("id", self.one, task, request)
+
+    def found_by(self, option: str, one: str | None, task: ModuleTask, request: Request) -> Any:
+        """The item that the ``option`` names, which the lookup ``one`` finds; without the option all."""
+        if one is None or task.params.get(option) is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
-            return [ask(request, self.one, [task.params["id"]], {})]
+            return [ask(request, one, [task.params[option]], {})]
         except NotFound:
             return []
 
@@ -129,11 +126,7 @@ class LookupInfoModule(HostingModule):
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
-        return {
-            name: task.params[name]
-            for name in self.options
-            if name in names and task.params.get(name) is not None
-        }
+        return task.chosen(name for name in self.options if name in names)
 
 
 class InvoiceInfoModule(LookupInfoModule):
@@ -192,16 +185,10 @@ class DeliveryInfoModule(LookupInfoModule):
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
 
-        named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
-        return [resolve(request, RESOURCES["webhook_subscription"], **named).id]
+        return [resolve(request, RESOURCES["webhook_subscription"], **task.chosen(("id", "url"))).id]
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        if task.params["delivery_id"] is None:
-            return ask(request, self.lookup, self.ids(task, request), self.query(task))
-        try:
-            return [ask(request, "getWebhookDelivery", [task.params["delivery_id"]], {})]
-        except NotFound:
-            return []
+        return self.found_by("delivery_id", "getWebhookDelivery", task, request)
 
 
 def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:

@@ -24,6 +24,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pydantic import BaseModel
 
     from pulumi_hosting.api.operations import Operation
+    from pulumi_hosting.resources.base import Record
     from pulumi_hosting.session.snapshot_text import row_model
 
 
@@ -97,6 +98,12 @@ def models_of(operations: Iterable[Operation]) -> list[type[BaseModel]]:
     for operation in operations:
         models += (operation.query, operation.responses[operation.success], row_model(operation.id))
     return [model for model in models if hasattr(model, "model_rebuild")]
+
+
+def shown_fields(model: type[Record], values: Values) -> Json:
+    """All fields of a state or a result but its secrets; null where a value is not known."""
+    hidden = model.secret_fields()
+    return {name: values.get(name) for name in model.model_fields if name not in hidden}
 
 
 def with_amounts(result: Json) -> Json:

@@ -22,8 +22,8 @@ what is new.
 
 - To the module: ``RunMemory.for_module``, ``booked`` for a task that goes on alone, and ``log``, the
   controller's ``HOSTING_LOG``.
-- To the controller: ``charge_name``, ``booking`` (identity, amount, currency), ``stopped``, ``planned`` (new
-  changes), ``log`` (lines of the debug log).
+- To the controller: ``charge_name``, ``booking`` (identity, amount, currency, what it is for), ``planned``
+  (new changes), ``log`` (lines of the debug log).
 """
 
 
@@ -42,7 +42,7 @@ class ModuleProcess(AnsibleModule):
         self.task = ModuleTask(
             self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal
         )
-        self._known_changes = len(known.get("planned") or ())
+        self._known_changes = len(memory.effects)
         self._log_lines = _debug_log(known.get("log"))
 
     def _load_params(self) -> None:
@@ -65,16 +65,13 @@ class ModuleProcess(AnsibleModule):
         for warning in task.warnings:
             self.warn(warning)
         if self.from_controller is not None and not self.from_controller.get("booked"):
-            identity, cost = task.booking or (None, None)
-            booking = (
-                None
-                if cost is None
-                else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
-            )
+            booking = None
+            if task.booking:
+                identity, cost = task.booking
+                booking = [identity, str(cost.amount), cost.currency, cost.what]
             result[CONTROLLER] = {
                 "charge_name": task.charge_name,
                 "booking": booking,
-                "stopped": task.memory.stopped,
                 "planned": task.memory.effects[self._known_changes :],
                 "log": self._log_lines,
             }

@@ -11,8 +11,9 @@ real, with the same code.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -22,18 +23,16 @@ from .run_memory import RunMemory, is_planned, planned_id, set_fields
 
 with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.requests import HttpRequest
-    from pulumi_hosting.client.results import Damaged
     from pulumi_hosting.client.transport import HttpResponse, HttpTransport
     from pulumi_hosting.resources import RESOURCES
-    from pulumi_hosting.resources.powers import natural_key
-    from pulumi_hosting.session.account_snapshot import AccountSnapshot, Change, Now, ReadPage
+    from pulumi_hosting.session.account_snapshot import Change, InMemory, Kept, Storage
     from pulumi_hosting.session.snapshot_text import plain, row_model
 
 
 NO_ADDRESS = "0.0.0."
 """The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
 
-OF_SERVER = {"get_server_status", "get_server_refund_quote", "list_server_ips", "get_server_ip_quote"}
+WITH_BALANCE = {"get_balance", "get_quote"}
 FILTERS = ("status", "type")
 
 
@@ -44,26 +43,14 @@ def _kinds() -> Mapping[str, str]:
     return {**own, "order": "order", "invoice": "invoice"}
 
 
-def _kind_of_list(operation: str) -> str | None:
-    """The kind of object that an operation lists.
+def _kind(operation: str, verb: str) -> str | None:
+    """The kind of object that an operation lists, or of which it reads one (``get``).
 
-    >>> _kind_of_list("list_webhooks"), _kind_of_list("list_server_ips"), _kind_of_list("get_server")
+    >>> _kind("list_webhooks", "list"), _kind("list_server_ips", "list"), _kind("get_server", "list")
     ('webhook_subscription', None, None)
     """
-    return (
-        _kinds().get(operation.removeprefix("list_").removesuffix("s")) if operation[:5] == "list_" else None
-    )
-
-
-def _kind_of_item(operation: str) -> str | None:
-    """The kind of object of which an operation reads one."""
-    verb, _separator, name = operation.partition("_")
-    return _kinds().get(name) if verb == "get" else None
-
-
-def _natural_key(kind: str) -> str | None:
-    """The field by which the service tells objects of the kind apart; None where it takes several alike."""
-    return next(iter(natural_key(RESOURCES[kind])), None) if kind in RESOURCES else None
+    found, _separator, name = operation.partition("_")
+    return _kinds().get(name.removesuffix("s") if verb == "list" else name) if found == verb else None
 
 
 def without_planned_ids(value: Any) -> Any:
@@ -90,15 +77,12 @@ class PlannedTransport:
         """Whether answers stay as they are."""
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
-        operation, path = request.operation, request.path
+        operation, ids = request.operation, _ids(request.operation.path, request.path)
         if self.shows_real or not self._memory.effects or operation.method != "GET":
             return self.inner.send(request, request_id, stop_at)
         if operation.auth and self._memory.key_is_revoked:
-            return _answer(
-                401, _error("invalid_token", "an earlier task of this check run would have revoked the key")
-            )
-        ids = _ids(operation.path, path)
-        if ids and (made := self._of_a_new_object(operation.id, ids)):
+            return _error(401, "an earlier task of this check run would have revoked the key")
+        if ids and (made := self._of_a_new_object(operation.id, ids[0])):
             return made
         answer = self.inner.send(request, request_id, stop_at)
         if answer.status != 200:
@@ -110,92 +94,91 @@ class PlannedTransport:
     def close(self) -> None:
         self.inner.close()
 
-    def _of_a_new_object(self, operation: str, ids: list[str]) -> HttpResponse | None:
+    def _of_a_new_object(self, operation: str, id: str) -> HttpResponse | None:
         """The answer about an object that does not exist yet, or no longer; None for any other."""
-        kind = "server" if operation in OF_SERVER else _kind_of_item(operation)
+        if operation == "list_webhook_deliveries" and is_planned(id):
+            return _answer({"data": []})
+        kind = "server" if operation in OF_SERVER else _kind(operation, "get")
         if kind is None:
-            return (
-                _answer(200, {"data": []})
-                if operation == "list_webhook_deliveries" and is_planned(ids[0])
-                else None
-            )
-        added, _changed, deleted = self._memory.planned_objects(kind)
-        if ids[0] in deleted or (is_planned(ids[0]) and ids[0] not in added):
-            return _answer(
-                404, _error("not_found", "an earlier task of this check run would have deleted it")
-            )
-        if ids[0] not in added:
             return None
-        item = added[ids[0]]
-        if operation == "get_server_status":
-            power = "running" if item["status"] == "active" else "stopped"
-            return _answer(200, {"server_id": int(ids[0]), "power": power})
-        if operation == "get_server_refund_quote":
-            return _answer(404, _error("not_found", "the server does not exist yet"))
-        if operation == "list_server_ips":
-            primary = {
-                "id": planned_id("primary", ids[0]),
-                "ip": f"{NO_ADDRESS}0",
-                "primary": True,
-                "ptr": None,
-            }
-            return _answer(200, {"data": self._addresses(ids[0], [primary])})
-        if operation == "get_server_ip_quote":
-            bought, _released = self._memory.planned_addresses(ids[0])
-            price = item["_extra_ip_price"]
-            if price is None:
-                return _answer(404, _error("not_found", "the tariff has no price for addresses"))
-            quote = {
-                "price_monthly": price,
-                "prorated_now": price,
-                "extra_ips": len(bought),
-                "max_extra_ips": item["_max_extra_ips"],
-            }
-            return _answer(200, {"server_id": int(ids[0]), **quote})
-        return _answer(200, self._with_addresses(_shown(item)) if kind == "server" else _shown(item))
+        added, _changed, deleted = self._memory.planned_objects(kind)
+        if id in deleted or (is_planned(id) and id not in added):
+            return _error(404, "an earlier task of this check run would have deleted it")
+        if id not in added:
+            return None
+        return (
+            OF_SERVER[operation](self, id, added[id])
+            if operation in OF_SERVER
+            else _answer(self._item(kind, _shown(added[id])))
+        )
 
-    def changed_list(self, operation: str, rows: list[Json]) -> list[Json]:
-        """A whole list, or a price, as it would be."""
-        if operation in ("get_quote", "get_balance"):
-            return [self._changed(operation, [], {}, row) or row for row in rows]
-        found = self._changed(operation, [], {}, {"data": rows, "next_cursor": None})
-        return rows if found is None else list(found["data"])
+    def _status(self, id: str, server: Values) -> HttpResponse:
+        power = "running" if server["status"] == "active" else "stopped"
+        return _answer({"server_id": int(id), "power": power})
+
+    def _ips(self, id: str, _server: Values) -> HttpResponse:
+        primary = {"id": planned_id("primary", id), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
+        return _answer({"data": self._addresses(id, [primary])})
+
+    def _ip_quote(self, id: str, server: Values) -> HttpResponse:
+        price, most = server["_extra_ip_price"], server["_max_extra_ips"]
+        if price is None:
+            return _error(404, "the tariff has no price for addresses")
+        quote = {"price_monthly": price, "prorated_now": price, "max_extra_ips": most, "extra_ips": 0}
+        return _answer({"server_id": int(id), **self._with_bought(id, quote)})
+
+    def _with_bought(self, id: str, quote: Json) -> Json:
+        bought, released = self._memory.planned_addresses(id)
+        return {**quote, "extra_ips": quote["extra_ips"] + len(bought) - len(released)}
 
     def _changed(self, operation: str, ids: list[str], query: dict[str, str], found: Json) -> Json | None:
         """A real answer as it would be; None where nothing of it would differ."""
-        if (kind := _kind_of_list(operation)) is not None:
+        if (kind := _kind(operation, "list")) is not None:
             return self._list(kind, query, found)
-        if (kind := _kind_of_item(operation)) is not None:
+        if (kind := _kind(operation, "get")) is not None:
             return self._item(kind, found)
         if operation == "list_server_ips":
             return {**found, "data": self._addresses(ids[0], found["data"])}
         if operation == "get_server_ip_quote":
-            bought, released = self._memory.planned_addresses(ids[0])
-            return {**found, "extra_ips": found["extra_ips"] + len(bought) - len(released)}
-        if operation in ("get_balance", "get_quote") and found.get("balance") is not None:
+            return self._with_bought(ids[0], found)
+        if operation in WITH_BALANCE and found.get("balance") is not None:
             return {**found, "balance": str(Decimal(str(found["balance"])) - self._memory.planned_charges)}
         return None
 
     def _list(self, kind: str, query: dict[str, str], found: Json) -> Json:
-        added, _changed, deleted = self._memory.planned_objects(kind)
-        data = [self._item(kind, item) for item in found["data"] if str(_id(item)) not in deleted]
-        if found.get("next_cursor") is None and "ip" not in query:
-            key = _natural_key(kind)
-            known = {item.get(key) for item in data} if key else set()
-            wanted = {name: query[name] for name in FILTERS if name in query}
-            data += [
-                self._with_addresses(_shown(item)) if kind == "server" else _shown(item)
-                for item in added.values()
-                if (key is None or item.get(key) not in known)
-                and all(item.get(name) == value for name, value in wanted.items())
-            ]
+        real = {str(_id(item)): item for item in found["data"]}
+        rows = {**real, **dict(self._differing(kind, real))}
+        is_last = found.get("next_cursor") is None and "ip" not in query
+        wanted = {name: query[name] for name in FILTERS if name in query}
+        data = [
+            row
+            for id, row in rows.items()
+            if row is not None and (id in real or (is_last and wanted.items() <= row.items()))
+        ]
         return {**found, "data": data}
 
+    def planned_rows(self, operation: str, rows: Mapping[str, Any]) -> Iterator[tuple[str, Json | None]]:
+        """The rows of a list, or of a price, that would differ, with their keys; None for one that would be
+        gone. ``rows``: the real ones."""
+        if (kind := _kind(operation, "list")) is not None:
+            yield from self._differing(kind, rows)
+        elif operation in WITH_BALANCE:
+            for key, row in rows.items():
+                if (changed := self._changed(operation, [], {}, plain(row))) is not None:
+                    yield key, changed
+
+    def _differing(self, kind: str, rows: Mapping[str, Any]) -> Iterator[tuple[str, Json | None]]:
+        added, changed, deleted = self._memory.planned_objects(kind)
+        yield from ((id, None) for id in deleted)
+        if kind == "server":  # they show the addresses that would be bought
+            bought = self._memory.planned_objects("server_ip")[0].values()
+            changed = {**changed, **{str(ip["server_id"]): {} for ip in bought}}
+        yield from ((id, self._item(kind, plain(rows[id]))) for id in changed if id in rows)
+        yield from ((id, self._item(kind, _shown(item))) for id, item in added.items())
+
     def _item(self, kind: str, item: Json) -> Json:
-        fields = self._memory.planned_objects(kind)[1].get(str(_id(item)))
-        if fields:
-            item = dict(item)
-            set_fields(item, fields)
+        item = dict(item)
+        set_fields(item, self._memory.planned_objects(kind)[1].get(str(_id(item)), {}))
         return self._with_addresses(item) if kind == "server" else item
 
     def _with_addresses(self, server: Json) -> Json:
@@ -223,62 +206,43 @@ class PlannedTransport:
         return whole
 
 
-class PlannedSnapshot:
-    """The snapshot of an account as it would be after the planned changes. What is kept is the real one."""
+class PlannedStorage:
+    """Where the snapshot of an account is kept, seen as it would be after the planned changes: each is a
+    :class:`Change`, as a write is. What is kept is the real account."""
 
-    def __init__(self, real: AccountSnapshot, memory: RunMemory, transport: PlannedTransport) -> None:
+    def __init__(self, real: Storage, memory: RunMemory, transport: PlannedTransport) -> None:
         self._real, self._memory, self._transport = real, memory, transport
+        self._of_servers = InMemory()
+        """Addresses and their price may be those of a server that is planned."""
 
-    def get(self, part: str, ask: Any, now: Now, max_age: float, ask_again: Any) -> dict[str, list[Any]]:
-        # A revoked key is refused. Addresses and their price may be those of a server that is planned.
-        of_a_server = part.startswith(("ips ", "ip quote "))
-        if self._memory.key_is_revoked or (self._memory.effects and of_a_server):
-            return dict(ask())
-        found = self._real.get(part, self._for_real(ask), now, max_age, self._for_real(ask_again))
-        return {operation: self._planned(operation, rows) for operation, rows in found.items()}
+    def load(self, part: str) -> Kept:
+        return self._planned(part, self._place(part).load(part))
 
-    def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
-        return self._one(operation, key, lambda: self._real.row(part, operation, key, now, max_age))
+    def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
+        return self._planned(part, self._place(part).change(part, after))
 
-    def find(self, part: str, operation: str, key: str, page: ReadPage, *rest: Any) -> Any:
-        real = self._for_real(page)
-        return self._one(operation, key, lambda: self._real.find(part, operation, key, real, *rest))
-
-    def listed(self, part: str, operation: str, page: ReadPage, now: Now, max_age: float) -> list[Any]:
-        found = self._real.listed(part, operation, self._for_real(page), now, max_age)
-        return self._planned(operation, found)
-
-    def _one(self, operation: str, key: str, find: Any) -> Any:
-        """The object as it would be; None where it must be read singly: whoever has a revoked key is refused
-        then."""
-        found = None if self._memory.key_is_revoked or is_planned(key) else find()
-        rows = [] if found is None else self._planned(operation, [found])
-        return next((row for row in rows if str(row.id) == key), None)
-
-    def apply(self, change: Change) -> None:
-        self._real.apply(change)
-
-    def forget(self, part: str) -> None:
-        self._real.forget(part)
-
-    def _for_real(self, ask: Any) -> Any:
-        def asked(*given: Any, **named: Any) -> Any:
-            self._transport.shows_real = True
+    @contextmanager
+    def asking(self, part: str) -> Iterator[None]:
+        place = self._place(part)
+        with place.asking(part):
+            self._transport.shows_real = place is self._real
             try:
-                return ask(*given, **named)
+                yield
             finally:
                 self._transport.shows_real = False
 
-        return asked
+    def _place(self, part: str) -> Storage:
+        return self._of_servers if part.startswith(("ips ", "ip quote ")) else self._real
 
-    def _planned(self, operation: str, rows: list[Any]) -> list[Any]:
-        if not self._memory.effects:
-            return rows
-        damaged = [row for row in rows if isinstance(row, Damaged)]
-        before = [plain(row) for row in rows if not isinstance(row, Damaged)]
-        after = self._transport.changed_list(operation, before)
-        model = row_model(operation)
-        return [model.model_validate_json(json.dumps(row)) for row in after] + damaged
+    def _planned(self, part: str, kept: Kept) -> Kept:
+        planned = kept
+        for operation, rows in kept.rows.items() if self._place(part) is self._real else ():
+            model = row_model(operation)
+            for key, row in self._transport.planned_rows(operation, rows):
+                shown = None if row is None else model.model_validate_json(json.dumps(row))
+                action: Any = "delete" if row is None else "set"
+                planned = planned.after(Change(action, part, operation, key, shown))
+        return replace(planned, doubted=kept.doubted)
 
 
 def _id(item: Values) -> Any:
@@ -303,9 +267,23 @@ def _ids(template: str, path: str) -> list[str]:
     ]
 
 
-def _error(code: str, message: str) -> Json:
-    return {"error": {"code": code, "message": message, "request_id": "check-mode"}}
+def _error(status: int, message: str) -> HttpResponse:
+    error = {
+        "code": {401: "invalid_token", 404: "not_found"}[status],
+        "message": message,
+        "request_id": "check-mode",
+    }
+    return _answer({"error": error}, status)
 
 
-def _answer(status: int, body: Json) -> HttpResponse:
+def _answer(body: Json, status: int = 200) -> HttpResponse:
     return HttpResponse(status, {"Content-Type": "application/json"}, json.dumps(body).encode())
+
+
+OF_SERVER: Mapping[str, Callable[[PlannedTransport, str, Values], HttpResponse]] = {
+    "get_server_status": PlannedTransport._status,
+    "get_server_refund_quote": lambda _account, _id, _server: _error(404, "the server does not exist yet"),
+    "list_server_ips": PlannedTransport._ips,
+    "get_server_ip_quote": PlannedTransport._ip_quote,
+}
+"""What is asked of one server: of one that is planned, the answer."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json, Values
@@ -20,6 +21,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
     from pulumi_hosting.exactly_once.server_search import tag_identity
     from pulumi_hosting.planning.apply import Outcome
+    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
     from pulumi_hosting.session.request import Request
@@ -102,9 +104,14 @@ def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before:
         memory.predict_deletion("order", id.removeprefix("order:"))
     else:
         memory.predict_deletion(kind, id)
-        gone = resource.State.partial({"id": id})
-        if isinstance(resource, Refunded) and (refund := resource.refund(request, gone)):
+        if refund := refund_of(request, resource, id):
             memory.predict_charge(-refund)
+
+
+def refund_of(request: Request, resource: AnyResource, id: str) -> Decimal | None:
+    """What deleting it credits now; None where that cannot be known."""
+    gone = resource.State.partial({"id": id})
+    return resource.refund(request, gone) if isinstance(resource, Refunded) else None
 
 
 def _fields(resource: AnyResource, given: Values) -> Json:
@@ -215,8 +222,7 @@ def _domain(request: Request, given: Values) -> Json:
 
 
 def _webhook_subscription(request: Request, given: Values) -> Json:
-    known = {name: given.get(name) for name in ("url", "events", "description")}
-    return {**known, "active": given.get("active") is not False, "created_at": _text(service_now(request))}
+    return {"active": True, **_declared(RESOURCES["webhook_subscription"], request, given)}
 
 
 _ITEMS = {

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from . import predictions
 from .json_types import Json, Values
-from .module import HostingModule, as_charge, models_of
+from .module import HostingModule, as_charge, models_of, shown_fields
 from .secret_file import SecretFile
 from .shared_options import STATE_OPTION, WAIT_OPTIONS
 from .task import ModuleTask, TaskProgress
@@ -146,7 +146,7 @@ class ResourceModule(HostingModule):
         """The task's result: the same fields whatever happened."""
         result: Json = {
             "changed": outcome.changed,
-            self.kind: None if outcome.after is None else shown_fields(self.resource, outcome.after),
+            self.kind: None if outcome.after is None else shown_fields(self.resource.State, outcome.after),
         }
         if self.charges:
             result["charge"] = self.charged(task, outcome)
@@ -234,13 +234,7 @@ class WebhookSubscriptionModule(ResourceModule):
             state = outcome.state if is_new else self._with_new_secret(request, outcome.state)
             task.hide_secrets_of(state)
             file.keep(state.values().get("secret"), request.mode, task.warn)
-        if task.diff:
-            diff = result.get("diff") or {"before": {}, "after": {}}
-            result["diff"] = {
-                "before": diff["before"],
-                "after": {**diff["after"], "secret_file": task.params["secret_file"]},
-            }
-        return {**result, "changed": True}
+        return {**(file.in_diff(result) if task.diff else result), "changed": True}
 
     def _secret_file(self, task: ModuleTask) -> SecretFile | None:
         path = task.params.get("secret_file")
@@ -289,12 +283,6 @@ def _exists(resource: AnyResource, made: State) -> str:
     return f"an address for server {made.values().get('server_id')} is ordered"
 
 
-def shown_fields(resource: AnyResource, values: Values) -> Json:
-    """All fields of the resource but its secrets; null where a value is not known."""
-    hidden = resource.State.secret_fields()
-    return {name: values.get(name) for name in resource.State.model_fields if name not in hidden}
-
-
 def difference(resource: AnyResource, desired: Values, outcome: Outcome) -> Json:
     """The named inputs before and after, sorted and without secrets; the same in check mode and in a real
     run."""
@@ -306,7 +294,7 @@ def difference(resource: AnyResource, desired: Values, outcome: Outcome) -> Json
     if outcome.action == "created":
         before, after = {}, desired
     elif outcome.action == "deleted":
-        before, after = shown_fields(resource, known), {}
+        before, after = shown_fields(resource.State, known), {}
     else:
         replaced = {"id": known.get("id")} if outcome.action == "replaced" else {}
         before = {**replaced, **same, **{name: change.before for name, change in changes.items()}}

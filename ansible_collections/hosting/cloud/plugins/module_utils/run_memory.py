@@ -12,11 +12,12 @@ from __future__ import annotations
 import copy
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from decimal import Decimal
 from functools import cached_property
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
+from uuid import uuid4
 
 from .json_types import Json, Values
 
@@ -25,7 +26,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.planning.budget import Book
-    from pulumi_hosting.session.account_snapshot import AccountSnapshot
+    from pulumi_hosting.session.account_snapshot import AccountSnapshot, InMemory
     from pulumi_hosting.session.account_snapshot import Storage as SnapshotStorage
     from pulumi_hosting.session.shared_reads import Reads
 
@@ -67,40 +68,23 @@ def is_planned(id: object) -> bool:
     return text.isascii() and text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
 
 
-class RunStorage(Protocol):
-    """Where the memory of a run is kept."""
+class ProcessStorage:
+    """Where the memory of a run is kept: in this process. ``parts``: what is known of it."""
+
+    def __init__(self, parts: dict[str, Json] | None = None) -> None:
+        self._parts = parts or {}
 
     def open(self, part: str) -> AbstractContextManager[Json]:
         """The content of one part, for one process at a time. Changes of it are kept."""
+        return nullcontext(self._parts.setdefault(part, {}))
 
     def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
         """Where the snapshot of an account is kept; None: in this process. ``scope``: what tells it from
         those of other accounts."""
+        return None
 
     def forget_snapshots(self) -> None:
         """Ask every account again."""
-
-
-class ProcessStorage:
-    """Storage of one process. ``beneath``: where all other parts are kept."""
-
-    def __init__(self, parts: dict[str, Json] | None = None, beneath: RunStorage | None = None) -> None:
-        self._parts, self._beneath = parts or {}, beneath
-
-    @contextmanager
-    def open(self, part: str) -> Iterator[Json]:
-        if self._beneath is None or part in self._parts:
-            yield self._parts.setdefault(part, {})
-        else:
-            with self._beneath.open(part) as content:
-                yield content
-
-    def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
-        return None if self._beneath is None else self._beneath.snapshot(scope)
-
-    def forget_snapshots(self) -> None:
-        if self._beneath is not None:
-            self._beneath.forget_snapshots()
 
 
 class RunMemory:
@@ -118,7 +102,7 @@ class RunMemory:
 
     def __init__(
         self,
-        storage: RunStorage,
+        storage: ProcessStorage,
         *,
         account: Callable[[], str],
         key: str = "",
@@ -128,7 +112,7 @@ class RunMemory:
         allowance: Decimal | None = None,
     ) -> None:
         self._storage, self._ask_account, self._key, self._holder = storage, account, key, holder
-        self._ask_rights = rights
+        self._ask_rights, self._plans = rights, key
         self._charges = PREDICTED if check_mode else CHARGED
         self.allowance = allowance
 
@@ -136,32 +120,26 @@ class RunMemory:
     def of_controller(cls, given: Values, *, check_mode: bool) -> RunMemory:
         """The memory of a module's process. ``given``: what the controller's ``for_module`` returned, and
         ``booked`` for a task that goes on alone."""
-        spent = [
-            {"account": "", "amount": amount, "currency": unit}
-            for unit, amount in (given.get("spent") or {}).items()
-        ]
-        stopped = {"": given["stopped"]} if given.get("stopped") else {}
-        charges: Json = {"spent": spent, "stopped": stopped}
-        parts = {
-            PREDICTED if check_mode else CHARGED: charges,
-            PLANNED: {"": list(given.get("planned") or ())},
-            DECLARED: {"": list(given.get("declared") or ())},
-        }
         booked = given.get("booked")
         allowance = None if booked is None else Decimal(str(booked["amount"]))
-        return cls(ProcessStorage(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
+        storage = ProcessStorage(given.get("parts"))
+        return cls(storage, account=lambda: "", check_mode=check_mode, allowance=allowance)
 
     def for_module(self, *, charges: bool) -> Json:
         """What a module's process must know. ``charges``: whether the task has a limit, and so must know what
         was spent."""
-        known: Json = {"planned": self.effects, "declared": self._declared}
-        return {**known, "spent": self.spent(), "stopped": self.stopped} if charges else known
+        parts: Json = {PLANNED: {"": self.effects}, DECLARED: {"": self._declared}}
+        if charges:
+            spent = [
+                {"account": "", "amount": amount, "currency": unit} for unit, amount in self.spent().items()
+            ]
+            parts[self._charges] = {"spent": spent, "stopped": {"": self.stopped}}
+        return {"parts": parts}
 
     def without_planned(self) -> RunMemory:
         """The same charges, and no predicted changes: for a task of which only the price is needed."""
         twin = copy.copy(self)
-        twin._storage = ProcessStorage({PLANNED: {}}, beneath=self._storage)
-        twin.__dict__.pop("reads", None)
+        twin._plans = uuid4().hex
         return twin
 
     @cached_property
@@ -262,12 +240,12 @@ class RunMemory:
     def effects(self) -> list[Effect]:
         """The changes that the earlier tasks of this check run would make, oldest first."""
         with self._storage.open(PLANNED) as content:
-            return list(content.get(self._key, ()))
+            return list(content.get(self._plans, ()))
 
     def predict(self, effect: Effect) -> None:
         """Add one change."""
         with self._storage.open(PLANNED) as content:
-            content.setdefault(self._key, []).append(effect)
+            content.setdefault(self._plans, []).append(effect)
 
     def predict_new(self, kind: str, name: str, item: Values) -> int:
         """An object would be made; ``name`` tells it from others of its kind. Returns its id."""
@@ -335,7 +313,12 @@ class RunMemory:
     @cached_property
     def reads(self) -> Reads:
         """Answers of the service that the tasks of the run share."""
-        return Reads(self._storage.snapshot(lambda: self._scope))
+        return Reads(self.snapshots)
+
+    @cached_property
+    def snapshots(self) -> SnapshotStorage:
+        """Where the snapshot of the task's account is kept."""
+        return self._storage.snapshot(lambda: self._scope) or InMemory()
 
     @cached_property
     def _scope(self) -> str:

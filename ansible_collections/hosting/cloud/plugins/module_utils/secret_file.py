@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from .json_types import Json
+
 with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.exceptions import InvalidInput
 
@@ -38,6 +40,11 @@ class SecretFile:
                 os.replace(self.path, former)
                 warn(f"{self.option}: {self.path} held another secret, which is kept in {former}")
             write_privately(self.path, secret)
+
+    def in_diff(self, result: Json) -> Json:
+        """The result of a task that writes the file, which its difference shows."""
+        diff = result.get("diff") or {"before": {}, "after": {}}
+        return {**result, "diff": {**diff, "after": {**diff["after"], self.option: str(self.path)}}}
 
     def must_be_writable(self) -> None:
         """Raise ``InvalidInput`` before a secret is made that cannot be kept."""

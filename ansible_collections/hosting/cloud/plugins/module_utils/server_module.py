@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from .action_module import CoreActionModule
 from .json_types import Json, Values
-from .module import as_charge
-from .resource_module import ALREADY_ABSENT, ResourceModule, shown_fields
+from .module import as_charge, shown_fields
+from .predictions import refund_of
+from .resource_module import ALREADY_ABSENT, ResourceModule
 from .run_memory import is_planned
 from .secret_file import SecretFile
 from .shared_options import STATE_OPTION
 from .task import ModuleTask
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.exceptions import ApiError, InvalidInput
+    from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.exactly_once import address_list
     from pulumi_hosting.exactly_once.server_search import refuse_renamed
     from pulumi_hosting.planning import apply
@@ -86,11 +87,9 @@ class ServerModule(ResourceModule):
         return SecretFile("root_password_file", path) if path and task.params["state"] != "absent" else None
 
     def _with_file(self, task: ModuleTask, result: Json) -> Json:
-        """The result of a task that writes the password file, which its diff shows."""
-        file, diff = self._password_file(task), result.get("diff")
-        if file is None or diff is None:
-            return result
-        return {**result, "diff": {**diff, "after": {**diff["after"], "root_password_file": str(file.path)}}}
+        """The result of a task that writes the password file."""
+        file = self._password_file(task)
+        return result if file is None or result.get("diff") is None else file.in_diff(result)
 
 
 def _credited(task: ModuleTask, amount: Decimal, currency: str | None) -> None:
@@ -100,15 +99,10 @@ def _credited(task: ModuleTask, amount: Decimal, currency: str | None) -> None:
 def _predicted_refund(request: Request, outcome: Outcome) -> Json | None:
     """What the deletion would credit now. None where nothing would be deleted, and for a server that is only
     planned."""
-    id = str((outcome.before or {}).get("id") or "")
-    if outcome.action != "deleted" or is_planned(id) or not id.isdigit():
+    if outcome.action != "deleted" or outcome.before is None:
         return None
-    try:
-        ask = request.client.servers.refund_quote
-        quote = request.shared(("refund", id), lambda: ask(int(id)))  # the prediction asks too
-    except ApiError:
-        return None  # deleted at the same moment, or the service cannot compute it
-    return as_charge(str(quote.amount), quote.currency)
+    credit = refund_of(request, RESOURCES["server"], outcome.before["id"])
+    return None if credit is None else as_charge(str(credit), outcome.before.get("currency"))
 
 
 def _keep_password(task: ModuleTask, file: SecretFile | None, mode: str, state: Any) -> None:
@@ -170,7 +164,7 @@ class ServerActionModule(CoreActionModule):
     def result(self, task: ModuleTask, done: ActionOutcome) -> Json:
         if done.note and task.check_mode:  # a real run has said it already
             task.warn(done.note)
-        server = shown_fields(RESOURCES["server"], cast("Values", done.after or {}))
+        server = shown_fields(RESOURCES["server"].State, cast("Values", done.after or {}))
         result: Json = {"changed": done.changed, "server": server, "charge": None}
         if task.diff and done.changed:
             result["diff"] = {"before": {}, "after": {"state": task.params["state"]}}
@@ -275,15 +269,14 @@ class ServerIpModule(OfServerModule):
 
     def _id_of_address(self, task: ModuleTask, request: Request, server_id: str, bought: list[Any]) -> str:
         address = task.params["address"]
-        for state in bought:
-            if state.address is not None and address_list.plain_address(
-                state.address
-            ) == address_list.plain_address(address):
-                return str(state.id)
-        if address_list.pick(address_list.of_server(request, server_id) or [], address) is not None:
-            raise ResourceError(
-                f"{address} came with the server and cannot be released. Next: correct address"
-            )
+        wanted = address_list.plain_address(address)
+        for ip in address_list.of_server(request, server_id) or []:
+            if address_list.plain_address(ip.address) == wanted:
+                id = f"{server_id}/{ip.id}"
+                if id in [state.id for state in bought]:
+                    return id
+                reason = "came with the server and cannot be released"
+                raise ResourceError(f"{address} {reason}. Next: correct address")
         if self.is_absent(task):
             return ALREADY_ABSENT
         raise ResourceError(

@@ -17,7 +17,7 @@ from typing import Any
 
 from .failures import words
 from .json_types import Json, Values
-from .planned_account import PlannedSnapshot, PlannedTransport
+from .planned_account import PlannedStorage, PlannedTransport
 from .run_memory import RunMemory
 from .version import VERSION
 
@@ -28,6 +28,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
+    from pulumi_hosting.session.account_snapshot import AccountSnapshot
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.errors import LimitExceeded
     from pulumi_hosting.session.own_writes import is_unknown
@@ -113,6 +114,10 @@ class ModuleTask:
             name: value for name, value in self.params.items() if name in self.written and value is not None
         }
 
+    def chosen(self, names: Iterable[str]) -> Json:
+        """Those of its options that have a value, given or by default."""
+        return {name: value for name in names if (value := self.params.get(name)) is not None}
+
     def warn(self, warning: str) -> None:
         """Show a line with the result."""
         self.warnings.append(warning)
@@ -196,11 +201,12 @@ class ModuleTask:
 
     def _shared_reads(self, transport: Any) -> Reads:
         """The reads of the run; in check mode as they would be after the planned changes."""
-        reads = self.memory.reads
-        if self.check_mode:
-            snapshot: Any = PlannedSnapshot(reads.snapshot, self.memory, transport)
-            reads = copy(reads)
-            reads.snapshot = snapshot
+        if not (self.check_mode and self.memory.effects):
+            return self.memory.reads
+        if self.memory.key_is_revoked:  # it is refused, whatever is known
+            return Reads()
+        reads = copy(self.memory.reads)
+        reads.snapshot = AccountSnapshot(PlannedStorage(self.memory.snapshots, self.memory, transport))
         return reads
 
     @property

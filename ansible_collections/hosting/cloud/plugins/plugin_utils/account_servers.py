@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleParserError
 
-from ..module_utils.json_types import Json
+from ..module_utils.json_types import Json, Values
 
 if TYPE_CHECKING:
     from pulumi_hosting.session.request import Request
@@ -21,6 +21,7 @@ Server = Json
 """The fields that the module ``server_info`` returns for a server, ``location`` and ``hostname``, and
 ``addresses`` if they were read."""
 
+PLUGIN = "hosting.cloud.servers"
 GONE = ("cancelled", "terminated")
 
 
@@ -28,16 +29,11 @@ GONE = ("cancelled", "terminated")
 class Source:
     """Where an inventory reads.
 
-    - ``plugin``: the plugin's name, for the user agent. ``timeout``: seconds to wait for one response;
-      ``rate_limit_timeout``: for the rate limit, with one request.
+    - ``options``: of the client, such as its key.
     - ``strict``: raise for a server that cannot be read; else leave it out with a warning on ``display``.
     """
 
-    api_key: str | None
-    base_url: str | None
-    plugin: str
-    timeout: float
-    rate_limit_timeout: float
+    options: Values
     strict: bool
     display: Any
 
@@ -80,19 +76,12 @@ class Source:
         from pulumi_hosting.session.session import Session
 
         try:
-            with Client(
-                self.api_key,
-                self.base_url,
-                timeout=self.timeout,
-                rate_limit_timeout=self.rate_limit_timeout,
-                read_only=True,
-                user_agent=f"ansible {self.plugin}",
-            ) as client:
+            with Client(**self.options, read_only=True, user_agent=f"ansible {PLUGIN}") as client:
                 # Not with the inventory that ansible-inventory prints.
                 client.words = words()
                 client.rate_limiter.on_wait = partial(self.display.display, stderr=True)
                 warn = self.display.warning
-                request = Request(Session(client), identity=f"ansible:inventory/{self.plugin}", warn=warn)
+                request = Request(Session(client), identity=f"ansible:inventory/{PLUGIN}", warn=warn)
                 if not self.strict:
                     request.skip_damaged = lambda error: warn(f"one server is left out: {error}")
                 yield request
@@ -101,25 +90,6 @@ class Source:
             raise AnsibleParserError(f"api_filters: {fields}. Next: correct it") from None
         except HostingError as error:
             raise AnsibleParserError(str(error)) from None
-
-
-@dataclass
-class AccountServers:
-    """The servers of a source. ``keep`` caches them."""
-
-    source: Source
-    servers: list[Server]
-    keep: Callable[[list[Server]], None]
-
-    def with_addresses(self, chosen: list[Server]) -> list[Server]:
-        """The ``chosen`` servers with their addresses. Asks for those that are not known yet."""
-        known = {server["id"]: server for server in self.servers}
-        missing = [server for server in chosen if "addresses" not in server]
-        if missing:
-            for server, addresses in zip(missing, self.source.addresses(missing), strict=True):
-                known[server["id"]] = {**server, "addresses": addresses}
-            self.keep(list(known.values()))
-        return [known[server["id"]] for server in chosen]
 
 
 def _addresses(request: Request, server: Server, display: Any) -> list[Json]:

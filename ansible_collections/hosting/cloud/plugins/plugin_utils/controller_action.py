@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +24,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.failures import failed, invalid_arguments, unusable
 from ..module_utils.json_types import Json, Values
-from ..module_utils.module import HostingModule
+from ..module_utils.module import HostingModule, settle_charge
 from ..module_utils.module_process import CONTROLLER
 from ..module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
 from ..module_utils.shared_options import boolean_problem, private_key_lines, without_unknown_items
@@ -70,8 +70,9 @@ class ControllerAction(ActionBase):
         name = self._task.action.rpartition(".")[2]
         module = module_named(name)
         if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
-            return self._run_module({}, task_vars)
-        self._show_debug_log()
+            return self._run_module(None, task_vars)
+        # Ansible's worker processes have no standard error.
+        debug_log.show_with(lambda line: self._display.display(line, stderr=True))
         # made by Ansible for this run, and removed with it
         files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))
         task = self._task_of(module, files, task_vars)
@@ -94,10 +95,6 @@ class ControllerAction(ActionBase):
         )
 
     # --- in the controller
-
-    def _show_debug_log(self) -> None:
-        """The lines of ``HOSTING_LOG=debug``: Ansible's worker processes have no standard error."""
-        debug_log.show_with(lambda line: self._display.display(line, stderr=True))
 
     def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Values | None) -> ModuleTask:
         """The task's arguments, validated as a module's process validates them."""
@@ -171,7 +168,7 @@ class ControllerAction(ActionBase):
         """
         warnings = list(task.warnings)
         if task.refusal is not None:
-            return self._with(warnings, self._run_module({}, task_vars))
+            return self._with(warnings, self._run_module(None, task_vars))
         task.memory.declare(*module.declared_servers(task))
         try:
             budget = task.budget.checked()
@@ -179,13 +176,10 @@ class ControllerAction(ActionBase):
             return self._printed(task, failed(error))
         if self._task.async_val:
             return self._with(warnings, self._alone(task, module, task_vars))
-        if not budget.limited:
-            result = self._run_module({"known": task.memory.for_module(charges=False)}, task_vars)
-            _remember(task, result)
-            return self._with(warnings, result)
-        with files.one_module_at_a_time():
-            known = task.memory.for_module(charges=True)
-            result = self._run_module({"known": known}, task_vars, budget)
+        limited = bool(budget.limited)
+        with files.one_module_at_a_time() if limited else nullcontext():
+            known = task.memory.for_module(charges=limited)
+            result = self._run_module(known, task_vars, budget)
             _remember(task, result)
         return self._with(warnings, result)
 
@@ -194,27 +188,28 @@ class ControllerAction(ActionBase):
         more."""
         budget = task.budget
         if not (budget.limited or module.charges):
-            return self._run_module({}, task_vars)
+            return self._run_module(None, task_vars)
         priced = task.only_priced()
         predicted = module.answer(priced)
-        failure = predicted.get("failure")
-        if not budget.limited:
+        failure = predicted.get("failure") or {}
+        if not budget.limited and failure.get("code") != "max_charge":
             # What cannot be priced here is left to the job, unless the run orders nothing more.
-            stopped = failure is not None and failure.get("code") == "max_charge"
-            return self._printed(task, predicted) if stopped else self._run_module({}, task_vars)
-        if failure is not None:
+            return self._run_module(None, task_vars)
+        if failure:
             return self._printed(task, predicted)
         if (predicted.get("charge") or {"amount": "0"})["amount"] is None:
             text = "its price is not known before it begins, and async with max_charge needs it"
             return self._printed(task, invalid_arguments(f"{text}. Next: leave async or max_charge out"))
         amount = str(priced.booking[1].amount) if priced.booking else "0"
-        return self._run_module({"known": {"booked": {"amount": amount}}}, task_vars, budget)
+        return self._run_module({"booked": {"amount": amount}}, task_vars, budget)
 
-    def _run_module(self, handed: Values, task_vars: Values | None, budget: Budget | None = None) -> Json:
+    def _run_module(
+        self, known: Values | None, task_vars: Values | None, budget: Budget | None = None
+    ) -> Json:
+        """``known``: what it is told of the run; None where it acts alone."""
         arguments = {**self._task.args, **(budget.limit_as_option() if budget else {})}
-        if "known" in handed:
-            log = os.environ.get("HOSTING_LOG")
-            arguments[CONTROLLER] = {**handed["known"], **({"log": log} if log else {})}
+        if known is not None:
+            arguments[CONTROLLER] = {**known, "log": os.environ.get("HOSTING_LOG")}
         wrap_async = self._task.async_val
         result: Json = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
         for line in (result.get(CONTROLLER) or {}).get("log") or ():
@@ -248,24 +243,15 @@ def simulated(task: ModuleTask, result: Values) -> list[str]:
 def _remember(task: ModuleTask, result: Json) -> None:
     """Remember what a module's process reports, and take it out of the result."""
     news: Values = result.pop(CONTROLLER, None) or {}
-    memory, booking = task.memory, news.get("booking")
-    if task.check_mode:
-        for effect in news.get("planned") or ():
-            memory.predict(effect)
-    if news.get("stopped"):
-        memory.stop(news["stopped"])
-    if booking is not None:
-        Budget(ledger=memory).book(
-            booking["identity"], Cost(Decimal(booking["amount"]), booking["currency"], "")
-        )
-    made, failure, charge_name = result.get("charge"), result.get("failure"), news.get("charge_name")
-    if made is not None and made["amount"] is not None:
-        if charge_name is not None and not memory.claim(charge_name):
-            result.update(changed=False, charge=None)
-            made = None
-        memory.settle(booking["identity"] if booking else charge_name or "", made)
-    elif booking is not None and (failure is None or (made is None and "charge" not in failure)):
-        memory.settle(booking["identity"], None)
+    for effect in news.get("planned") or () if task.check_mode else ():
+        task.memory.predict(effect)
+    task.charge_name = news.get("charge_name")
+    if booking := news.get("booking"):
+        identity, amount, currency, what = booking
+        task.booking = identity, Cost(Decimal(amount), currency, what)
+        Budget(ledger=task.memory).book(*task.booking)
+    if task.booking or result.get("charge"):
+        settle_charge(task, result)
 
 
 def _account_of(task: ModuleTask) -> str:

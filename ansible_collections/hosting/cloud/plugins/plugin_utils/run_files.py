@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..module_utils.json_types import Json, Values
-from ..module_utils.run_memory import CHARGED, PLANNED, spent_in
+from ..module_utils.run_memory import CHARGED, PLANNED, ProcessStorage, spent_in
 from .snapshot_files import SNAPSHOT, SnapshotFiles
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _RANDOM_LETTERS = 8  # of tempfile, after the process id in the name of the run's directory
 
 
-class RunFiles:
+class RunFiles(ProcessStorage):
     """Storage of a :class:`RunMemory`: one value for each part. ``folder``: the run's directory."""
 
     def __init__(self, folder: Path) -> None:
@@ -40,7 +40,6 @@ class RunFiles:
         return Files(self.folder)
 
     def open(self, part: str) -> AbstractContextManager[Json]:
-        """The content of one part, for one process at a time. Changes of it are kept."""
         return self.store.changing(_name(part))
 
     def one_module_at_a_time(self) -> AbstractContextManager[None]:
@@ -49,11 +48,9 @@ class RunFiles:
         return self.store.lock(_name("modules"))
 
     def snapshot(self, scope: Callable[[], str]) -> SnapshotFiles:
-        """Where the snapshot of an account is kept. ``scope``: what tells it from those of other accounts."""
         return SnapshotFiles(self.store, scope)
 
     def forget_snapshots(self) -> None:
-        """Ask every account again: it was changed in a way that is not known here."""
         with suppress(ImportError):  # a controller without pulumi_hosting keeps none
             for name in self.store.names(f"{SNAPSHOT}*.json"):
                 self.store.forget(name)

@@ -52,7 +52,7 @@ def test_a_null_that_cannot_empty_anything_leaves_it_out() -> None:
 
 def test_one_shape_without_secrets() -> None:
     shaped = resource_module.shown_fields(
-        SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"}
+        SERVER.State, {"name": "web-1", "root_password": "hidden", "password": "hidden"}
     )
     assert shaped["name"] == "web-1"
     assert shaped["id"] is None

@@ -18,7 +18,6 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
     UNKNOWN_ACCOUNT,
     ProcessStorage,
     RunMemory,
-    RunStorage,
     planned_id,
 )
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
@@ -30,11 +29,11 @@ PAID = {"amount": "5.00", "currency": "EUR"}
 
 
 @pytest.fixture(params=["memory", "files"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> RunStorage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> ProcessStorage:
     return ProcessStorage() if request.param == "memory" else RunFiles(tmp_path)
 
 
-def memory(storage: RunStorage, account: str = "one", **options: Any) -> RunMemory:
+def memory(storage: ProcessStorage, account: str = "one", **options: Any) -> RunMemory:
     return RunMemory(storage, account=lambda: account, **options)
 
 
@@ -48,7 +47,7 @@ def book(memory: RunMemory, identity: str, limit: str | None = None, cost: Cost 
 # --- charged
 
 
-def test_purchases_of_all_tasks_count_towards_the_limit(storage: RunStorage) -> None:
+def test_purchases_of_all_tasks_count_towards_the_limit(storage: ProcessStorage) -> None:
     assert book(memory(storage), "server/a", "9") is None
     refused = book(memory(storage), "server/b", "9")
     assert refused is not None
@@ -56,13 +55,13 @@ def test_purchases_of_all_tasks_count_towards_the_limit(storage: RunStorage) -> 
     assert memory(storage).spent() == {"EUR": "5.00"}
 
 
-def test_a_purchase_that_is_booked_again_counts_once(storage: RunStorage) -> None:
+def test_a_purchase_that_is_booked_again_counts_once(storage: ProcessStorage) -> None:
     for _attempt in range(3):
         assert book(memory(storage), "server/a", "5") is None
     assert memory(storage).spent() == {"EUR": "5.00"}
 
 
-def test_a_purchase_whose_higher_price_is_refused_stays_counted(storage: RunStorage) -> None:
+def test_a_purchase_whose_higher_price_is_refused_stays_counted(storage: ProcessStorage) -> None:
     """It may have been charged."""
     book(memory(storage), "server/a")
     expensive = replace(FIVE, amount=Decimal("9.01"))
@@ -72,13 +71,13 @@ def test_a_purchase_whose_higher_price_is_refused_stays_counted(storage: RunStor
     assert memory(storage).spent() == {"EUR": "5.00"}
 
 
-def test_a_task_that_buys_twice_counts_both_once(storage: RunStorage) -> None:
+def test_a_task_that_buys_twice_counts_both_once(storage: ProcessStorage) -> None:
     budget = Budget(Limit("max_charge", "12"), memory(storage))
     assert [budget.book(f"server/{name}", FIVE) is None for name in "aabc"] == [True, True, True, False]
     assert memory(storage).spent() == {"EUR": "10.00"}
 
 
-def test_a_settled_purchase_counts_as_what_it_charged(storage: RunStorage) -> None:
+def test_a_settled_purchase_counts_as_what_it_charged(storage: ProcessStorage) -> None:
     book(memory(storage), "server/a")
     memory(storage).settle("server/a", None)
     assert memory(storage).spent() == {}
@@ -87,7 +86,9 @@ def test_a_settled_purchase_counts_as_what_it_charged(storage: RunStorage) -> No
     assert memory(storage).spent() == {"EUR": "7.50"}
 
 
-def test_a_purchase_of_several_hosts_stays_counted_until_the_last_of_them_ends(storage: RunStorage) -> None:
+def test_a_purchase_of_several_hosts_stays_counted_until_the_last_of_them_ends(
+    storage: ProcessStorage,
+) -> None:
     first, second = memory(storage, holder="h1"), memory(storage, holder="h2")
     book(first, "server/a")
     book(second, "server/a")
@@ -97,18 +98,18 @@ def test_a_purchase_of_several_hosts_stays_counted_until_the_last_of_them_ends(s
     assert second.spent() == {"EUR": "5.00"}
 
 
-def test_a_charge_is_claimed_once(storage: RunStorage) -> None:
+def test_a_charge_is_claimed_once(storage: ProcessStorage) -> None:
     assert [memory(storage).claim("server/7") for _host in "ab"] == [True, False]
     assert memory(storage, "two").claim("server/7")
 
 
-def test_a_stopped_account_refuses_every_purchase(storage: RunStorage) -> None:
+def test_a_stopped_account_refuses_every_purchase(storage: ProcessStorage) -> None:
     memory(storage).stop("this run orders nothing more")
     assert book(memory(storage), "server/a") == memory(storage).stopped == "this run orders nothing more"
     assert book(memory(storage, "two"), "server/a") is None
 
 
-def test_accounts_are_apart_and_an_unknown_one_counts_for_all(storage: RunStorage) -> None:
+def test_accounts_are_apart_and_an_unknown_one_counts_for_all(storage: ProcessStorage) -> None:
     book(memory(storage, "one"), "server/a")
     assert memory(storage, "two").spent() == {}
     assert memory(storage, UNKNOWN_ACCOUNT).spent() == {"EUR": "5.00"}
@@ -116,7 +117,7 @@ def test_accounts_are_apart_and_an_unknown_one_counts_for_all(storage: RunStorag
     assert memory(storage, "two").spent() == {"EUR": "5.00"}
 
 
-def test_predicted_charges_are_apart_from_real_ones(storage: RunStorage) -> None:
+def test_predicted_charges_are_apart_from_real_ones(storage: ProcessStorage) -> None:
     book(memory(storage, check_mode=True), "server/a")
     assert memory(storage, check_mode=True).spent() == {"EUR": "5.00"}
     assert memory(storage).spent() == {}
@@ -136,7 +137,7 @@ def test_the_account_is_asked_for_once_and_only_for_charges() -> None:
 # --- what travels to a module's process
 
 
-def test_a_process_knows_what_the_run_spent_and_planned(storage: RunStorage) -> None:
+def test_a_process_knows_what_the_run_spent_and_planned(storage: ProcessStorage) -> None:
     controller = memory(storage, key="k")
     book(controller, "server/a")
     controller.predict_deletion("server", 7)
@@ -157,7 +158,7 @@ def test_a_task_that_goes_on_alone_may_charge_what_was_booked() -> None:
     assert "more than the 5.00 that were booked for this task" in refused
 
 
-def test_a_rehearsal_books_for_real_and_predicts_nothing(storage: RunStorage) -> None:
+def test_a_rehearsal_books_for_real_and_predicts_nothing(storage: ProcessStorage) -> None:
     real = memory(storage)
     real.predict_deletion("server", 7)
     rehearsal = real.without_planned()
@@ -171,7 +172,7 @@ def test_a_rehearsal_books_for_real_and_predicts_nothing(storage: RunStorage) ->
 # --- planned
 
 
-def test_new_changed_and_deleted_objects(storage: RunStorage) -> None:
+def test_new_changed_and_deleted_objects(storage: ProcessStorage) -> None:
     planned = memory(storage)
     id = str(planned.predict_new("server", "a", {"name": "a", "billing": {"auto_renew": True}}))
     planned.predict_change("server", id, {"name": "b", "billing.auto_renew": False})
@@ -185,7 +186,7 @@ def test_new_changed_and_deleted_objects(storage: RunStorage) -> None:
     assert memory(storage).planned_objects("domain") == ({}, {}, set())
 
 
-def test_an_object_that_is_made_again_is_not_deleted(storage: RunStorage) -> None:
+def test_an_object_that_is_made_again_is_not_deleted(storage: ProcessStorage) -> None:
     planned = memory(storage)
     id = planned.predict_new("server", "a", {"name": "a"})
     planned.predict_deletion("server", id)
@@ -194,7 +195,7 @@ def test_an_object_that_is_made_again_is_not_deleted(storage: RunStorage) -> Non
     assert planned.planned_objects("server")[2] == set()
 
 
-def test_addresses_belong_to_their_server(storage: RunStorage) -> None:
+def test_addresses_belong_to_their_server(storage: ProcessStorage) -> None:
     planned = memory(storage)
     planned.predict_new("server_ip", "7/0", {"server_id": 7})
     planned.predict_deletion("server_ip", "7/3")
@@ -204,7 +205,7 @@ def test_addresses_belong_to_their_server(storage: RunStorage) -> None:
     assert released == {"3"}
 
 
-def test_planned_charges_and_a_revoked_key(storage: RunStorage) -> None:
+def test_planned_charges_and_a_revoked_key(storage: ProcessStorage) -> None:
     planned = memory(storage)
     planned.predict_charge("5.00")
     planned.predict_charge(Decimal("-1.50"))
@@ -214,7 +215,7 @@ def test_planned_charges_and_a_revoked_key(storage: RunStorage) -> None:
     assert planned.key_is_revoked
 
 
-def test_what_one_key_would_do_is_not_planned_for_another(storage: RunStorage) -> None:
+def test_what_one_key_would_do_is_not_planned_for_another(storage: ProcessStorage) -> None:
     memory(storage, key="live").predict_deletion("server", 7)
     assert memory(storage, key="test").effects == []
 
@@ -222,7 +223,7 @@ def test_what_one_key_would_do_is_not_planned_for_another(storage: RunStorage) -
 # --- reads
 
 
-def test_reads_are_shared_within_a_task(storage: RunStorage) -> None:
+def test_reads_are_shared_within_a_task(storage: ProcessStorage) -> None:
     reads = memory(storage).reads
     one = memory(storage)
     assert one.reads is one.reads

@@ -253,7 +253,7 @@ MUTANTS = (
     ),
     Mutant(
         "an absence from a list is confirmed by id",
-        ((server_calls, "server_by_id"),),
+        ((server, "server_by_id"), (server_calls, "server_by_id")),
         always(None),
         "tests/resources/test_reads.py::test_a_server_that_the_list_lacks_is_asked_for_by_its_id",
     ),

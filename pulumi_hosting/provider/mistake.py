@@ -1,4 +1,4 @@
-"""A mistake of a program, as it is told. Loads next to nothing."""
+"""A mistake in a program, and how to name it in a message. Loads next to nothing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -17,10 +17,13 @@ class PartialFailure(Exception):
     """
 
     id: str
-    outputs: PropertyValues
+    outputs: PropertyValues = field(repr=False)
     reasons: list[str]
     refresh: bool = field(kw_only=True)
-    inputs: PropertyValues | None = None
+    inputs: PropertyValues | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__init__()  # without arguments: outputs and inputs hold passwords
 
     def __str__(self) -> str:
         return "; ".join(self.reasons)

@@ -62,7 +62,7 @@ def diff(
     ``same`` is asked about each field that reads differently.
     """
     changes: list[FieldChange] = []
-    remarks: list[str] = []
+    ignored: list[str] = []
     installed: list[str] = []
     refusals: list[str] = []
     secret = resource.Inputs.secret_fields()
@@ -84,7 +84,7 @@ def diff(
             continue
         if trait.when_creating:
             if field in olds:
-                remarks.append(f"{field} is create-only; change ignored")
+                ignored.append(f"{field} is create-only; change ignored")
             continue
         if trait.trigger and not olds:
             continue  # there is nothing yet that it could act on
@@ -102,8 +102,10 @@ def diff(
         changes.append(
             FieldChange(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace")
         )
-    rebuilt = any(change.replaces or resource.Inputs.trait(change.field).rebuilds for change in changes)
-    if not rebuilt:  # else the new ones are installed with the rest
+    replaced = [change for change in changes if change.replaces]
+    remarks = [] if replaced else ignored  # a new object is made with them
+    rebuilt = any(resource.Inputs.trait(change.field).rebuilds for change in changes)
+    if not (replaced or rebuilt):  # else the new ones are installed with the rest
         remarks += [
             f"{field} has changed and is installed only when a {resource.title} is made: the change has no "
             "effect. Next: to have it installed, set rebuild to 'replace' (a new one, the old one is "

@@ -166,6 +166,8 @@ def test_what_matters_when_ordering_only_has_no_effect_later_and_says_so() -> No
     found = diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12})
     assert not found
     assert found.remarks == ("months is create-only; change ignored",)
+    replaced = diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12, "tariff_id": 2})
+    assert (replaced.replaces, replaced.remarks) == (("tariff_id",), ())  # the new one is paid for 12
 
 
 def test_an_unknown_value_may_be_a_change() -> None:

@@ -16,7 +16,8 @@ class Words:
     - ``read``, ``apply``, ``remove``: what looks at what is declared, brings it about, and deletes it;
       ``read_and_apply``: the first two.
     - ``base_url``, ``rate_limit_timeout``: where these are set.
-    - ``reset``: what makes another root password of server ``{id}``.
+    - ``reset``: what makes another root password of server ``{id}``. ``renew``: what pays the ``{kind}``
+      further; ``top_up``: what asks for a top-up; ``pay``: what pays invoice ``{id}``.
     - ``forget``: how to forget what was only simulated; empty where nothing remembers it.
     """
 
@@ -29,6 +30,9 @@ class Words:
     base_url: str
     rate_limit_timeout: str
     reset: str
+    renew: str
+    top_up: str
+    pay: str
     forget: str
 
 
@@ -42,6 +46,9 @@ PYTHON = Words(
     base_url="HOSTING_BASE_URL, or base_url",
     rate_limit_timeout="rate_limit_timeout",
     reset="client.servers.reset_password({id})",
+    renew="pulumi-hosting action {kind}-renew --id {id} --until {until}",
+    top_up="pulumi-hosting action balance-topup --amount {amount} --balance-below {due} --gateway CODE",
+    pay="pulumi-hosting action invoice-pay --id {id}",
     forget="",
 )
 """The words of a program that uses the client, and of the commands of ``pulumi-hosting``."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.check import Checked, check
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
@@ -91,7 +92,10 @@ def _created(
     request.ownership.add(request.identity, state.id)
     if is_provisional(resource, state) and not wait:
         return state
-    return _settle(request, resource, state, inputs, request.mode)
+    state = _settle(request, resource, state, inputs, request.mode)
+    if line := paid_reads.bought(resource, inputs, state):
+        request.warn(line)
+    return state
 
 
 def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: State) -> None:
@@ -285,6 +289,8 @@ def _ensure_existing(
         request.warn(warning)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
+    if line := paid_reads.told(request, resource, current).line:
+        request.warn(line)
     if planned.action != "unchanged":
         return _ensure_change(request, resource, inputs, current, planned, before, id, options)
     after = current.shown()

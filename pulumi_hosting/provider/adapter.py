@@ -193,13 +193,15 @@ class Adapter:
         if found.replaces and checked.unknown:
             # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
-        remarks.tell(self.session, self._request(news), self.resource, state, planned)
+        ended = remarks.tell(self.session, self._request(news), self.resource, state, planned)
         properties = {
             camel(change.field): ("ADD" if change.before is None else "UPDATE")
             + ("_REPLACE" if change.replaces else "")
             for change in found.changes
         }
-        changes = planned.action != "unchanged" or bool(found)
+        if ended:  # what is declared is meant to be alive
+            properties["status"] = "UPDATE"
+        changes = planned.action != "unchanged" or bool(properties)
         return WireDiff(changes, self.resource.replacement == "free", properties)
 
     def _service_now(self, props: PropertyValues) -> datetime:
@@ -345,6 +347,8 @@ class Adapter:
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
+        if not found.fields:  # its time was over: no input ends that, and what the account shows is recorded
+            state = apply.read(request, self.resource, state) or state
         if found.fields or isinstance(self.resource, Repeatable):
             done: list[State] = []
             request.save = done.append

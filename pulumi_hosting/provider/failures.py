@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.words import Words
+from pulumi_hosting.client.words import PYTHON, Words
 from pulumi_hosting.provider.names import NAME
 
 WORDS = Words(
@@ -19,7 +19,10 @@ WORDS = Words(
     remove="pulumi destroy",
     base_url="HOSTING_BASE_URL, or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
-    reset="in the control panel, or with servers.reset_password({id}) of the Python client",
+    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
+    renew=PYTHON.renew,
+    top_up=PYTHON.top_up,
+    pay=PYTHON.pay,
     forget="remove it from the state (pulumi state delete)",
 )
 """What advice names to the person who runs Pulumi."""

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.plan import Plan, deletes_double
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
@@ -13,20 +14,26 @@ from pulumi_hosting.session.request import Request
 
 def tell(
     session: ProviderSession, request: Request, resource: AnyResource, state: State, planned: Plan
-) -> None:
+) -> str:
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
-    answer, it shows nothing. Of an object that is gone, a change does nothing more.
+    answer, it shows nothing. Of an object that is gone, a change does nothing more. Returns how its paid time
+    is over, as ``Told.ended``.
     """
-    is_gone = False
+    is_gone, told = False, paid_reads.Told()
     with suppress(HostingError):
         if isinstance(resource, Remarked) and session.unreachable() is None:
             for remark in resource.remarks(request, state):
                 request.warn(remark)
             is_gone = resource.is_gone(request, state)
+    if session.unreachable() is None:
+        told = paid_reads.told(request, resource, state)
+    if told.line:
+        request.warn(told.line)
     for remark in () if is_gone else planned.remarks:
         request.info(remark)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
+    return told.ended
 
 
 def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:

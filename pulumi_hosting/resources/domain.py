@@ -173,11 +173,6 @@ def forget_order(request: Request, state: DomainState) -> None:
     request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
-def _is_gone(domain: m.Domain) -> bool:
-    # A deployment may call a domain that staff locked cancelled; it is still there.
-    return domain.status == "cancelled" and domain.blocked is not True
-
-
 def _is_settled(domain: m.Domain) -> bool:
     return domain.status not in ("pending", "transfer_pending")
 
@@ -257,7 +252,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         listed = request.session.snapshot(
             "domains", ask, max_age, lambda operation, id: _by_number(request, id)
         )["list_domains"]
-        living = [domain for domain in listed if not _is_gone(domain)]
+        living = [domain for domain in listed if not domain.is_gone]
         return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
 
     def _named(self, request: Request, name: str) -> m.Domain | None:
@@ -272,9 +267,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if id_number(id) is None:
             return self._named(request, domain_name(id))
         found: m.Domain | None = request.by_id("domains", "list_domains", id, _FRESH)
-        if found is None or _is_gone(found):
+        if found is None or found.is_gone:
             found = _by_number(request, id)
-        return None if found is None or _is_gone(found) else found
+        return None if found is None or found.is_gone else found
 
     def create(self, request: Request, inputs: DomainInputs) -> DomainState:
         if inputs.adopt_id is not None:

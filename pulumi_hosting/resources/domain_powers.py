@@ -1,6 +1,7 @@
 """What a domain can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -29,6 +30,7 @@ from pulumi_hosting.resources.powers import (
 )
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name
+from pulumi_hosting.session.prepaid import ENDED, Prepaid
 from pulumi_hosting.session.request import Request
 
 
@@ -172,6 +174,13 @@ class DomainResource(
             return []
         step = f"{request.client.words.read_and_apply}, to order it again"
         return [f"{verdict.sentence(ordered(state))}. Next: {step}"]
+
+    def prepaid(self, request: Request, state: DomainState) -> Prepaid | None:
+        if not state.expires_at:
+            return None
+        until = datetime.fromisoformat(state.expires_at)
+        ended = state.status if state.status in ENDED else ""
+        return Prepaid("domain", state.id, state.name, until, None, 12, bool(state.auto_renew), ended)
 
 
 DOMAIN = DomainResource()

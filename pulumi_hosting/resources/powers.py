@@ -13,7 +13,7 @@
     Sandboxed     sandbox, is_simulated, has_lapsed             what a test key makes, and how it is recognised
     Rebuildable   on_change, is_same, consequence               the user says what a change of a field does
     Registered    why_unchangeable, is_released                 held by a registry: not changeable at times, never deleted
-    Remarked      remarks                                       the account shows facts that a user should know
+    Remarked      remarks, is_gone, prepaid                     the account shows facts that a user should know
     Predicted     adjust_prediction                             a change has effects on other fields of the state
     Repeatable    doubles                                       a late request may make a second object
 
@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pulumi_hosting.resources.base import AnyResource, Inputs, OnChange, Resource, State, Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
@@ -186,6 +187,10 @@ class Remarked(ABC, Generic[S]):
         """Whether a remark says that the object is not there any more, so that nothing is to be said of its
         change."""
         return False
+
+    @abstractmethod
+    def prepaid(self, request: Request, state: S) -> Prepaid | None:
+        """Until when a recorded object is paid; None where it is gone, or that is not known."""
 
 
 class Predicted(ABC, Generic[S]):

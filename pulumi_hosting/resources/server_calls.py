@@ -7,8 +7,6 @@ from __future__ import annotations  # models that only a hint names are not load
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
-from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -24,7 +22,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.exactly_once import address_list, catalog_reads
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.order_facts import (
     SNAPSHOT_AGE,
@@ -47,7 +45,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
 _RUN = 86400.0  # seconds; longer than a run takes
-_DUE_SOON = timedelta(days=7)
 
 
 def remark_on_same_name(request: Request, name: str) -> None:
@@ -117,37 +114,6 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
     except HostingError as error:
         refused.append(error)
         raise
-
-
-def renewal_remarks(request: Request, server: m.Server) -> list[str]:
-    """Whether the server will be switched off within days: it is not renewed, or the balance is not
-    enough.
-    """
-    billing, now = server.billing, request.service_now()
-    if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
-        return []
-    due = billing.next_due_at
-    named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
-    if billing.auto_renew is False:
-        return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
-    balance = catalog_reads.balance(request)
-    paid = [
-        bill
-        for other in request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
-        if not other.is_gone
-        and (bill := other.billing)
-        and bill.auto_renew
-        and bill.next_due_at
-        and bill.next_due_at <= due
-    ]
-    needed = sum((bill.recurring_amount or Decimal(0) for bill in paid), Decimal(0))
-    if balance is None or balance.balance >= needed:
-        return []
-    return [
-        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} "
-        f"{balance.currency} that are due by then: it is suspended if they are not paid. Next: top up "
-        f"{needed - balance.balance} {balance.currency}"
-    ]
 
 
 def addresses_along(request: Request, server: m.Server) -> str:

@@ -56,7 +56,6 @@ from pulumi_hosting.resources.server_calls import (
     described,
     how_it_ended,
     remark_on_same_name,
-    renewal_remarks,
     server_at_first,
 )
 from pulumi_hosting.resources.server_fields import (
@@ -67,8 +66,10 @@ from pulumi_hosting.resources.server_fields import (
     provisional,
     remembering,
 )
+from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
+from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 
 _CLOSE = 0.85
@@ -398,15 +399,19 @@ class ServerResource(
                 then = "to order a new one" if other is None else f"to take it over: {described(other)}"
                 step = f"Next: {request.client.words.read_and_apply}, {then}"
                 return [f"{ended}, and the state still has it. {step}"]
-            return renewal_remarks(request, server)
         except HostingError:
             return []
+        return []
 
     def is_gone(self, request: Request, state: ServerState) -> bool:
         if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
             return False
         server = server_at_first(request, state.id)  # the read of the remarks
         return server is None or server.is_gone
+
+    def prepaid(self, request: Request, state: ServerState) -> Prepaid | None:
+        server = server_at_first(request, state.id)
+        return None if server is None or server.is_gone else prepaid.of_server(server)
 
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
         if state and predicted["name"] != state.name:

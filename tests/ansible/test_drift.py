@@ -117,6 +117,31 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     assert report["objects"] == [{"kind": "ssh_key", "id": str(key["id"]), "name": "laptop", "mode": "live"}]
 
 
+@pytest.mark.emulator(clock="manual")
+def test_a_domain_that_has_expired_is_drift_though_nothing_changes(ansible: Ansible) -> None:
+    """Its registration says that it does not renew itself; each check names its end, and then that it is
+    over."""
+    names = {"nameservers": ["ns1.example.net", "ns2.example.net"]}
+    task = {"name": "shop", "hosting.cloud.domain": {"name": "shop.com", **names}}
+    played, _ = run(ansible, task, arguments=())
+    assert (played.code, played["shop"]["changed"]) == (0, True)
+    assert "does not renew itself. Next: set auto_renew" in "".join(played["shop"]["warnings"])
+    ansible.control("POST", "/clock", {"advance": 362 * 86400})
+    played, report = run(ansible, task)
+    assert (played.code, report["changes"]) == (0, [])
+    (said,) = played["shop"]["warnings"]
+    assert said.startswith("Urgent: domain 70001 (shop.com) is paid until ")
+    assert "hosting.cloud.domain_renew with id: 70001 and until: " in said
+    ansible.control("POST", "/clock", {"advance": 8 * 86400})
+    played, report = run(ansible, task)
+    assert (played.code, report["drift"], played["shop"]["changed"]) == (3, True, False)
+    (change,) = report["changes"]
+    assert (change["task"], change["ended"]) == ("shop", "expired")
+    assert "domain 70001 (shop.com) is expired (it was paid until " in "".join(played["shop"]["warnings"])
+    (domain,) = ansible.objects("domains")
+    assert (domain["status"], len(ansible.ledger())) == ("expired", 1)
+
+
 @pytest.mark.slow
 def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     """Items of a loop one by one, ignored failures, a censored task, a handler. Tasks after ``meta:

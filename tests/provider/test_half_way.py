@@ -484,8 +484,8 @@ def test_a_preview_warns_of_a_server_that_will_end(processes: Start, account: Ac
     later = processes()
     assert not later.of("server").diff(id, outputs, inputs).changes
     (said,) = later.lines
-    assert "is due on" in said
-    assert "auto-renew is off: it is suspended then" in said
+    assert "is paid until" in said
+    assert "does not renew itself. Next: set auto_renew, or pulumi-hosting action server-renew" in said
     account.control("PATCH", f"/servers/{id}", {"status": "terminated"})
     gone = processes()
     gone.of("server").diff(id, outputs, inputs)

@@ -2,12 +2,14 @@
 order is taken for.
 """
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.paid_reads import Told, told
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
@@ -57,39 +59,52 @@ def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(harne
     )
 
 
-@pytest.mark.parametrize(("days", "said"), [(10, False), (25, True)])
-def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(
-    harness: ResourceHarness, days: int, said: bool
+def paid(harness: ResourceHarness, state: ServerState, **context: Any) -> Told:
+    return told(harness.context(**context), SERVER, state)
+
+
+@pytest.mark.parametrize(("days", "word"), [(10, None), (25, "Urgent"), (29.5, "Last day")])
+def test_a_server_that_will_not_be_renewed_is_named_before_its_end(
+    harness: ResourceHarness, days: float, word: str | None
 ) -> None:
     state = harness.order({**GOOD, "auto_renew": False})
     harness.control("POST", "/clock", {"advance": days * DAY})
-    found = remarks(harness, state)
     due = (state.next_due_at or "")[:10]
-    assert found == (
-        [
-            (
-                f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. Next: "
-                "renew it, or set auto_renew"
-            )
-        ]
-        * said
-    )
+    line = f"{word}: server 20001 (web-1) is paid until {due} and does not renew itself. "
+    reached = (datetime.fromisoformat(due) + timedelta(days=1)).date()
+    step = f"Next: set auto_renew, or pulumi-hosting action server-renew --id 20001 --until {reached}"
+    expected = None if word is None else line + step
+    assert paid(harness, state) == Told("", expected)
+
+
+def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHarness) -> None:
+    state = harness.order()
+    harness.control("PATCH", f"/servers/{state.id}", {"status": "suspended"})
+    found = paid(harness, state)
+    assert found.ended == "suspended"
+    assert str(found.line).startswith("server 20001 (web-1) is suspended, though it is paid until ")
+    harness.control("POST", "/clock", {"advance": 31 * DAY})
+    assert "is suspended (it was paid until " in str(paid(harness, state).line)
+    harness.control("PATCH", f"/servers/{state.id}", {"status": "active"})
+    assert paid(harness, state.model_copy(update={"status": "suspended"})) == Told()
 
 
 def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHarness) -> None:
     first = harness.order()
     second = harness.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
     harness.control("PATCH", "/account", {"balance": "7.50"})
-    assert remarks(harness, first) == []
+    assert paid(harness, first) == Told()
+    assert harness.transports[-1].sent == ["GET /v1/servers"]
     harness.control("POST", "/clock", {"advance": 25 * DAY})
-    transport_of = harness.context()
-    both = [line for state in (first, second) for line in SERVER.remarks(transport_of, state)]
-    assert both
-    assert "the balance of 7.50 EUR does not cover the 10.00 EUR that are due by then" in both[-1]
-    assert both[-1].endswith("Next: top up 2.50 EUR")
-    assert harness.transports[-1].sent.count("GET /v1/servers") == 1  # one list for all
+    run = harness.context()
+    both = [told(run, SERVER, state).line for state in (first, second)]
+    due = "does not cover the 10.00 EUR that are due by then. Next: "
+    due += "pulumi-hosting action balance-topup --amount 2.50 --balance-below 10.00 --gateway CODE"
+    assert [str(line)[-len(due) :] for line in both] == [due, due]
+    asked = harness.transports[-1].sent
+    assert sorted(asked) == ["GET /v1/balance", "GET /v1/domains", "GET /v1/invoices", "GET /v1/servers"]
     harness.control("PATCH", "/account", {"balance": "10.00"})
-    assert remarks(harness, second) == []
+    assert paid(harness, second) == Told()
 
 
 @pytest.mark.parametrize(

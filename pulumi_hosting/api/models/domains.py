@@ -54,6 +54,11 @@ class Domain(Response):
     currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
     created_at: Timestamp | None = optional("When the domain was ordered here (RFC 3339, UTC).")
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is no longer on the account. One that staff locked may be called cancelled, and is."""
+        return self.status == "cancelled" and self.blocked is not True
+
 
 class Availability(Response):
     """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` |

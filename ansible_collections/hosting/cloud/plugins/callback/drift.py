@@ -19,6 +19,8 @@ description:
     its exit code, and so does every run without C(--check).
   - With C(--diff) the report contains the differences as the modules return them.
     For a task with C(no_log) it contains only that it changed.
+  - A server or domain whose paid time is over is drift too, though no task changes it. Its C(changes) have
+    C(ended), the status that says so (V(suspended), V(expired) or V(pending_cancel)).
   - Check mode compares what the playbook declares, not what else is on the account.
   - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions),
     C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
@@ -86,6 +88,7 @@ from ansible.release import __version__ as ansible_version
 from ..module_utils.json_types import Json, Values
 from ..module_utils.secret_file import write_privately
 
+ENDED = ("suspended", "expired", "pending_cancel")
 RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreachable")
 
 
@@ -178,10 +181,12 @@ class CallbackModule(CallbackBase):
     def _add_change(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
         self._keep(result)
-        if outcome.get("changed"):
+        ended = _ended(outcome)
+        if outcome.get("changed") or ended:
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
-            self._changes.append({**self._where(result), **more, **shown})
+            why = {"ended": ended} if ended else {}
+            self._changes.append({**self._where(result), **more, **shown, **why})
 
     def _add_failure(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
@@ -261,6 +266,13 @@ class CallbackModule(CallbackBase):
                 f"hosting.cloud.drift could not write its report {path}: {reason}. Next: set "
                 f"HOSTING_DRIFT_REPORT to another path"
             )
+
+
+def _ended(outcome: Json) -> str | None:
+    """How the paid time of the object of a task is over; None where it is not."""
+    shown = [outcome.get(kind) for kind in ("server", "domain")]
+    found = [one.get("status") for one in shown if isinstance(one, dict)]
+    return next((status for status in found if status in ENDED), None)
 
 
 def _of(result: object, name: str) -> Any:

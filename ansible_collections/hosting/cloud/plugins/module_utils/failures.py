@@ -58,6 +58,9 @@ def words() -> Words:
         base_url="HOSTING_BASE_URL, or the option base_url",
         rate_limit_timeout="rate_limit_timeout",
         reset="hosting.cloud.server_password with id: {id} and password_file",
+        renew="hosting.cloud.{kind}_renew with id: {id} and until: {until}",
+        top_up="hosting.cloud.balance_topup with amount: {amount} and balance_below: {due}",
+        pay="hosting.cloud.invoice_pay with id: {id}",
         forget="",
     )
 

@@ -1,0 +1,100 @@
+"""What is paid in advance, as the account shows it: one look for a run, and what it says of one object.
+
+A run asks for nothing here while what it manages is paid for longer than a warning reaches. Else it reads the
+servers, the domains, the unpaid invoices and the balance once. What the key may not read is not known, and
+nothing is said of it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.models.body import Response
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.results import readable
+from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.planning.paid_time import Event, PaidTime
+from pulumi_hosting.resources.base import AnyResource, Inputs, State
+from pulumi_hosting.resources.powers import Remarked
+from pulumi_hosting.session import prepaid
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
+from pulumi_hosting.session.request import Request
+
+R = TypeVar("R", bound=Response)
+_RUN = 86400.0  # seconds; longer than a run takes
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run says of the paid time of one object. ``ended``: how its time is over, as
+    ``Prepaid.ended``."""
+
+    ended: str = ""
+    line: str | None = None
+
+
+def told(request: Request, resource: AnyResource, state: State) -> Told:
+    """Look whether the time of an object is over, or about to be and not paid for. Raises nothing: what
+    cannot be read is not known."""
+    if not isinstance(resource, Remarked) or state.mode == "test" or not state.id.isdigit():
+        return Told()
+    try:
+        what = resource.prepaid(request, state)
+        if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
+            return Told()
+        paid = paid_time_of(request)
+        event = paid.of(what.key) or (Event("over", what, what.until) if what.ended else None)
+        return Told() if event is None else Told(event.what.ended, paid.warning(event))
+    except HostingError:
+        return Told()
+
+
+def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
+    """What to say of a new object that the service will not renew, where its declaration does not say so."""
+    shown, given = state.values(), inputs.given()
+    if state.mode == "test" or shown.get("auto_renew") is not False or given.get("auto_renew") is not None:
+        return None
+    until = shown.get("expires_at") or shown.get("next_due_at")
+    paid = "" if until is None else f" is paid until {until[:10]}, and"
+    return f"{resource.title} {shown['name']}{paid} does not renew itself. Next: set auto_renew"
+
+
+def paid_time_of(request: Request) -> PaidTime:
+    """What is paid in advance on the account, asked for once in a run."""
+    return request.shared(("paid time",), lambda: _asked(request), _RUN)
+
+
+def _asked(request: Request) -> PaidTime:
+    refused: dict[str, str] = {}
+
+    def ask(what: str, question: Callable[[], Iterable[R]]) -> list[R]:
+        try:
+            found, damaged = readable(question())
+        except HostingError as error:
+            refused[what] = str(error)
+            return []
+        if damaged:
+            refused[what] = str(damaged[0].error())
+        return found
+
+    client = request.client
+    servers: list[m.Server] = ask(
+        "servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
+    )
+    domains: list[m.Domain] = ask(
+        "domains",
+        lambda: catalog_reads.listed(request, "list_domains", client.domains.list, _RUN, "domains"),
+    )
+    invoices: list[m.Invoice] = ask("invoices", lambda: client.invoices.list(status="not_paid"))
+    balances: list[m.Balance] = ask("balance", lambda: [client.balance.get()])
+    objects = [prepaid.of_server(found) for found in servers if not found.is_gone]
+    objects += [prepaid.of_invoice(found) for found in invoices if found.type != "topup"]
+    for found in domains:
+        if not found.is_gone:
+            price = catalog_reads.renewal_price(request, found.name, found.price_renew, found.currency)[0]
+            objects.append(prepaid.of_domain(found, price))
+    amount, currency = next(((one.balance, one.currency) for one in balances), (None, None))
+    return PaidTime(
+        client.words, catalog_reads.service_now(request), tuple(objects), amount, currency, refused
+    )

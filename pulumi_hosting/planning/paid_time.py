@@ -1,0 +1,178 @@
+"""What ends when, of all that is paid in advance: events from what the account shows, and the time.
+
+Pure: nothing is asked here. The service renews what has auto-renew on from the balance, everything else ends
+with its paid time (API document, "Resources and their fields", "States and transitions"). When something is
+suspended, terminated or deleted after that, the document does not say, so no event says it either.
+"""
+
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+from pulumi_hosting.client.words import Words
+from pulumi_hosting.session.prepaid import Prepaid
+
+HORIZON = timedelta(days=3 * 366)
+"""How far renewals are followed."""
+_WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by days left
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happens to one object.
+
+    - ``kind``: ``renewed``: the service renews it. ``short``: it would, and the balance does not cover
+      what is due by then. ``ends``: nobody renews it. ``over``: its time has ended, or it is suspended.
+    - ``due``: the sum of what is due until the end of its day, itself included.
+    """
+
+    kind: Literal["renewed", "short", "ends", "over"]
+    what: Prepaid
+    at: datetime | None
+    due: Decimal = Decimal(0)
+
+
+def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Event]:
+    """What happens to the objects, in order of days, for three years.
+
+    Everything that is due on one day shares the balance: where that does not cover the day, each of the day's
+    renewals is ``short``, and what is short is not followed any further. A ``balance`` of None is not known,
+    and covers everything.
+    """
+    waiting: list[tuple[datetime, int, Prepaid]] = []
+    for number, what in enumerate(objects):
+        if what.ended:
+            yield Event("over", what, what.until)
+        elif what.until is not None:
+            waiting.append((what.until, number, what))
+    heapify(waiting)
+    due = Decimal(0)
+    while waiting and waiting[0][0] <= now + HORIZON:
+        today = [heappop(waiting)]
+        while waiting and waiting[0][0].date() == today[0][0].date():
+            today.append(heappop(waiting))
+        due += sum((what.amount or 0 for _, _, what in today if what.renews), Decimal(0))
+        is_short = balance is not None and due > balance
+        for at, number, what in today:
+            kind: Literal["ends", "short", "renewed"] = "renewed" if what.renews else "ends"
+            if is_short and what.renews and what.amount:
+                kind = "short"
+            yield Event(kind, what, at, due)
+            if kind == "renewed" and what.amount:
+                then = months_after(at, what.months) if what.months else at + timedelta(days=1)
+                heappush(waiting, (then, number, replace(what, until=then)))
+
+
+@dataclass(frozen=True)
+class PaidTime:
+    """What is paid in advance, and what is said of it to a person.
+
+    - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
+    - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``), and why.
+    """
+
+    words: Words
+    now: datetime
+    objects: tuple[Prepaid, ...] = ()
+    balance: Decimal | None = None
+    currency: str | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """In order of days, for three years."""
+        return tuple(events(self.objects, self.balance, self.now))
+
+    @property
+    def first_short(self) -> Event | None:
+        """The first renewal that the balance does not cover; None where it covers all within three years."""
+        return next((event for event in self.events if event.kind == "short"), None)
+
+    def of(self, key: tuple[str, str]) -> Event | None:
+        """What happens next to the object that this names; None where it is not known."""
+        return next((event for event in self.events if event.what.key == key), None)
+
+    def uncovered(self, within: timedelta | None = None) -> list[Event]:
+        """What has ended, or will within this time, and is not covered: each object once. Without a time,
+        what a warning names."""
+        found: dict[tuple[str, str], Event] = {}
+        for event in self.events:
+            reach = event.what.near if within is None else within
+            if event.kind != "renewed" and (event.at or self.now) - self.now <= reach:
+                found.setdefault(event.what.key, event)
+        return [*found.values()]
+
+    def warning(self, event: Event) -> str | None:
+        """The line for an object that has ended, or whose end is near and not covered; None where there is
+        nothing to say."""
+        is_due = event.kind == "over" or (event.kind != "renewed" and event.what.is_near(self.now))
+        return self.described(event) if is_due else None
+
+    def described(self, event: Event) -> str:
+        """The line for an object that has ended, or will and is not covered."""
+        what, money = event.what, self.currency or ""
+        if event.kind == "over" or event.at is None:
+            return self._over(what)
+        left = event.at - self.now
+        word = next((word for days, word in _WORDS if left <= timedelta(days)), "Note")
+        verb = "was" if left < timedelta(0) else "is"
+        when = f"{verb} paid until {event.at:%Y-%m-%d}"
+        if what.kind == "invoice":
+            sum = f"{what.label} of {what.amount} {money}"
+            return f"{word}: {sum} {verb} to be paid by {event.at:%Y-%m-%d}. Next: {self.step(event)}"
+        if event.kind == "ends":
+            ends = f"{what.label} {when} and does not renew itself"
+            return f"{word}: {ends}. Next: set auto_renew, or {self.step(event)}"
+        return (
+            f"{word}: {what.label} {when}, and the balance of {self.balance} {money} does not cover the "
+            f"{event.due} {money} that are due by then. Next: {self.step(event)}"
+        )
+
+    def step(self, event: Event) -> str:
+        """What keeps the object; empty where nothing has to be done."""
+        what = event.what
+        if event.kind == "renewed":
+            return ""
+        if what.kind == "invoice":
+            return self.words.pay.format(id=what.id)
+        if event.kind == "short":
+            lacking = event.due - (self.balance or 0)
+            return self.words.top_up.format(amount=lacking, due=event.due)
+        until = max(self.now, what.until or self.now) + timedelta(days=1)
+        return self.words.renew.format(kind=what.kind, id=what.id, until=f"{until:%Y-%m-%d}")
+
+    def _over(self, what: Prepaid) -> str:
+        """The line for an object whose time is over."""
+        if what.ended == "pending_cancel":
+            until = f" on {what.until:%Y-%m-%d}" if what.until else ""
+            return f"{what.label} ends with its paid time{until}: its cancellation is approved"
+        if what.until and what.until > self.now:
+            until = f"it is paid until {what.until:%Y-%m-%d}"
+            return f"{what.label} is {what.ended}, though {until}. Next: ask the provider why"
+        since = f" (it was paid until {what.until:%Y-%m-%d})" if what.until else ""
+        return f"{what.label} is {what.ended}{since}. Next: {self.step(Event('over', what, what.until))}"
+
+    def covers(self) -> str:
+        """How long the balance lasts."""
+        first = self.first_short
+        if self.balance is None:
+            return "the balance is not known"
+        if first is None or first.at is None:
+            return "the balance covers everything that renews itself"
+        return f"the balance covers everything until {first.at:%Y-%m-%d}: then {first.what.label} is due"
+
+
+def months_after(moment: datetime, months: int) -> datetime:
+    """The same day ``months`` later, or the last day of a shorter month.
+
+    >>> months_after(datetime(2027, 1, 31), 1)
+    datetime.datetime(2027, 2, 28, 0, 0)
+    """
+    year, month = divmod(moment.month - 1 + months, 12)
+    year, month = moment.year + year, month + 1
+    return moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1]))

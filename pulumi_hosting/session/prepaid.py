@@ -1,0 +1,90 @@
+"""What is paid in advance: until when, and whether the service renews it (API document, "Resources and their
+fields", "States and transitions")."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from pulumi_hosting.api import models as m
+
+ENDED = frozenset({"suspended", "expired", "pending_cancel"})
+"""The statuses of an object whose paid time is over, or will not be renewed any more."""
+_NEAR = (timedelta(hours=24), timedelta(days=30))  # the shortest and the longest warning
+
+
+@dataclass(frozen=True, slots=True)
+class Prepaid:
+    """One object that is paid until a moment, and what its renewal costs.
+
+    - ``until``: end of the paid time; None where it is not known.
+    - ``months``: how many a renewal pays; 0: it is paid by the hour, and ``amount`` is that of a day.
+    - ``ended``: ``suspended``, ``expired`` or ``pending_cancel`` where its time is over, or is bound to be;
+      else empty.
+
+    An invoice that is to be paid is one too: ``until`` is the last moment to pay it.
+    """
+
+    kind: str
+    id: str
+    name: str
+    until: datetime | None
+    amount: Decimal | None
+    months: int
+    renews: bool
+    ended: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What names it on the account."""
+        return self.kind, self.id
+
+    @property
+    def label(self) -> str:
+        """Kind, id and name, as messages have them."""
+        return f"{self.kind} {self.id} ({self.name})" if self.id else f"{self.kind} {self.name}"
+
+    @property
+    def near(self) -> timedelta:
+        """How long before its end a warning begins: a third of the paid period, 24 hours to 30 days."""
+        third = timedelta(days=365.25 / 12 / 3) * self.months
+        return min(max(third, _NEAR[0]), _NEAR[1])
+
+    def is_near(self, now: datetime) -> bool:
+        """Whether its end is so near that a warning begins."""
+        return self.until is not None and self.until - now <= self.near
+
+
+def of_server(found: m.Server) -> Prepaid:
+    """A server of the account; its bought addresses are paid with it."""
+    billing, flags = found.billing, found.flags
+    until = billing.next_due_at if billing else None
+    if until and flags and flags.protected_until:
+        until = max(until, flags.protected_until)
+    renews = bool(billing and billing.auto_renew)
+    amount, months = (billing.recurring_amount, billing.months or 1) if billing else (None, 1)
+    if amount is not None and billing and billing.cycle == "hourly":
+        amount, months = amount * 24, 0
+    return Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found))
+
+
+def _ended(found: m.Server) -> str:
+    flags = found.flags
+    if found.status == "suspended" or (flags and flags.suspended):
+        return "suspended"
+    if found.status == "pending_cancel" or (flags and flags.pending_cancel):
+        return "pending_cancel"
+    return ""
+
+
+def of_invoice(found: m.Invoice) -> Prepaid:
+    """An invoice that nobody has paid yet."""
+    name = found.description or found.type
+    return Prepaid("invoice", str(found.id), name, found.due_at, found.amount, 1, renews=False)
+
+
+def of_domain(found: m.Domain, amount: Decimal | None) -> Prepaid:
+    """A domain of the account. ``amount``: the price of one more year."""
+    status = found.status if found.status in ENDED else ""
+    return Prepaid(
+        "domain", str(found.id), found.name, found.expires_at, amount, 12, bool(found.auto_renew), status
+    )

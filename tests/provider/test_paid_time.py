@@ -1,0 +1,83 @@
+"""Objects whose paid time ends: what each run says of them, and when that is a difference."""
+
+import pytest
+
+from tests.provider.processes import WEB, Entry, Process, Start
+from tests.support.account import Account
+
+DAY = 86400
+SHOP = {"name": "shop.com", "nameservers": ["ns1.example.net", "ns2.example.net"]}
+
+
+def differs(process: Process, kind: str, entry: Entry) -> bool:
+    return process.of(kind).diff(entry.id, entry.outputs, entry.inputs).changes
+
+
+def later(account: Account, days: float) -> None:
+    account.control("POST", "/clock", {"advance": days * DAY})
+
+
+def test_an_expired_domain_is_a_difference_in_every_run(processes: Start, account: Account) -> None:
+    shop = processes().create("domain", "shop", SHOP)
+    later(account, 300)
+    quiet, warned = processes(), processes()
+    assert not differs(quiet, "domain", shop)
+    assert quiet.lines == []
+    later(account, 60)
+    assert not differs(warned, "domain", shop)
+    (line,) = warned.lines
+    assert "Urgent: domain 70001 (shop.com) is paid until " in line
+    assert "does not renew itself. Next: set auto_renew, or pulumi-hosting action domain-renew" in line
+    later(account, 10)
+    assert [row["status"] for row in account.objects("domains")] == ["expired"]
+    refreshed = processes().refresh("domain", shop)  # a saved refresh hides nothing
+    assert refreshed.outputs["status"] == "expired"
+    for entry in (shop, refreshed):
+        found = processes()
+        assert differs(found, "domain", entry)
+        assert "domain 70001 (shop.com) is expired (it was paid until " in found.lines[-1]
+    run = processes()
+    updated = run.of("domain").update(refreshed.id, refreshed.outputs, refreshed.inputs)
+    assert updated["status"] == "expired"
+    assert [row["type"] for row in account.ledger()] == ["payment"]
+
+
+def test_a_server_and_a_domain_share_one_balance(processes: Start, account: Account) -> None:
+    process = processes()
+    shop = process.create("domain", "shop", {**SHOP, "autoRenew": True})
+    web = process.create("server", "web", {**WEB, "months": 12})
+    assert web.outputs["nextDueAt"][:10] == shop.outputs["expiresAt"][:10]
+    account.control("PATCH", "/account", {"balance": "60.00"})
+    later(account, 360)
+    run = processes()
+    for kind, entry in (("server", web), ("domain", shop)):
+        assert not differs(run, kind, entry)
+    assert len(run.lines) == 2
+    for line in run.lines:
+        assert "the balance of 60.00 EUR does not cover the 65.80 EUR that are due by then" in line
+        assert "balance-topup --amount 5.80 --balance-below 65.80" in line
+
+
+@pytest.mark.parametrize("status", ["suspended", "pending_cancel"])
+def test_a_server_that_is_not_alive_is_a_difference(processes: Start, account: Account, status: str) -> None:
+    web = processes().create("server", "web", WEB)
+    account.control("PATCH", f"/servers/{web.id}", {"status": status})
+    refreshed = processes().refresh("server", web)
+    for entry in (web, refreshed):
+        assert differs(processes(), "server", entry)
+    account.control("PATCH", f"/servers/{web.id}", {"status": "active"})
+    assert not differs(processes(), "server", processes().refresh("server", web))
+
+
+def test_what_nobody_will_renew_is_said_when_it_is_bought(processes: Start, account: Account) -> None:
+    process = processes()
+    shop = process.create("domain", "shop", SHOP)
+    process.create("domain", "kept", {**SHOP, "name": "kept.com", "autoRenew": True})
+    process.create("domain", "left", {**SHOP, "name": "left.com", "autoRenew": False})
+    process.create("server", "web", WEB)
+    said = [line for line in process.lines if "renew" in line]
+    until = shop.outputs["expiresAt"][:10]
+    assert said == [
+        f"shop: warning: domain shop.com is paid until {until}, and does not renew itself. "
+        "Next: set auto_renew"
+    ]

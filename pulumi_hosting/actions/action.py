@@ -110,6 +110,8 @@ class Action(ABC, Generic[I, R]):
     """Whether the result is a list."""
     charges: ClassVar[bool] = False
     """Whether doing it is paid from the balance."""
+    makes_password: ClassVar[bool] = False
+    """Whether the result has a new root password, which is shown this once."""
     scopes: ClassVar[tuple[str, ...]]
     """Scopes that doing it needs."""
 

@@ -32,6 +32,7 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
     kind: ClassVar[str] = "server_password"
     title: ClassVar[str] = "password reset of a server"
     result: ClassVar[str] = "server"
+    makes_password: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:manage")
 
     def plan(self, request: Request, inputs: ServerPasswordInputs) -> ActionPlan:

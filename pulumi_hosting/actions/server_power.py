@@ -89,6 +89,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     kind: ClassVar[str] = "server_reinstall"
     title: ClassVar[str] = "reinstallation of a server"
     result: ClassVar[str] = "server"
+    makes_password: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:manage")
 
     def plan(self, request: Request, inputs: ServerReinstallInputs) -> ActionPlan:

@@ -1,0 +1,153 @@
+"""The work of the commands of `pulumi-hosting action`."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pulumi_hosting.actions import ACTIONS, ActionOutcome, act, check
+from pulumi_hosting.actions.action import AnyAction, Shown
+from pulumi_hosting.cli.connection import asking
+from pulumi_hosting.cli.output import finish, money
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.planning.budget import Budget, Limit
+from pulumi_hosting.reports.report import Report, Section, Table, Unusable
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import LimitExceeded
+from pulumi_hosting.session.request import Request
+
+
+def run(
+    kind: str,
+    *,
+    preview_only: bool,
+    yes: bool,
+    as_json: bool,
+    max_charge: str | None = None,
+    password_file: str | None = None,
+    **given: Any,
+) -> None:
+    action = ACTIONS[kind]
+    try:
+        named = {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
+        inputs = check(action, {name: value for name, value in named.items() if value not in (None, [])})
+        budget = Budget(Limit("--max-charge", max_charge, "do less")).checked()
+    except InvalidInput as error:
+        raise Unusable(str(error)) from None
+    file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))
+    with file or nullcontext(), asking(read_only=preview_only) as (found, progress):
+        request = replace(found, identity=f"action:{kind}", info=progress.above(_say))
+        outcome = act(request, action, inputs, dry_run=True, approve=partial(_book, budget, request))
+        if not preview_only and (outcome.changed or outcome.fetches):
+            if outcome.changed and not yes:
+                _ask(action, outcome)
+            agreed = _at_most(budget, outcome.cost)
+            outcome = act(request, action, inputs, approve=partial(_book, agreed, request))
+            if file is not None:
+                file.keep(outcome.result.values(), request)
+    finish(_report(action, outcome, preview_only=preview_only), as_json=as_json)
+
+
+class _PasswordFile:
+    """A new file of mode 0600, made before the password is: one that cannot be kept is not asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise Unusable(f"{path} is there already. Next: give --password-file a new name") from None
+        except OSError as error:
+            raise Unusable(f"{path} cannot be written: {error.strerror}. Next: give another one") from None
+        self._is_kept = False
+
+    def __enter__(self) -> "_PasswordFile":
+        return self
+
+    def keep(self, result: Mapping[str, Any], request: Request) -> None:
+        """Write the password. That of a test key belongs to nothing."""
+        password = next((result[name] for name in ("password", "root_password") if result.get(name)), None)
+        if password is None or request.mode == "test":
+            request.warn(f"{self.path} is not written: the service showed no password of a real server")
+            return
+        os.write(self._file, f"{password}\n".encode())
+        os.fsync(self._file)
+        self._is_kept = True
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+        if not self._is_kept:
+            self.path.unlink(missing_ok=True)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _book(budget: Budget, request: Request, cost: Cost | None) -> None:
+    refusal = budget.unpriced() if cost is None else budget.book(request.identity, cost)
+    if refusal:
+        raise LimitExceeded(refusal)
+
+
+def _at_most(budget: Budget, shown: Cost | None) -> Budget:
+    """What may be charged: no more than was shown, where no limit was given."""
+    if budget.limited or shown is None:
+        return budget
+    return Budget(Limit("--max-charge", str(shown.amount), "run again"))
+
+
+def _ask(action: AnyAction, planned: ActionOutcome) -> None:
+    for line in _lines(action, planned, is_done=False):
+        click.echo(line, err=True)
+    if not _is_terminal():
+        raise Unusable("nothing was done: there is nobody to ask. Next: add --yes")
+    if not click.confirm("Do it?", err=True):
+        raise click.Abort
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _lines(action: AnyAction, planned: ActionOutcome, *, is_done: bool) -> Iterator[str]:
+    if not planned.changed:
+        yield f"{action.title}: nothing to do" + (f", {planned.note}" if planned.note else "")
+    elif is_done:
+        yield f"{action.title}: done"
+    else:
+        yield f"{action.title}: would be done" + (f"; {planned.note}" if planned.note else "")
+        if action.charges:
+            cost = planned.cost
+            shown = "a price that is not known" if cost is None else money(cost.amount, cost.currency)
+            yield f"It would charge {shown}" + (f" ({cost.what})" if cost else "")
+
+
+def _report(action: AnyAction, done: ActionOutcome, *, preview_only: bool) -> Report:
+    is_done = not preview_only
+    facts = {"action": action.kind, "changed": done.changed, "preview": preview_only, "note": done.note}
+    if action.charges:
+        known = done.after if isinstance(done.after, Mapping) else {}
+        amount = known.get("charged") or (str(done.cost.amount) if done.cost else None)
+        currency = known.get("currency") or (done.cost.currency if done.cost else None)
+        facts["charge"] = {"amount": amount, "currency": currency} if done.changed else None
+    sections: list[Section] = [*_lines(action, done, is_done=is_done)]
+    if done.changed and done.change is not None and preview_only:
+        sections += [f"{name}: {value}" for name, value in done.change[1].items()]
+    sections += _shown(done.before, done.after)
+    return Report({**facts, action.result: done.after}, sections)
+
+
+def _shown(before: Shown, after: Shown) -> list[Section]:
+    """What the account shows afterwards, as far as it differs; of a list, one row each."""
+    if isinstance(after, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        differing = [name for name, value in after.items() if old.get(name) != value]
+        return [f"{name}: {after[name]}" for name in dict.fromkeys(("id", *differing)) if after.get(name)]
+    return [Table(("ID", "STATUS"), [(row.get("id"), row.get("status")) for row in after or ()])]

@@ -235,6 +235,7 @@ def nightly() -> int:
         others = enumerate(setting("OTHER_STACKS", "").split(), 1)
         managed += [Stack(name).export(Path(folder) / f"{number}.json") for number, name in others]
         runs = [(f"drift of {part.name}", drift.done) for part, drift in found]
+        paid = renewals(managed, live)
         runs.append(("audit of the account", audit(managed, live)))
     repairs = [
         f"Repair the drift of {part.name}: {code(part.repair)}, or declare what is on the account."
@@ -246,13 +247,31 @@ def nightly() -> int:
         *table(("Check", "Result"), [(name, result_of_check(done)) for name, done in runs]),
         *repairs,
     ]
-    text = report_text(head, [(name.capitalize(), done.output if done.code else "") for name, done in runs])
+    text = report_text(head, [(name.capitalize(), shown(done)) for name, done in runs])
+    ends = [f"{marker()}paid-time -->", f"Paid time of the account: {result_of_check(paid)}"]
+    ends_text = report_text(ends, [("Paid time", paid.output)])
     publish(text)
+    publish(ends_text)
     codes = {done.code for _, done in runs}
     if service := forge():
         title = f"{names()}: the account differs from what is declared"
         service.report_issue(head[0], title, text, is_open=codes != {0})
+        title = f"{names()}: something has ended, or ends and is not paid for"
+        service.report_issue(ends[0], title, ends_text, is_open=paid.code != 0)
+    codes.add(paid.code)
     return FAILED if codes - {0, FOUND} else max(codes)
+
+
+def shown(done: Run) -> str:
+    """The output of a check that found something, failed, or warned."""
+    return done.output if done.code or "warning" in done.output.lower() else ""
+
+
+def renewals(managed: list[Managed], environ: Mapping[str, str]) -> Run:
+    """What ends within two weeks and is not paid for, and who knows it."""
+    command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
+    arguments = [argument for known in managed for argument in known.arguments]
+    return run([*command, "renewals", "--days", "14", *arguments], Path(), environ)
 
 
 def audit(managed: list[Managed], environ: Mapping[str, str]) -> Run:

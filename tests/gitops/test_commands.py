@@ -112,7 +112,7 @@ def test_each_of_several_stacks_with_similar_names_is_audited(
     monkeypatch.setenv("STACK", names[0])
     monkeypatch.setenv("OTHER_STACKS", " ".join(names[1:]))
     script("PULUMI", '[ $1 = refresh ] || echo "$4"')  # each stack exports its own name
-    script("PULUMI_HOSTING", f'cat "$3" "$5" "$7" > {tmp_path}/audited')
+    script("PULUMI_HOSTING", f'[ $1 != audit ] || cat "$3" "$5" "$7" > {tmp_path}/audited')
     assert pipeline.nightly() == 0
     assert (tmp_path / "audited").read_text().split() == names
     assert [arguments.count("--stack") for arguments, _ in calls() if arguments.startswith("audit")] == [3]
@@ -139,6 +139,23 @@ def test_after_a_failed_check_run_there_is_no_audit(
         reason = f"{NOT_MADE}the check run of site.yml failed: {reason}"
         assert f"| audit of the account | **failed**: `{reason}` |" in capsys.readouterr().out
     assert not any(arguments.startswith("audit") for arguments, _ in calls())
+
+
+def test_what_ends_is_found_and_a_warning_is_shown_though_all_is_well(
+    calls: Callable[[], list[tuple[str, str]]], script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script("PULUMI", "echo 'warning: server web ends on Friday'; [ $1 != stack ] || echo '{}'")
+    script("PULUMI_HOSTING", "true")
+    assert pipeline.nightly() == 0
+    printed = capsys.readouterr().out
+    assert "| drift of prod | nothing found |" in printed
+    assert "server web ends on Friday" in printed
+    assert "Paid time of the account: nothing found" in printed
+    script("PULUMI_HOSTING", "[ $1 != renewals ] || { echo 'ends: server 20001'; exit 7; }")
+    assert pipeline.nightly() == 7
+    printed = capsys.readouterr().out
+    assert "Paid time of the account: **found**" in printed
+    assert "ends: server 20001" in printed
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """The work of `pulumi-hosting audit`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from pulumi_hosting.cli.connection import asking
 from pulumi_hosting.cli.output import money, plural, totals
+from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.reports.account_objects import read_account
 from pulumi_hosting.reports.audit import Audit, Form, audit
@@ -19,7 +22,13 @@ _NOT_GIVEN = {
 }
 
 
-def run(stacks: tuple[Path, ...], results: tuple[Path, ...], form: Form, commands: bool) -> Report:
+def run(
+    stacks: tuple[Path, ...],
+    results: tuple[Path, ...],
+    form: Form,
+    commands: bool,
+    ends_within: timedelta | None,
+) -> Report:
     not_given = _not_given(stacks, results, form)
     if commands and not_given:
         raise Unusable(f"--commands names what deletes objects, but {not_given}")
@@ -28,11 +37,17 @@ def run(stacks: tuple[Path, ...], results: tuple[Path, ...], form: Form, command
         managed += run_results(path)
     with asking() as (request, progress):
         account = read_account(request, progress.step)
+        paid = None if ends_within is None else paid_time_of(request)
     found = audit(account, managed, form, commands=commands)
+    if paid is not None:
+        found = replace(found, uncovered=tuple(map(paid.described, paid.uncovered(ends_within))))
     warnings = [f"{plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
     if found.unmanaged and not_given:
         warnings.insert(0, not_given)
-    exit_code = FOUND if found.unmanaged else 1 if found.unread else 0
+    if paid is not None:
+        warnings += [f"{what} were not read: {why}" for what, why in paid.refused.items()]
+    has_found = found.unmanaged or found.ended or found.uncovered
+    exit_code = FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
     return Report(found.facts(), [*_sections(found, form)], warnings, exit_code)
 
 
@@ -46,6 +61,9 @@ def _not_given(stacks: tuple[Path, ...], results: tuple[Path, ...], form: Form) 
 def _sections(found: Audit, form: Form) -> Iterator[Section]:
     for item in found.missing:
         yield f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
+    for one in found.ended:
+        yield f"{one.kind} {one.name} ({one.id}) is {one.note}. Next: pulumi-hosting renewals"
+    yield from found.uncovered
     for one in found.ending:
         yield f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}."
     if found.unread:

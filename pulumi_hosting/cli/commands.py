@@ -1,12 +1,24 @@
 """The commands: options and help of each, and the module that does its work, loaded when the command runs."""
 
 import os
+import re
+from datetime import timedelta
 from pathlib import Path
 
 import click
 
 from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, require_extras, works_in
 from pulumi_hosting.cli.output import json_option, markdown_option, reports
+
+
+def _duration(context: click.Context, option: click.Parameter, value: str | None) -> timedelta | None:
+    found = re.fullmatch(r"([0-9]{1,4})([dh])", value or "")
+    if found is None:
+        if value is None:
+            return None
+        raise click.BadParameter("must be a number of days or hours, such as 7d or 36h")
+    return timedelta(days=int(found[1])) if found[2] == "d" else timedelta(hours=int(found[1]))
+
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FILE_OR_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -19,6 +31,11 @@ _config_option = click.option(
     help="Stack configuration that the program reads; may be repeated.",
 )
 _LOADED_WHEN_CALLED = {
+    "action": Command(
+        "pulumi_hosting.cli.action",
+        "action",
+        "Renew, pay, restart, reset a password.",
+    ),
     "emulator": Command(
         "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
@@ -76,13 +93,19 @@ def main(context: click.Context) -> None:
     is_flag=True,
     help="Print what removes each object too. Needs --stack; with --form ansible, --results is enough.",
 )
+@click.option(
+    "--ends-within",
+    callback=_duration,
+    metavar="TIME",
+    help="Name, too, what ends within this time and is not paid for, such as 7d or 36h.",
+)
 @reports("pulumi_hosting.cli.audit:run")
 def audit() -> None:
     """List what is on the account, or paid for, and in no given stack and no given playbook run.
 
     It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
-    everything is managed, 7 when something is not, 1 when the account could not be read completely or a task
-    of a playbook run failed.
+    everything is managed, 7 when something is not, or the paid time of what is managed is over, 1 when the
+    account could not be read completely or a task of a playbook run failed.
 
     Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
     """
@@ -122,6 +145,35 @@ def doctor() -> None:
     codes: 0 without a problem, 1 with one; warnings do not count.
 
     Example: HOSTING_BASE_URL=https://api.example.com/v1 pulumi-hosting doctor
+    """
+
+
+@main.command(short_help="List what is paid until when, and what ends.")
+@click.option("--days", type=click.IntRange(1, 1000), default=90, show_default=True, help="How far to look.")
+@click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    type=_FILE,
+    metavar="EXPORT",
+    help="A file that `pulumi stack export` wrote: say which objects it knows; may be repeated.",
+)
+@click.option(
+    "--results",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="The same for a report of the callback hosting.cloud.drift; may be repeated.",
+)
+@reports("pulumi_hosting.cli.renewals:run", markdown=True)
+def renewals() -> None:
+    """List what is paid until when, which renewals the balance covers in order of days, and what ends.
+
+    Servers, domains and unpaid invoices of the account of HOSTING_API_KEY at HOSTING_BASE_URL. Nothing is
+    changed. Exit codes: 0 when everything that is due is covered, 7 when something has ended, or ends within
+    the days and is not covered, 1 when a part of the account could not be read.
+
+    Example: pulumi-hosting renewals --days 30 --markdown
     """
 
 

@@ -6,6 +6,7 @@ A key is never an option: options stay in the history of the shell and in the li
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -14,6 +15,7 @@ from pulumi_hosting.cli.output import print_warning
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
+from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.report import CannotAnswer
 from pulumi_hosting.session.request import Request
@@ -21,29 +23,42 @@ from pulumi_hosting.session.request import Request
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 
-def connect(progress: ProgressLine) -> Client:
-    """The client of the environment, which may only read; ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds its waits for
-    the rate limit, which are told on standard error, above the bar. Raises ``ConfigurationError``.
+WORDS = replace(
+    PYTHON,
+    repeat="run the same command again: it finds what was done, and pays nothing twice",
+    look="look whether it was, then run the same command again",
+    apply="the same command",
+    rate_limit_timeout=TIMEOUT_VARIABLE,
+    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
+)
+"""What advice names to the person who runs a command."""
+
+
+def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
+    """The client of the environment, which may only read by default. ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds
+    its waits for the rate limit, which are named on standard error, above the bar. Raises
+    ``ConfigurationError``.
     """
     given = os.environ.get(TIMEOUT_VARIABLE, "").strip() or "600"
     try:
-        client = Client(read_only=True, rate_limit_timeout=float(given))
+        client = Client(read_only=read_only, rate_limit_timeout=float(given))
     except ValueError:
         raise ConfigurationError(
             f"{TIMEOUT_VARIABLE} must be a number of seconds. Next: correct {TIMEOUT_VARIABLE}"
         ) from None
+    client.words = WORDS
     client.rate_limiter.on_wait = progress.above(partial(click.echo, err=True))
     return client
 
 
 @contextmanager
-def asking() -> Iterator[tuple[Request, ProgressLine]]:
-    """A request that reads the account of the environment, and the bar meanwhile. What the client or the
+def asking(*, read_only: bool = True) -> Iterator[tuple[Request, ProgressLine]]:
+    """A request for the account of the environment, and the bar meanwhile. What the client or the
     account refuses ends the command.
     """
     with ProgressLine() as progress:
         try:
-            with connect(progress) as client:
+            with connect(progress, read_only=read_only) as client:
                 yield reading(client, progress.above(print_warning)), progress
         except HostingError as error:
             raise CannotAnswer(str(error)) from None

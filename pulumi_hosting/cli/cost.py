@@ -10,7 +10,7 @@ from pulumi_hosting.cli.output import money, print_warning
 from pulumi_hosting.reports.account_prices import AccountPrices
 from pulumi_hosting.reports.cost import BalanceForecast, CostLine, CostReport, cost
 from pulumi_hosting.reports.planned_changes import planned
-from pulumi_hosting.reports.report import CannotAnswer, NotKnown, Report, Section, Summary, Table
+from pulumi_hosting.reports.report import CannotAnswer, Points, Report, Section, Summary, Table
 
 HEADERS = ("ACTION", "KIND", "NAME", "NOW", "PER MONTH", "DIFFERENCE", "REFUND", "NOTE")
 
@@ -38,7 +38,9 @@ def _sections(found: CostReport) -> Iterator[Section]:
     if found.balance is not None:
         yield Summary("balance", _balance(found.balance))
     if found.not_known:
-        yield NotKnown(found.not_known)
+        yield Points("not known", "Not known, and not in the sums", found.not_known)
+    if found.ending:
+        yield Points("ends", "Ends soon, and is not paid for", found.ending)
 
 
 def _summary(found: CostReport) -> str:

@@ -10,7 +10,7 @@ import click
 
 from pulumi_hosting.cli.lazy import Work, works_in
 from pulumi_hosting.rehearsal.facts import for_json
-from pulumi_hosting.reports.report import NotKnown, Report, Section, Summary, Table
+from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 markdown_option = click.option(
@@ -61,8 +61,8 @@ def _text_of(section: Section) -> str:
             return table(section.headers, section.rows)
         case Summary():
             return f"{section.label + ':':<8} {section.text}"
-        case NotKnown():
-            return "\n".join(f"not known: {line}" for line in section.lines)
+        case Points():
+            return "\n".join(f"{section.label}: {line}" for line in section.lines)
         case _:
             return section
 
@@ -83,9 +83,9 @@ def _markdown_of(section: Section) -> str:
             return f"<details><summary>{section.title}</summary>\n\n{shown}\n\n</details>"
         case Summary():
             return f"**{section.label.capitalize()}:** {section.text}"
-        case NotKnown():
+        case Points():
             lines = "\n".join(f"- {inline_code(line)}" for line in section.lines)
-            return f"Not known, and not in the sums:\n\n{lines}"
+            return f"{section.title}:\n\n{lines}"
         case _:
             return section
 

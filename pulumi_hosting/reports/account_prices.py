@@ -1,8 +1,6 @@
 """Prices of the account, for what a preview does not say itself."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import TypeVar
@@ -13,9 +11,10 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
+from pulumi_hosting.planning.paid_reads import paid_time_of
+from pulumi_hosting.planning.paid_time import PaidTime
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.rehearsal.facts import JsonObject
-from pulumi_hosting.reports.balance import Renewal
 from pulumi_hosting.reports.planned_changes import decimal_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
@@ -25,15 +24,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class AccountBalance:
-    amount: Decimal
-    currency: str
-    now: datetime
-    renewals: tuple[tuple[str, str, Renewal], ...]
-    """Kind, id and renewal of everything that renews itself."""
 
 
 class AccountPrices:
@@ -74,14 +64,13 @@ class AccountPrices:
         """What each living server costs, by its id, from one list; nothing if that is not known."""
         return {str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()}
 
-    def balance(self) -> AccountBalance | None:
-        """The balance, and what will be taken from it."""
-        found = self._ask(lambda request: request.client.balance.get())
-        renewals = self._ask(lambda request: tuple(_renewals(request)))
-        if found is None or renewals is None:
-            return None
-        now = self._ask(Request.service_now)
-        return None if now is None else AccountBalance(found.balance, found.currency, now, renewals)
+    def paid_time(self) -> PaidTime | None:
+        """The balance, and what will be taken from it; None where a part of it is not known."""
+        found = self._ask(paid_time_of)
+        refused = {} if found is None else {**found.refused}
+        refused.pop("invoices", None)  # no renewal is among them
+        self.refusals.update(dict.fromkeys(refused.values()))
+        return None if refused else found
 
     def _ask(self, question: Callable[[Request], T]) -> T | None:
         try:
@@ -139,21 +128,3 @@ def _living(request: Request) -> Iterator[m.Server]:
     for server in request.client.servers.list():
         if not (isinstance(server, Damaged) or server.is_gone):
             yield server
-
-
-def _renewals(request: Request) -> Iterator[tuple[str, str, Renewal]]:
-    for server in _living(request):
-        billing = server.billing
-        if billing is None or not billing.auto_renew or billing.next_due_at is None:
-            continue
-        amount, months = billing.recurring_amount or Decimal(0), billing.months or 1
-        if billing.cycle == "hourly":
-            amount, months = amount * 24, 0
-        what = f"server {server.name or server.id}"
-        yield "server", str(server.id), Renewal(billing.next_due_at, what, amount, months)
-    for domain in request.client.domains.list():
-        if isinstance(domain, Damaged) or not domain.auto_renew or domain.expires_at is None:
-            continue
-        price, _ = catalog_reads.renewal_price(request, domain.name, domain.price_renew, domain.currency)
-        renewal = Renewal(domain.expires_at, f"domain {domain.name}", price or Decimal(0), 12)
-        yield "domain", str(domain.id), renewal

@@ -8,6 +8,7 @@ from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named
 from pulumi_hosting.resources.powers import natural_key
+from pulumi_hosting.session.prepaid import ENDED
 
 Form = Literal["native", "dynamic", "ansible"]
 """The native provider, dynamic resources, a playbook."""
@@ -39,13 +40,16 @@ class Unmanaged:
 @dataclass(frozen=True, slots=True)
 class Audit:
     """``missing``: what is managed, and is not on the account. ``ending``: unmanaged too, but nothing is left
-    to do: it is paid, is not renewed, and cannot be deleted.
+    to do: it is paid, is not renewed, and cannot be deleted. ``ended``: what is managed, and whose paid time
+    is over; ``uncovered``: a line for each object that ends soon and is not paid for.
     """
 
     unmanaged: tuple[Unmanaged, ...]
     missing: tuple[ManagedObject, ...]
     unread: Mapping[str, str]
     ending: tuple[AccountObject, ...]
+    ended: tuple[AccountObject, ...] = ()
+    uncovered: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, object]:
         """The same for machines."""
@@ -53,6 +57,8 @@ class Audit:
             "unmanaged": [row.facts() for row in self.unmanaged],
             "missing": [named(item) for item in self.missing],
             "ending": [named(item) for item in self.ending],
+            "ended": [{**named(item), "status": item.note} for item in self.ended],
+            "uncovered": [*self.uncovered],
             "not_checked": dict(self.unread),
         }
 
@@ -74,6 +80,7 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
         tuple(_missing(account, managed)),
         account.unread,
         tuple(found for found in extra if found.is_ending),
+        tuple(found for found in account if found.note in ENDED and found not in extra),
     )
 
 

@@ -8,16 +8,18 @@ from datetime import datetime
 from decimal import Decimal
 from operator import add
 
+from pulumi_hosting.planning.paid_time import PaidTime, months_after
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
-from pulumi_hosting.reports.account_prices import AccountBalance, AccountPrices, recorded_monthly
-from pulumi_hosting.reports.balance import Renewal, first_uncovered, months_after
+from pulumi_hosting.reports.account_prices import AccountPrices, recorded_monthly
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
+from pulumi_hosting.session.prepaid import Prepaid
 
 NOTHING = Decimal("0.00")
 _NEW = ("create", "replace")
+_LEAVING = ("replace", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +101,28 @@ class BalanceForecast(ReportFacts):
 
 @dataclass(frozen=True, slots=True)
 class CostReport(ReportFacts):
-    """``not_known``: what is not in the sums, one sentence each. ``unchanged_not_shown``: so many unchanged
-    resources are not shown, so the sums per month are of the others."""
+    """``not_known``: what is not in the sums, one sentence each. ``ending``: a line for each object of the
+    preview that ends soon and is not covered. ``unchanged_not_shown``: so many unchanged resources are not
+    shown, so the sums per month are of the others."""
 
-    JSON = ("totals", "balance", "not_known", "unchanged_not_shown", "resources")
+    JSON = ("totals", "balance", "not_known", "ending", "unchanged_not_shown", "resources")
 
     resources: tuple[CostLine, ...]
     totals: Mapping[str, Totals]
     balance: BalanceForecast | None
     not_known: tuple[str, ...]
+    ending: tuple[str, ...] = ()
     unchanged_not_shown: int = 0
 
 
 def cost(planned: Planned, prices: AccountPrices) -> CostReport:
     """The cost of what is ``planned``. ``prices``: the account to ask for what the preview does not say."""
-    found = prices.balance()
+    found = prices.paid_time()
     lines = _in_one_currency([_line(change, prices) for change in planned.changes], found)
     totals = _totals(lines)
     balance = None if found is None else _forecast(planned.changes, lines, totals, found)
+    staying = {(line.kind, line.id) for line in lines if line.action not in _LEAVING}
+    ending = [event for event in found.uncovered() if event.what.key in staying] if found else []
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]
     if balance is None:
         unknown.append(f"how long the balance lasts: {'; '.join(prices.refusals)}")
@@ -125,7 +131,8 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
             f"what {planned.hidden} unchanged resources cost per month: the preview does not show them. "
             "Next: pulumi preview --json --show-sames"
         )
-    return CostReport(lines, totals, balance, tuple(unknown), planned.hidden)
+    warnings = tuple(filter(None, map(found.warning, ending))) if found else ()
+    return CostReport(lines, totals, balance, tuple(unknown), warnings, planned.hidden)
 
 
 # --- one object
@@ -190,7 +197,7 @@ def _charged(change: PlannedChange, prices: AccountPrices) -> tuple[Decimal | No
     if change.charge is not None or change.note:
         return change.charge, change.currency
     found = prices.charge(change.kind, change.after)
-    return (found.amount, found.currency) if found else (None, None)
+    return (found.balance, found.currency) if found else (None, None)
 
 
 def _monthly_of_new(
@@ -231,7 +238,7 @@ def _refunded(change: PlannedChange, recorded: JsonObject) -> tuple[Decimal | No
 # --- sums
 
 
-def _in_one_currency(lines: Sequence[CostLine], balance: AccountBalance | None) -> tuple[CostLine, ...]:
+def _in_one_currency(lines: Sequence[CostLine], balance: PaidTime | None) -> tuple[CostLine, ...]:
     """The lines with the currency of the account where they name none: an address that was taken over has a
     price, and no payment that says in what (section 1.3)."""
     currency = balance.currency if balance else next((line.currency for line in lines if line.currency), None)
@@ -265,20 +272,22 @@ def _forecast(
     changes: Sequence[PlannedChange],
     lines: Sequence[CostLine],
     totals: Mapping[str, Totals],
-    found: AccountBalance,
-) -> BalanceForecast:
+    found: PaidTime,
+) -> BalanceForecast | None:
+    if found.balance is None or found.currency is None:
+        return None
     sums = totals.get(found.currency, Totals())
-    after = found.amount - sums.charged + sums.refunded
-    gone = {(line.kind, line.id) for line in lines if line.action in ("replace", "delete")}
-    renewals = [renewal for kind, id, renewal in found.renewals if (kind, id) not in gone]
+    after = found.balance - sums.charged + sums.refunded
+    gone = {(line.kind, line.id) for line in lines if line.action in _LEAVING}
+    prepaid = [what for what in found.objects if what.key not in gone]
     for change, line in zip(changes, lines, strict=True):
         renews = change.after.get("auto_renew", change.kind != DOMAIN)
         months = _paid_months(change) or 1
         if change.action in _NEW and renews and line.monthly_after and line.currency == found.currency:
-            due, what = months_after(found.now, months), f"{change.kind.replace('_', ' ')} {change.name}"
-            renewals.append(Renewal(due, what, line.monthly_after * months, months))
+            kind, due = change.kind.replace("_", " "), months_after(found.now, months)
+            prepaid.append(Prepaid(kind, "", change.name, due, line.monthly_after * months, months, True))
     if after < 0:
-        return BalanceForecast(found.amount, after, found.currency, found.now, "this change")
-    first = first_uncovered(after, renewals, found.now)
-    until, uncovered = (first.due, first.what) if first else (None, None)
-    return BalanceForecast(found.amount, after, found.currency, until, uncovered)
+        return BalanceForecast(found.balance, after, found.currency, found.now, "this change")
+    first = replace(found, objects=tuple(prepaid), balance=after).first_short
+    until, uncovered = (first.at, f"{first.what.kind} {first.what.name}") if first else (None, None)
+    return BalanceForecast(found.balance, after, found.currency, until, uncovered)

@@ -1,5 +1,5 @@
 """Whether this machine, this key and this service fit together: one check after the other, each with its next
-step. Only reads are sent, at most five.
+step. Only reads are sent, at most ten.
 
 Nothing is needed to begin: without a key, a base URL or a network it says so and checks what is left.
 """
@@ -7,6 +7,7 @@ Nothing is needed to begin: without a key, a base URL or a network it says so an
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pulumi_hosting.api import models as m
@@ -23,7 +24,9 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
+from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.reports import installed_versions
+from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
 from pulumi_hosting.reports.contract import Mismatch, differences
 from pulumi_hosting.reports.key_scopes import scopes_check
@@ -35,6 +38,7 @@ CLOCK_WARNING = 30.0
 EXPIRY_WARNING = timedelta(days=14)
 _NO_KEY = "no-key-was-given"
 _ADDITIONS_SHOWN = 10
+_PAID_TIME_READS = ("list_servers", "list_domains", "list_invoices", "get_balance")
 
 _CHECK_OF_CODE = {
     "invalid_token": "key",
@@ -187,6 +191,7 @@ def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
     yield scopes_check(me.scopes, is_test_key=not me.livemode)
     yield _balance(client, me)
     yield _limits(me)
+    yield _paid_time(client, me)
 
 
 def _refusal(error: HostingError) -> Check:
@@ -245,10 +250,28 @@ def _balance(client: Client, me: m.Me) -> Check:
     facts = {"balance": str(found.balance), "currency": found.currency}
     step = "top up in the control panel, or with hosting.cloud.balance_topup"
     if found.low_balance:
-        return warning(f"{text}: less than the next 7 days need", step, **facts)
+        need = f"the {found.upcoming_7d} {found.currency} that the next 7 days need"
+        return warning(f"{text}: less than {need}", step, **facts)
     if found.balance <= 0:
         return warning(f"{text}: nothing can be ordered", step, **facts)
     return ok(text, **facts)
+
+
+@check("paid time")
+def _paid_time(client: Client, me: m.Me) -> Check:
+    lacking = sorted({scope for id in _PAID_TIME_READS for scope in BY_ID[id].scopes} - {*me.scopes})
+    if lacking:
+        scopes = " and ".join(lacking)
+        return warning(f"not read: the key lacks {scopes}", f"give the key {scopes}")
+    limit = None if me.meta is None else me.meta.rate_limit
+    if limit is not None and limit.remaining is not None and limit.remaining < 2 * len(_PAID_TIME_READS):
+        return warning(f"not read: {limit.remaining} requests are left in this minute", "run it again later")
+    paid = paid_time_of(reading(client, lambda line: None))
+    uncovered = [paid.described(event) for event in paid.uncovered()]
+    text, unread = paid.covers(), "; ".join(paid.refused.values())
+    if uncovered:
+        return replace(warning(f"{len(uncovered)} not paid for; {text}"), details=tuple(uncovered))
+    return warning(f"not read completely: {unread}") if unread else ok(text)
 
 
 @check("limits")

@@ -40,13 +40,15 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
-    """What is missing in the answer, one sentence each."""
+class Points:
+    """One sentence each, with texts of the account. ``title``: what stands above them in Markdown."""
 
+    label: str
+    title: str
     lines: Sequence[str]
 
 
-Section = str | Table | Summary | NotKnown
+Section = str | Table | Summary | Points
 """A text stands as it is."""
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.results import Damaged
+from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.emulator import Running
+from pulumi_hosting.planning.paid_time import PaidTime
 from pulumi_hosting.rehearsal.engines import Engine
-from pulumi_hosting.reports.balance import Renewal, first_uncovered
+from pulumi_hosting.session.prepaid import Prepaid
 from tests.reports.conftest import Command, Owner
 from tests.support.programs import PUBLIC_KEY, Program, make_program
 
@@ -233,13 +235,14 @@ def test_the_balance_lasts_until_a_renewal_that_it_does_not_cover(
 )
 def test_renewals_are_taken_one_after_the_other(balance: str, due: str | None) -> None:
     now, day = datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 1, 31, tzinfo=UTC)
-    renewals = [
-        Renewal(day, "server", Decimal("5.00"), 1),
-        Renewal(datetime(2027, 3, 5, tzinfo=UTC), "domain", Decimal("10.00"), 12),
-        Renewal(day, "free", Decimal(0), 1),
-    ]
-    found = first_uncovered(Decimal(balance), renewals, now)
-    assert (found and f"{found.due:%Y-%m-%d}") == due
+    march = datetime(2027, 3, 5, tzinfo=UTC)
+    prepaid = (
+        Prepaid("server", "1", "web", day, Decimal("5.00"), 1, True),
+        Prepaid("domain", "2", "shop.com", march, Decimal("10.00"), 12, True),
+        Prepaid("server", "3", "free", day, Decimal(0), 1, True),
+    )
+    found = PaidTime(PYTHON, now, prepaid, Decimal(balance), "EUR").first_short
+    assert (found and f"{found.at:%Y-%m-%d}") == due
 
 
 def test_what_the_account_refuses_is_not_known(command: Command, owner: Owner, tmp_path: Path) -> None:

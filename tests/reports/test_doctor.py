@@ -41,6 +41,7 @@ def test_everything_is_right(owner: Owner, command: Command) -> None:
         "scopes",
         "balance",
         "limits",
+        "paid time",
     ):
         assert found[name].startswith("ok "), found[name]
     assert "all 62 operations are as this package knows them" in found["contract"]
@@ -50,6 +51,10 @@ def test_everything_is_right(owner: Owner, command: Command) -> None:
     assert asked(owner) == [
         "GET /health",
         "GET /me",
+        "GET /balance",
+        "GET /servers",
+        "GET /domains",
+        "GET /invoices",
         "GET /balance",
         "GET /openapi.json",
     ]

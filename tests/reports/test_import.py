@@ -155,10 +155,11 @@ def writes(owner: Owner, since: int) -> set[str]:
 
 
 def unmanaged(audited: Result) -> list[str]:
-    """The ids of what an audit found."""
-    found = [row["id"] for row in json.loads(audited.stdout)["unmanaged"]]
-    assert audited.exit_code == (7 if found else 0), audited.output
-    return found
+    """The ids of what an audit found. The suspended servers are managed, and named each time."""
+    facts = json.loads(audited.stdout)
+    assert {row["name"] for row in facts["ended"]} <= {"unpaid"}
+    assert audited.exit_code == (7 if facts["unmanaged"] or facts["ended"] else 0), audited.output
+    return [row["id"] for row in facts["unmanaged"]]
 
 
 @pytest.mark.parametrize("sites", SITES)
@@ -199,8 +200,10 @@ def test_a_program_takes_the_account_over_and_changes_nothing(
     assert writes(owner, asked) == (tags if form == "dynamic" else set())
 
     asked = owner.control.requests()
-    again = stack.up("--expect-no-changes", "--refresh")
+    again = stack.up("--refresh")
     assert (again.exit_code, writes(owner, asked)) == (0, set()), again.output
+    assert again.changes == {"same": again.changes["same"], "update": 1}  # a server that is suspended
+    assert "server unpaid" in again.output or "(unpaid) is suspended" in again.output
     export = tmp_path / "export.json"
     export.write_text(json.dumps(stack.export()), encoding="utf-8")
     assert "cAnary" not in export.read_text(encoding="utf-8")
@@ -228,8 +231,10 @@ def test_a_playbook_takes_the_account_over_and_changes_nothing(
     first = ansible.finish(ansible.start_file(site, given))
     assert first.changed == [False] * tasks
     drift = {"ANSIBLE_CALLBACKS_ENABLED": "record,hosting.cloud.drift", "HOSTING_DRIFT_REPORT": str(report)}
-    again = ansible.finish(ansible.start_file(site, ("--check", *given), drift))
-    assert again.changed == [False] * tasks
+    again = ansible.finish(ansible.start_file(site, ("--check", *given), drift), well=False)
+    assert (again.code, again.changed) == (3, [False] * tasks)
+    (ended,) = json.loads(report.read_text())["changes"]
+    assert ended["ended"] == "suspended"
     assert (owner.ledger(), owner.untagged(), writes(owner, asked)) == (ledger, before, set())
     assert not list(tmp_path.rglob("stolen"))
     assert unmanaged(command("audit", "--results", report, "--json", key=owner.key)) == []

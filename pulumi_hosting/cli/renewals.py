@@ -1,0 +1,98 @@
+"""The work of `pulumi-hosting renewals`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from pulumi_hosting.cli.connection import asking
+from pulumi_hosting.cli.output import money
+from pulumi_hosting.planning.paid_reads import paid_time_of
+from pulumi_hosting.planning.paid_time import Event, PaidTime
+from pulumi_hosting.rehearsal.facts import for_json
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from pulumi_hosting.reports.report import FOUND, Points, Report, Section, Summary, Table
+from pulumi_hosting.reports.run_results import run_results, stack_export
+
+HAPPENS = {
+    "renewed": "renews itself",
+    "short": "NOT COVERED",
+    "ends": "ENDS",
+    "over": "OVER",
+}
+_Known = Mapping[tuple[str, str], Sequence[str]]
+
+
+def run(days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
+    known = _known(
+        [(path, ManagedObjects.of_stack(stack_export(path))) for path in stacks]
+        + [(path, run_results(path)) for path in results]
+    )
+    with asking() as (request, progress):
+        progress.step(1, None, "reading what is paid until when")
+        paid = paid_time_of(request)
+    within = timedelta(days=days)
+    uncovered = paid.uncovered(within)
+    found = [event for event in paid.events if (event.at or paid.now) - paid.now <= within]
+    facts = {
+        "now": for_json(paid.now),
+        "days": days,
+        "balance": for_json(paid.balance),
+        "currency": paid.currency,
+        "covers": paid.covers(),
+        "events": [_facts(paid, event, known) for event in found],
+        "not_read": dict(paid.refused),
+    }
+    warnings = [f"{what} were not read: {why}" for what, why in paid.refused.items()]
+    exit_code = FOUND if uncovered else 1 if paid.refused else 0
+    return Report(facts, [*_sections(paid, found, uncovered, known, days)], warnings, exit_code)
+
+
+def _known(managed: Iterable[tuple[Path, ManagedObjects]]) -> _Known:
+    """Which files know each object, by kind and by id and name: an expired domain may have another id."""
+    known: dict[tuple[str, str], list[str]] = {}
+    for path, objects in managed:
+        for item in objects:
+            for name in dict.fromkeys((item.id, item.name)):
+                known.setdefault((item.kind, name), []).append(path.name)
+    return known
+
+
+def _known_to(event: Event, known: _Known) -> Sequence[str]:
+    what = event.what
+    return known.get(what.key) or (known.get((what.kind, what.name)) if what.kind == "domain" else None) or ()
+
+
+def _facts(paid: PaidTime, event: Event, known: _Known) -> dict[str, object]:
+    what = event.what
+    return {
+        "kind": what.kind,
+        "id": what.id,
+        "name": what.name,
+        "event": event.kind,
+        "at": for_json(event.at),
+        "amount": for_json(what.amount),
+        "due": for_json(event.due),
+        "known_to": [*_known_to(event, known)],
+        "next": paid.step(event) or None,
+    }
+
+
+def _sections(
+    paid: PaidTime, found: list[Event], uncovered: list[Event], known: _Known, days: int
+) -> Iterator[Section]:
+    if found:
+        headers = ("DAY", "KIND", "ID", "NAME", "SUM", "WHAT HAPPENS", "KNOWN TO")
+        yield Table(headers, [_row(paid, event, known) for event in found], foreign=(3, 6))
+    else:
+        yield f"Nothing is due within {days} days."
+    yield ""
+    yield Summary("balance", f"{money(paid.balance, paid.currency)}; {paid.covers()}")
+    if uncovered:
+        yield Points("ends", "Ends, and is not paid for", [paid.described(event) for event in uncovered])
+
+
+def _row(paid: PaidTime, event: Event, known: _Known) -> tuple[object, ...]:
+    what, day = event.what, f"{event.at:%Y-%m-%d}" if event.at else "not known"
+    happens = "TO BE PAID" if what.kind == "invoice" else HAPPENS[event.kind]
+    sum = money(what.amount, paid.currency)
+    return day, what.kind, what.id, what.name, sum, happens, ", ".join(_known_to(event, known))

@@ -1,0 +1,109 @@
+"""``pulumi-hosting renewals``: what is paid until when, and the other reports that name what ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports.conftest import Command, Owner
+from tests.reports.test_audit import export
+
+pytestmark = pytest.mark.emulator(clock="manual")
+DAY = 86400
+
+
+def facts(answer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def filled(owner: Owner) -> tuple[str, str]:
+    """A server that renews itself, and one that does not."""
+    web, old = owner.order("web"), owner.order("old")
+    owner.client.servers.update(int(old), auto_renew=False)
+    return web, old
+
+
+def test_each_renewal_is_listed_with_who_knows_the_object(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    assert command("renewals").stdout.startswith("Nothing is due within 90 days.")
+    web, old = filled(owner)
+    prod = export(tmp_path / "prod.json", web=web)
+    answer = command("renewals", "--days", 70, "--stack", prod, "--json")
+    assert answer.exit_code == 7
+    found = [(row["id"], row["event"], row["known_to"]) for row in facts(answer)["events"]]
+    assert found == [(old, "ends", []), (web, "renewed", ["prod.json"]), (web, "renewed", ["prod.json"])]
+    assert facts(answer)["events"][0]["next"].startswith(f"pulumi-hosting action server-renew --id {old} ")
+    assert command("renewals", "--days", 7).exit_code == 0
+    text = command("renewals", "--days", 40, "--stack", prod).stdout
+    assert "server  20001  web   5.00 EUR  renews itself  prod.json" in text
+    assert "balance: 990.00 EUR; the balance covers everything that renews itself" in text
+    assert f"ends: Note: server {old} (old) is paid until " in text
+
+
+def test_what_the_balance_does_not_cover_and_what_is_over(command: Command, owner: Owner) -> None:
+    web, old = filled(owner)
+    owner.control("PATCH", "/account", {"balance": "1.00"})
+    owner.control("POST", "/clock", {"advance": 35 * DAY})
+    answer = command("renewals", "--markdown")
+    assert answer.exit_code == 7
+    assert f"`server {old} (old) is suspended (it was paid until " in answer.stdout
+    assert f"`server {web} (web) is suspended (it was paid until " in answer.stdout
+    assert "| `old` | 5.00 EUR | OVER |" in answer.stdout
+    invoices = [row for row in facts(command("renewals", "--json"))["events"] if row["kind"] == "invoice"]
+    assert {row["next"] for row in invoices} == {
+        f"pulumi-hosting action invoice-pay --id {row['id']}" for row in invoices
+    }
+
+
+def test_a_key_without_a_scope_gets_a_partial_plan_that_says_so(command: Command, owner: Owner) -> None:
+    filled(owner)
+    key = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"]})["key"]
+    answer = command("renewals", "--days", 7, "--json", key=key)
+    assert answer.exit_code == 1
+    assert facts(answer)["not_read"].keys() == {"domains", "invoices", "balance"}
+    assert facts(answer)["covers"] == "the balance is not known"
+    assert "warning: domains were not read: " in answer.stderr
+
+
+def test_an_audit_names_what_ended_and_what_ends_soon(command: Command, owner: Owner, tmp_path: Path) -> None:
+    web, old = filled(owner)
+    prod = export(tmp_path / "prod.json", web=web, old=old)
+    assert command("audit", "--stack", prod, "--ends-within", "7d").exit_code == 0
+    owner.control("POST", "/clock", {"advance": 25 * DAY})
+    assert command("audit", "--stack", prod).exit_code == 0
+    soon = command("audit", "--stack", prod, "--ends-within", "200h")
+    assert soon.exit_code == 7
+    assert f"Urgent: server {old} (old) is paid until " in soon.stdout
+    owner.control("POST", "/clock", {"advance": 6 * DAY})
+    over = command("audit", "--stack", prod)
+    assert over.exit_code == 7
+    assert f"server old ({old}) is suspended. Next: pulumi-hosting renewals" in over.stdout
+    assert [row["id"] for row in facts(command("audit", "--stack", prod, "--json"))["ended"]] == [old]
+    wrong = command("audit", "--ends-within", "soon")
+    assert (wrong.exit_code, "such as 7d or 36h" in wrong.stderr) == (2, True)
+
+
+def test_doctor_and_cost_name_what_ends(command: Command, owner: Owner, tmp_path: Path) -> None:
+    web, old = filled(owner)
+    assert "ok       paid time" in command("doctor").stdout
+    owner.control("POST", "/clock", {"advance": 25 * DAY})
+    told = command("doctor")
+    assert "warning  paid time     1 not paid for; the balance covers everything" in told.stdout
+    assert f"server {old} (old) is paid until" in told.stdout
+    same = {
+        name: {
+            "op": "same",
+            "urn": f"urn:pulumi:dev::shop::hosting:index:Server::{name}",
+            "oldState": {"type": "hosting:index:Server", "id": id, "inputs": {}, "outputs": {"name": name}},
+            "newState": {"type": "hosting:index:Server", "id": id, "inputs": {}, "outputs": {"name": name}},
+        }
+        for name, id in {"web": web, "old": old}.items()
+    }
+    preview = tmp_path / "preview.json"
+    preview.write_text(json.dumps({"steps": [*same.values()], "changeSummary": {"same": 2}}))
+    (line,) = facts(command("cost", preview, "--json"))["ending"]
+    assert line.startswith(f"Urgent: server {old} (old) is paid until ")
+    assert f"- `{line}`" in command("cost", preview, "--markdown").stdout

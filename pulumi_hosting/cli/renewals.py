@@ -94,5 +94,5 @@ def _sections(
 def _row(paid: PaidTime, event: Event, known: _Known) -> tuple[object, ...]:
     what, day = event.what, f"{event.at:%Y-%m-%d}" if event.at else "not known"
     happens = "TO BE PAID" if what.kind == "invoice" else HAPPENS[event.kind]
-    sum = money(what.amount, paid.currency)
-    return day, what.kind, what.id, what.name, sum, happens, ", ".join(_known_to(event, known))
+    price = money(what.amount, paid.currency)
+    return day, what.kind, what.id, what.name, price, happens, ", ".join(_known_to(event, known))

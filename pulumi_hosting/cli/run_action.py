@@ -37,7 +37,7 @@ def run(
     try:
         named = {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
         inputs = check(action, {name: value for name, value in named.items() if value not in (None, [])})
-        budget = Budget(Limit("--max-charge", max_charge, "do less")).checked()
+        budget = Budget(Limit("--max-charge", max_charge, "leave it")).checked()
     except InvalidInput as error:
         raise Unusable(str(error)) from None
     file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))

@@ -26,7 +26,7 @@ _RUN = 86400.0  # seconds; longer than a run takes
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Remark:
     """What a run says of the paid time of one object. ``ended``: how its time is over, as
     ``Prepaid.ended``."""
 
@@ -34,20 +34,20 @@ class Told:
     line: str | None = None
 
 
-def told(request: Request, resource: AnyResource, state: State) -> Told:
+def remark(request: Request, resource: AnyResource, state: State) -> Remark:
     """Look whether the time of an object is over, or about to be and not paid for. Raises nothing: what
     cannot be read is not known."""
     if not isinstance(resource, Remarked) or state.mode == "test" or not state.id.isdigit():
-        return Told()
+        return Remark()
     try:
         what = resource.prepaid(request, state)
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
-            return Told()
+            return Remark()
         paid = paid_time_of(request)
         event = paid.of(what.key) or (Event("over", what, what.until) if what.ended else None)
-        return Told() if event is None else Told(event.what.ended, paid.warning(event))
+        return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
-        return Told()
+        return Remark()
 
 
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:

@@ -123,8 +123,8 @@ class PaidTime:
         verb = "was" if left < timedelta(0) else "is"
         when = f"{verb} paid until {event.at:%Y-%m-%d}"
         if what.kind == "invoice":
-            sum = f"{what.label} of {what.amount} {money}"
-            return f"{word}: {sum} {verb} to be paid by {event.at:%Y-%m-%d}. Next: {self.step(event)}"
+            named = f"{what.label} of {what.amount} {money}"
+            return f"{word}: {named} {verb} to be paid by {event.at:%Y-%m-%d}. Next: {self.step(event)}"
         if event.kind == "ends":
             ends = f"{what.label} {when} and does not renew itself"
             return f"{word}: {ends}. Next: set auto_renew, or {self.step(event)}"

@@ -17,23 +17,23 @@ def tell(
 ) -> str:
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
     answer, it shows nothing. Of an object that is gone, a change does nothing more. Returns how its paid time
-    is over, as ``Told.ended``.
+    is over, as ``Remark.ended``.
     """
-    is_gone, told = False, paid_reads.Told()
+    is_gone, paid = False, paid_reads.Remark()
     with suppress(HostingError):
         if isinstance(resource, Remarked) and session.unreachable() is None:
-            for remark in resource.remarks(request, state):
-                request.warn(remark)
+            for line in resource.remarks(request, state):
+                request.warn(line)
             is_gone = resource.is_gone(request, state)
     if session.unreachable() is None:
-        told = paid_reads.told(request, resource, state)
-    if told.line:
-        request.warn(told.line)
-    for remark in () if is_gone else planned.remarks:
-        request.info(remark)
+        paid = paid_reads.remark(request, resource, state)
+    if paid.line:
+        request.warn(paid.line)
+    for line in () if is_gone else planned.remarks:
+        request.info(line)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
-    return told.ended
+    return paid.ended
 
 
 def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.planning.paid_reads import Told, told
+from pulumi_hosting.planning.paid_reads import Remark, remark
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
@@ -59,8 +59,8 @@ def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(harne
     )
 
 
-def paid(harness: ResourceHarness, state: ServerState, **context: Any) -> Told:
-    return told(harness.context(**context), SERVER, state)
+def paid(harness: ResourceHarness, state: ServerState, **context: Any) -> Remark:
+    return remark(harness.context(**context), SERVER, state)
 
 
 @pytest.mark.parametrize(("days", "word"), [(10, None), (25, "Urgent"), (29.5, "Last day")])
@@ -74,7 +74,7 @@ def test_a_server_that_will_not_be_renewed_is_named_before_its_end(
     reached = (datetime.fromisoformat(due) + timedelta(days=1)).date()
     step = f"Next: set auto_renew, or pulumi-hosting action server-renew --id 20001 --until {reached}"
     expected = None if word is None else line + step
-    assert paid(harness, state) == Told("", expected)
+    assert paid(harness, state) == Remark("", expected)
 
 
 def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHarness) -> None:
@@ -86,25 +86,25 @@ def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHar
     harness.control("POST", "/clock", {"advance": 31 * DAY})
     assert "is suspended (it was paid until " in str(paid(harness, state).line)
     harness.control("PATCH", f"/servers/{state.id}", {"status": "active"})
-    assert paid(harness, state.model_copy(update={"status": "suspended"})) == Told()
+    assert paid(harness, state.model_copy(update={"status": "suspended"})) == Remark()
 
 
 def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHarness) -> None:
     first = harness.order()
     second = harness.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
     harness.control("PATCH", "/account", {"balance": "7.50"})
-    assert paid(harness, first) == Told()
+    assert paid(harness, first) == Remark()
     assert harness.transports[-1].sent == ["GET /v1/servers"]
     harness.control("POST", "/clock", {"advance": 25 * DAY})
     run = harness.context()
-    both = [told(run, SERVER, state).line for state in (first, second)]
+    both = [remark(run, SERVER, state).line for state in (first, second)]
     due = "does not cover the 10.00 EUR that are due by then. Next: "
     due += "pulumi-hosting action balance-topup --amount 2.50 --balance-below 10.00 --gateway CODE"
     assert [str(line)[-len(due) :] for line in both] == [due, due]
     asked = harness.transports[-1].sent
     assert sorted(asked) == ["GET /v1/balance", "GET /v1/domains", "GET /v1/invoices", "GET /v1/servers"]
     harness.control("PATCH", "/account", {"balance": "10.00"})
-    assert paid(harness, second) == Told()
+    assert paid(harness, second) == Remark()
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,6 @@ class DeleteResult(Response):
 
     @property
     def refunded(self) -> Decimal | None:
-        return (
-            self.refund
-            if self.refund is not None
-            else (self.refund_quote.amount if self.refund_quote else None)
-        )
+        if self.refund is None and self.refund_quote is not None:
+            return self.refund_quote.amount
+        return self.refund

@@ -35,7 +35,12 @@ from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
-from pulumi_hosting.exactly_once.order_facts import refuse_late_order, turn_of_name, wait_for_orders
+from pulumi_hosting.exactly_once.order_facts import (
+    living_server,
+    refuse_late_order,
+    turn_of_name,
+    wait_for_orders,
+)
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
@@ -227,13 +232,8 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         """
         if self.request.has_owner(str(server_id)):
             return None
-        try:
-            server = self.request.client.servers.get(server_id)
-        except NotFound:
-            return None
-        if server.is_gone:
-            return None
-        if ordered_as and server.name != ordered_as:
+        server = living_server(self.request, str(server_id))
+        if server is not None and ordered_as and server.name != ordered_as:
             refuse_renamed_order(self.request, self.name, server, self.attempt)
             return None  # under its new name it is another declaration's
         return server

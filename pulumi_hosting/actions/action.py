@@ -35,7 +35,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
@@ -254,14 +254,6 @@ def existing(get: Callable[[int], T], id: str, what: str, check: str, field: str
     except NotFound:
         missing = f"there is no {what} with id {id} on this account. Next: correct {field}{check}"
         raise NoSuchObject(missing) from None
-
-
-def from_balance(request: Request, amount: Decimal, currency: str | None, what: str) -> Cost:
-    """What would be charged, beside the balance as it is now. Its currency, where the price has none."""
-    balance = catalog_reads.balance(request, fresh=True)
-    if balance is None:
-        return Cost(amount, currency or "", what, None)
-    return Cost(amount, currency or balance.currency, what, balance.balance)
 
 
 # --- how an action stops -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import ActionPlan, OfDomain, from_balance
+from pulumi_hosting.actions.action import ActionPlan, OfDomain
 from pulumi_hosting.actions.periods import Moment, Period
 from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
@@ -85,7 +85,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
         if price is None:
             return None, False
         what = f"{name}, {seen.period} from {as_text(seen.due)}"
-        return from_balance(request, price * seen.period.count, priced_in, what), True
+        return catalog_reads.charge(request, price * seen.period.count, priced_in, what, fresh=True), True
 
     def under_way(self, request: Request, seen: Seen[m.Domain], state: DomainState) -> ActionPlan | None:
         if (invoice := self._not_shown(request, seen.found)) is None:

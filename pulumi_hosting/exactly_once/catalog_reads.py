@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
+from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
 
 T = TypeVar("T")
@@ -92,6 +93,16 @@ def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
 
     found = listed(request, "get_balance", ask, _FRESH, "balance")
     return found[0] if found else None
+
+
+def charge(
+    request: Request, amount: Decimal, currency: str | None, what: str, *, fresh: bool = False
+) -> Cost:
+    """What would be charged, beside the balance. In its currency if the price names none."""
+    known = balance(request, fresh=fresh)
+    if known is None:
+        return Cost(amount, currency or "", what)
+    return Cost(amount, currency or known.currency, what, known.balance)
 
 
 def service_now(request: Request) -> datetime:

@@ -163,7 +163,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def _from_order(self, request: Request, ordered: Ordered, inputs: ServerInputs) -> ServerState:
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
-            "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
+            "invoice_id": as_text(ordered.invoice_id),
             # Without a state to remember it, a charge is one of this run, and a replay is not.
             "charged": None
             if request.name_is_identity and ordered.found and ordered.attempts == 1

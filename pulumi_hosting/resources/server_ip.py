@@ -355,10 +355,8 @@ class ServerIpResource(
         quote = quote_of(request, desired["server_id"])
         if quote is None:
             return None
-        balance = catalog_reads.balance(request)
-        currency = quote.currency or (balance.currency if balance else "")
         what = f"an address, then {quote.price_monthly} a month"
-        return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
+        return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]

@@ -204,7 +204,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                 return replace(ordered, server=server) if server else None
             self.request.ownership.add(self.request.identity, ordered.id)
             return ordered
-        if answer.root_password is not None and answer.root_password.reveal():
+        if answer.root_password:
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
             # reading could only lose it. Whoever has the name's turn next must see whose it is.
             self.request.ownership.add(self.request.identity, str(answer.server.id))

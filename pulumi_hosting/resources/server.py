@@ -283,8 +283,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         keys = installed_keys(request, inputs.ssh_key_ids)
         result = send_reinstall(request, state.id, inputs.os, body)
         key_users.record(request, added(keys))
-        shown = result.root_password.reveal() if result.root_password else ""
-        password = result.root_password if shown else inputs.password
+        password = result.root_password or inputs.password
         if password is None and not inputs.ssh_key_ids:
             request.warn(
                 f"server {state.id}: its new root password was not shown. Next: "

@@ -66,11 +66,7 @@ _Description = Annotated[
 ]
 
 
-def _checked_url(url: str) -> str:
-    try:
-        plain_url(url)
-    except ValueError:
-        raise ValueError("must be an https:// URL with a port of 1 to 65535, if any") from None
+def _visible(url: str) -> str:
     if not url.isprintable():
         raise ValueError("must hold no invisible characters")
     return url
@@ -93,7 +89,7 @@ class WebhookSubscriptionInputs(base.Inputs):
     change = m.SubscriptionUpdate
     url: Annotated[
         m.WebhookUrl,
-        AfterValidator(_checked_url),
+        AfterValidator(_visible),
         Trait(normal=plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
     ] = Field(description="https:// URL of a public host that deliveries go to.")

@@ -40,7 +40,7 @@ from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
-from pulumi_hosting.resources.base import AnyResource, IdText, Inputs, Record, Resource, State
+from pulumi_hosting.resources.base import AnyResource, I, IdText, Inputs, Record, Resource, S, State
 from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, Failed, NoSuchObject, ResourceError
@@ -57,7 +57,6 @@ class Result(Record):
     mode: str | None = optional("live, or test: done with a test key, so only simulated.")
 
 
-I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
 R = TypeVar("R", bound=Result | State)
 T = TypeVar("T")
 P = TypeVar("P", bound=Result)
@@ -318,9 +317,6 @@ class OfSubscription(OfOne):
     url: Annotated[str, Field(min_length=1, max_length=2048)] | None = optional(
         "URL that it delivers to, which must be the only one with that URL. Either id or url."
     )
-
-
-S = TypeVar("S", bound=State)
 
 
 def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:

@@ -190,14 +190,10 @@ class Inputs(_Fields):
         return frozenset(name for name in cls.model_fields if cls.trait(name).decides == what)
 
     @classmethod
-    @cache
-    def _adopting(cls) -> tuple[str, ...]:
-        return tuple(name for name in cls.model_fields if cls.trait(name).adopts)
-
-    @classmethod
     def adopted_by(cls, given: Mapping[str, Any]) -> str | None:
-        """The ``given`` field that names an object to take over; None where an object is made."""
-        return next((name for name in cls._adopting() if given.get(name) is not None), None)
+        """The ``given`` field that names an object to take over; None if an object is made."""
+        adopting = (name for name in cls.model_fields if cls.trait(name).adopts)
+        return next((name for name in adopting if given.get(name) is not None), None)
 
     @classmethod
     @cache

@@ -24,15 +24,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal
 
-from pulumi_hosting.resources.base import AnyResource, Inputs, OnChange, Resource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, I, OnChange, Resource, S, State, Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
-
-I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
-S = TypeVar("S", bound=State)
 
 
 class Findable(ABC, Generic[I, S]):

@@ -174,12 +174,10 @@ def _named_headers(*names: str) -> dict[str, object]:
 
 
 def _common_headers(operation: Operation) -> dict[str, object]:
-    limits = (
-        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox")
-        if operation.auth
-        else ()
-    )
-    return _named_headers("X-Request-ID", *limits)
+    names = ["X-Request-ID"]
+    if operation.auth:
+        names += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox"]
+    return _named_headers(*names)
 
 
 def _successes(operation: Operation) -> dict[str, object]:

@@ -45,10 +45,12 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
     another's.
     """
 
+    _before: ServerAddresses
+    """What the account showed before the purchase: the loop looks before it asks for keys."""
+
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
         self.server_id, self.attempt = server_id, attempt
         self.owners = Owners(request, server_id)
-        self._seen: ServerAddresses | None = None
         what = f"purchase of an address for server {server_id}"
         super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
 
@@ -59,16 +61,10 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
         return KeyWalk(keys, ask=ask(self.request.client))
 
-    @property
-    def _before(self) -> ServerAddresses:
-        """What the account showed before the purchase."""
-        assert self._seen is not None  # noqa: S101 — the loop looks before it asks for keys
-        return self._seen
-
     def look(self, when: When) -> Purchased | None:
         if when in ("before", "busy"):
-            self._seen = self._when_listed()
-            return self._bought_before(self._seen)
+            self._before = self._when_listed()
+            return self._bought_before(self._before)
         if when in ("conflict", "undone"):
             return None
         after = read_addresses(self.request, self.server_id)

@@ -6,7 +6,7 @@ one charge.
 
 - ``plan``     only reads, and returns what would happen: whether anything changes, the state before and
                after, the cost. It raises what can be known to be wrong before anything is sent.
-- ``perform``  does what the plan says, and returns the result. It is called only where there is something to
+- ``perform``  does what the plan says, and returns the result. It is called only if there is something to
                do.
 
 ``act`` is the whole way for a frontend. Results are models of plain values (money, time and ids as text),
@@ -66,9 +66,9 @@ P = TypeVar("P", bound=Result)
 class ActionPlan:
     """What would happen.
 
-    - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
+    - ``before``, ``after``: what is there, and the result as far as it can be known; None if it cannot.
     - ``cost``: what is charged from the balance. ``note``: why nothing is done, or what to know of it.
-    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that
+    - ``change``: what changes, before and after, if ``before`` and ``after`` cannot show it (a date that
       is only known to be reached).
     - ``reaches``: until when a renewal pays for certain (RFC 3339, UTC).
     - ``fetches``: nothing changes, and there is something to ask for all the same (a probe, a link).
@@ -130,10 +130,10 @@ AnyAction = Action[Any, Any]
 
 @dataclass(frozen=True)
 class ActionOutcome(ActionPlan):
-    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action
+    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, if the action
     brings any.
 
-    In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known.
+    In a dry run ``after`` and ``result`` are what is predicted, None if that cannot be known.
     ``predicted`` is that after a real run too, so that a frontend can show one difference for both.
     """
 
@@ -185,7 +185,7 @@ def act(
 
 
 def _each(found: Any, change: Callable[[Any], Any]) -> Any:
-    """``change`` of what is found: of each item where it is a list, None where it is None."""
+    """``change`` of what is found: of each item if it is a list, None if it is None."""
     if isinstance(found, list):
         return [change(item) for item in found]
     return None if found is None else change(found)
@@ -323,7 +323,7 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
     """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``.
     It says its ``mode``.
 
-    Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput``
+    Raises ``ResourceError`` if there is none, ``AmbiguousMatch`` if there are several, ``InvalidInput``
     for a key that cannot be one.
     """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:

@@ -79,7 +79,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
         return [Period("years", count) for count in choices]
 
     def cost(self, request: Request, seen: Seen[m.Domain]) -> tuple[Cost | None, bool]:
-        """``price_renew`` times years; None where neither the domain nor its zone has a price."""
+        """``price_renew`` times years; None if neither the domain nor its zone has a price."""
         name, own, currency = seen.found.name, seen.found.price_renew, seen.found.currency
         price, priced_in = catalog_reads.renewal_price(request, name, own, currency)
         if price is None:
@@ -134,7 +134,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
             )
 
     def _newest_paid(self, request: Request, domain_id: int, since: datetime) -> m.Invoice | None:
-        """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see
+        """The newest paid renewal of the domain since then. Raises ``Forbidden`` if the key may not see
         invoices.
         """
         for invoice in request.client.invoices.list(type=self.invoices):

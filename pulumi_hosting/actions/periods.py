@@ -2,7 +2,7 @@
 
 The API document says that a renewal adds to the present period, and not how long a month or a year is. Both
 usual readings are taken into account: by the calendar, and 30 days for a month, 365 for a year. A renewal is
-only sent where it reaches the declared date under either, since one that falls short would have to be
+only sent if it reaches the declared date under either, since one that falls short would have to be
 followed by a second charge.
 """
 

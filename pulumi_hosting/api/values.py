@@ -251,7 +251,7 @@ def _is_whole_key(kind: str, text: str) -> bool:
 
 
 def _wire_fields(data: bytes) -> list[bytes]:
-    """The length-prefixed fields. Raises ``ValueError`` where one is cut off, or there is none."""
+    """The length-prefixed fields. Raises ``ValueError`` if one is cut off, or there is none."""
     fields = []
     while data:
         size = int.from_bytes(data[:4], "big")

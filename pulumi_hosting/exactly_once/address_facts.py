@@ -61,7 +61,7 @@ class ServerAddresses:
             yield replace(facts, paid=facts.paid - returned)
 
     def invoice_after(self, paid: int) -> str | None:
-        """Id of the one invoice that followed the first ``paid``; None where there is none, or are
+        """Id of the one invoice that followed the first ``paid``; None if there is none, or are
         several.
         """
         return str(self.invoices[paid].id) if len(self.invoices) == paid + 1 else None

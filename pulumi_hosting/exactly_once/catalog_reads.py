@@ -63,7 +63,7 @@ def renewal_price(
 
 
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
-    """The price of an order, one expensive question per distinct order and run; None where the service gives
+    """The price of an order, one expensive question per distinct order and run; None if the service gives
     none."""
 
     def ask() -> list[m.Quote]:
@@ -81,7 +81,7 @@ def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
 
 
 def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
-    """The balance; None where the key may not see it."""
+    """The balance; None if the key may not see it."""
     if fresh:
         request.reads.forget("balance")
 
@@ -106,7 +106,7 @@ def charge(
 
 
 def service_now(request: Request) -> datetime:
-    """The service's time, at most a minute ago: asked for where no answer of the run told it."""
+    """The service's time, at most a minute ago: asked for if no answer of the run told it."""
 
     def ask() -> list[m.Health]:
         return [m.Health.model_construct(status="ok", time=request.client.service_now(), version="")]

@@ -197,7 +197,7 @@ def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None
 
 
 def server_by_id(request: Request, id: str) -> m.Server | None:
-    """The server; None where nothing shows it any more."""
+    """The server; None if nothing shows it any more."""
     try:
         return request.client.servers.get(int(id))
     except NotFound:

@@ -60,7 +60,7 @@ _NAMED_BY_KEY = "this resource's idempotency key names it"
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an order came to: a server, or an order still under way. The password only where this answer
+    """What an order came to: a server, or an order still under way. The password only if this answer
     showed it.
 
     ``found``: it was there and is taken over, for this ``reason``. ``by_name``: its name alone is the reason.
@@ -214,7 +214,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         return Ordered(server, None, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
 
     def in_part(self, error: InvalidResponse) -> Ordered | None:
-        """What an accepted order came to whose answer could be read in part, by the ids in it; None where
+        """What an accepted order came to whose answer could be read in part, by the ids in it; None if
         they do not lead on.
         """
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")

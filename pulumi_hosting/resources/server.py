@@ -1,7 +1,7 @@
 """A virtual server (API document, "Servers" and "Orders").
 
-Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place where the API can
-(name, notes, auto-renew), replaced where it cannot. The id is ``order:<invoice_id>`` while only its order is
+Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place if the API can
+(name, notes, auto-renew), replaced if it cannot. The id is ``order:<invoice_id>`` while only its order is
 known. Inputs and state are in ``server_fields``; its optional powers are in ``server_powers``.
 """
 
@@ -83,7 +83,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return id_number(id.removeprefix(ORDER_PREFIX)) is not None
 
     def spared_scopes(self, request: Request, desired: Mapping[str, Any]) -> frozenset[str]:
-        """A tag alone is not worth a refusal where no state depends on it."""
+        """A tag alone is not worth a refusal if no state depends on it."""
         late = (*ServerInputs.late(), "power", "adopt_id")
         is_tagged_only = not any(desired.get(name) is not None for name in late)
         return frozenset({"servers:manage"} if request.name_is_identity and is_tagged_only else ())

@@ -301,7 +301,7 @@ class ServerIpResource(
         return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
-        """What ``create`` would take over. The reason says where only a key can prove whose an address is:
+        """What ``create`` would take over. If only a key can prove whose an address is, the reason says so:
         ``create`` does not pay then.
         """
         if inputs.adopt_id is not None:

@@ -82,7 +82,7 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
 
 
 def _found(request: Request, key: m.SshKey, declared: str | None = None) -> SshKeyState:
-    """The state of a key that was on the account already. Where no state remembers it, it does not say so."""
+    """The state of a key that was on the account already. If no state remembers it, it does not say so."""
     return _from_api(key, declared, None if request.name_is_identity else True)
 
 
@@ -95,7 +95,7 @@ def _by_id(keys: Iterable[m.SshKey], id: str) -> m.SshKey | None:
 
 
 def _picked(request: Request, pick: Callable[[list[m.SshKey]], m.SshKey | None]) -> m.SshKey | None:
-    """The key that ``pick`` chooses; None only where a list shows it that is as new as the request wants."""
+    """The key that ``pick`` chooses; None only if a list shows it that is as new as the request wants."""
     began = request.clock.monotonic()
     found = pick(catalog_reads.ssh_keys(request))
     if found is None and request.fresh:

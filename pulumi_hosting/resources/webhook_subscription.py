@@ -252,14 +252,14 @@ class WebhookSubscriptionResource(
     def _certain_doubles(
         request: Request, state: WebhookSubscriptionState, listed: Sequence[m.Subscription]
     ) -> list[m.Subscription]:
-        """Second ones of this resource among ``listed``. None where another run took this one over."""
+        """Second ones of this resource among ``listed``. None if another run took this one over."""
         found = _by_id(listed, state.id)
         if found is None or not (request.name_is_identity or tag_of(found) == state.ownership_tag):
             return []
         return doubles(request, listed, found)
 
     def _doubles_of_name(self, request: Request, state: WebhookSubscriptionState) -> list[m.Subscription]:
-        """Second ones to be deleted now, where the url is the identity: looked for in what the run knows, and
+        """Second ones to be deleted now, if the url is the identity: looked for in what the run knows, and
         then in a new list."""
         seen = self._certain_doubles(request, state, subscriptions(request))
         return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
@@ -386,7 +386,7 @@ class WebhookSubscriptionResource(
 
     @staticmethod
     def _tag_to_write(request: Request, state: WebhookSubscriptionState) -> str | None:
-        """The tag that stands behind the description from now on: the own one, or that which is there where
+        """The tag that stands behind the description from now on: the own one, or that which is there if
         the url is the identity."""
         if not request.name_is_identity:
             return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
@@ -467,7 +467,7 @@ class WebhookSubscriptionResource(
     def settle(
         self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
     ) -> WebhookSubscriptionState:
-        """Set what differs from the inputs where it was found, or what creation could not set."""
+        """Set what differs from the inputs if it was found, or what creation could not set."""
         if self.is_simulated(state.id):
             return state
         given = inputs.given(inputs.settings())

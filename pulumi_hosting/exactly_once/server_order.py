@@ -60,14 +60,13 @@ _NAMED_BY_KEY = "this resource's idempotency key names it"
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an order came to: a server, or an order still under way. The password only if this answer
-    showed it.
+    """What an order came to. ``made``: the server, or its order while that is under way. The password only if
+    this answer showed it.
 
     ``found``: it was there and is taken over, for this ``reason``. ``by_name``: its name alone is the reason.
     """
 
-    server: m.Server | None
-    order: m.Order | None = None
+    made: m.Server | m.Order
     root_password: Secret | None = None
     charged: Decimal | None = None
     invoice_id: int | None = None
@@ -80,9 +79,14 @@ class Ordered:
     """
 
     @property
+    def server(self) -> m.Server | None:
+        return self.made if isinstance(self.made, m.Server) else None
+
+    @property
     def id(self) -> str:
         """That of the server; of its order while there is none."""
-        return str(self.server.id) if self.server else f"{ORDER_PREFIX}{self.order and self.order.invoice_id}"
+        made = self.made
+        return f"{ORDER_PREFIX}{made.invoice_id}" if isinstance(made, m.Order) else str(made.id)
 
 
 def _is_of_an_order(invoice: m.Invoice) -> bool:
@@ -196,22 +200,20 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                     f"{order.status} and its charge was returned: ordering again"
                 )
                 return None
-            ordered = Ordered(
-                None, order, None, order.amount, order.invoice_id, not is_new, reason=_NAMED_BY_KEY
-            )
+            ordered = Ordered(order, None, order.amount, order.invoice_id, not is_new, reason=_NAMED_BY_KEY)
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
-                return replace(ordered, server=server) if server else None
+                return replace(ordered, made=server) if server else None
             self.request.ownership.add(self.request.identity, ordered.id)
             return ordered
         if answer.root_password:
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
             # reading could only lose it. Whoever has the name's turn next must see whose it is.
             self.request.ownership.add(self.request.identity, str(answer.server.id))
-            return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
+            return Ordered(answer.server, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
         paid, attempts = (answer.charged, answer.invoice_id), answer.meta.attempts if answer.meta else 1
-        return Ordered(server, None, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
+        return Ordered(server, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
 
     def in_part(self, error: InvalidResponse) -> Ordered | None:
         """What an accepted order came to whose answer could be read in part, by the ids in it; None if
@@ -221,7 +223,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         with suppress(ApiError, InvalidResponse):
             if server_id is not None:
                 server, password = self._alive(server_id, None), error.partial.get("root_password")
-                return Ordered(server, None, password, error.charged, invoice_id) if server else None
+                return Ordered(server, password, error.charged, invoice_id) if server else None
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
         return None

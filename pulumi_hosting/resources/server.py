@@ -161,7 +161,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return state.model_copy(update={"ssh_key_fingerprints": fingerprints(keys)})
 
     def _from_order(self, request: Request, ordered: Ordered, inputs: ServerInputs) -> ServerState:
-        state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
+        made = ordered.made
+        state = provisional(made) if isinstance(made, m.Order) else from_api(made)
         extra = {
             "invoice_id": as_text(ordered.invoice_id),
             # Without a state to remember it, a charge is one of this run, and a replay is not.
@@ -172,9 +173,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         }
         state = state.model_copy(update=extra)
         if ordered.found:
-            since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
             if ordered.attempts == 1:  # else this run's own first request may have made it
-                Takeover(state, ordered.reason, since, title=self.title).announce(request)
+                Takeover(state, ordered.reason, made.created_at, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
             if ordered.by_name:  # whose it is nothing shows, so the tag that it has stays
                 return self._kept(state, inputs)
@@ -371,9 +371,3 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         except ResourceError:  # the server was deleted
             pass
         return None
-
-
-def _expect_order(ordered: Ordered) -> m.Order:
-    if ordered.order is None:  # pragma: no cover — Ordered holds a server or an order
-        raise ResourceError("an order without server and order")
-    return ordered.order

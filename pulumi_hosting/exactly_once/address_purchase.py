@@ -14,6 +14,7 @@ claimed.
 """
 
 from collections.abc import Collection
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
@@ -52,10 +53,8 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         self.server_id, self.attempt = server_id, attempt
         self.owners = Owners(request, server_id)
         what = f"purchase of an address for server {server_id}"
-        super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
-
-    def _is_of_the_server(self, invoice: m.Invoice) -> bool:
-        return is_of(invoice, IP_PURCHASES, server_id=int(self.server_id))
+        is_of_the_server = partial(is_of, types=IP_PURCHASES, server_id=int(server_id))
+        super().__init__(request, what, "server_ip", concerns=is_of_the_server)
 
     def walk(self) -> KeyWalk:
         keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))

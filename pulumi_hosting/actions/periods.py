@@ -41,8 +41,7 @@ Moment = Annotated[str, BeforeValidator(_moment)]
 """A moment as RFC 3339 text in UTC; a date stands for its start."""
 
 
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+moment = datetime.fromisoformat
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ one charge.
 
 - ``plan``     only reads, and returns what would happen: whether anything changes, the state before and
                after, the cost. It raises what can be known to be wrong before anything is sent.
-- ``perform``  does what the plan says, and returns the result. It is called only where there is something to
+- ``perform``  does what the plan says, and returns the result. It is called only if there is something to
                do.
 
 ``act`` is the whole way for a frontend. Results are models of plain values (money, time and ids as text),
@@ -35,12 +35,12 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
+from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
-from pulumi_hosting.resources.base import AnyResource, IdText, Inputs, Record, Resource, State
+from pulumi_hosting.resources.base import AnyResource, I, IdText, Inputs, Record, Resource, S, State
 from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, Failed, NoSuchObject, ResourceError
@@ -57,7 +57,6 @@ class Result(Record):
     mode: str | None = optional("live, or test: done with a test key, so only simulated.")
 
 
-I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
 R = TypeVar("R", bound=Result | State)
 T = TypeVar("T")
 P = TypeVar("P", bound=Result)
@@ -67,9 +66,9 @@ P = TypeVar("P", bound=Result)
 class ActionPlan:
     """What would happen.
 
-    - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
+    - ``before``, ``after``: what is there, and the result as far as it can be known; None if it cannot.
     - ``cost``: what is charged from the balance. ``note``: why nothing is done, or what to know of it.
-    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that
+    - ``change``: what changes, before and after, if ``before`` and ``after`` cannot show it (a date that
       is only known to be reached).
     - ``reaches``: until when a renewal pays for certain (RFC 3339, UTC).
     - ``fetches``: nothing changes, and there is something to ask for all the same (a probe, a link).
@@ -133,10 +132,10 @@ AnyAction = Action[Any, Any]
 
 @dataclass(frozen=True)
 class ActionOutcome(ActionPlan):
-    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action
+    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, if the action
     brings any.
 
-    In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known.
+    In a dry run ``after`` and ``result`` are what is predicted, None if that cannot be known.
     ``predicted`` is that after a real run too, so that a frontend can show one difference for both.
     """
 
@@ -159,7 +158,7 @@ def act(
     """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does
     not wait.
 
-    ``approve`` raises to refuse; nothing was sent by then. It is told None where the price is not known.
+    ``approve`` raises to refuse; nothing was sent by then. It gets None if the price is not known.
 
     Raises ``InvalidInput``, ``ResourceError`` and whatever the service answers.
     """
@@ -188,7 +187,7 @@ def act(
 
 
 def _each(found: Any, change: Callable[[Any], Any]) -> Any:
-    """``change`` of what is found: of each item where it is a list, None where it is None."""
+    """``change`` of what is found: of each item if it is a list, None if it is None."""
     if isinstance(found, list):
         return [change(item) for item in found]
     return None if found is None else change(found)
@@ -258,14 +257,6 @@ def existing(get: Callable[[int], T], id: str, what: str, check: str, field: str
         raise NoSuchObject(missing) from None
 
 
-def from_balance(request: Request, amount: Decimal, currency: str | None, what: str) -> Cost:
-    """What would be charged, beside the balance as it is now. Its currency, where the price has none."""
-    balance = catalog_reads.balance(request, fresh=True)
-    if balance is None:
-        return Cost(amount, currency or "", what, None)
-    return Cost(amount, currency or balance.currency, what, balance.balance)
-
-
 # --- how an action stops -----------------------------------------------------------------------------------
 
 
@@ -330,14 +321,11 @@ class OfSubscription(OfOne):
     )
 
 
-S = TypeVar("S", bound=State)
-
-
 def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
     """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``.
     It says its ``mode``.
 
-    Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput``
+    Raises ``ResourceError`` if there is none, ``AmbiguousMatch`` if there are several, ``InvalidInput``
     for a key that cannot be one.
     """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:

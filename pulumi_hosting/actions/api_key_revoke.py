@@ -72,10 +72,8 @@ def _is_dead(request: Request) -> bool:
     """Whether the service refuses the key by now: the one question that a revoked key still answers."""
     try:
         request.client.me()
-    except Unauthorized:
-        return True
-    except UNSURE:
-        return False
+    except (Unauthorized, *UNSURE) as error:
+        return isinstance(error, Unauthorized)
     return False
 
 

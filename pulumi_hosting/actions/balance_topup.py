@@ -141,15 +141,10 @@ def _known(request: Request) -> list[m.Invoice]:
 
 def _waiting(known: list[m.Invoice], inputs: BalanceTopupInputs) -> m.Invoice | None:
     """The newest top-up of this amount that is still to be paid, or whose payment is on its way."""
-    amount = Decimal(inputs.amount)
-    return next(
-        (
-            invoice
-            for invoice in known
-            if invoice.status in ("not_paid", "pending") and invoice.amount == amount
-        ),
-        None,
-    )
+    for invoice in known:
+        if invoice.status in ("not_paid", "pending") and invoice.amount == Decimal(inputs.amount):
+            return invoice
+    return None
 
 
 def _of_invoice(asked: BalanceTopupAsked, invoice: m.Invoice) -> BalanceTopupAsked:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import ActionPlan, OfDomain, from_balance
+from pulumi_hosting.actions.action import ActionPlan, OfDomain
 from pulumi_hosting.actions.periods import Moment, Period
 from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
@@ -79,13 +79,13 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
         return [Period("years", count) for count in choices]
 
     def cost(self, request: Request, seen: Seen[m.Domain]) -> tuple[Cost | None, bool]:
-        """``price_renew`` times years; None where neither the domain nor its zone has a price."""
+        """``price_renew`` times years; None if neither the domain nor its zone has a price."""
         name, own, currency = seen.found.name, seen.found.price_renew, seen.found.currency
         price, priced_in = catalog_reads.renewal_price(request, name, own, currency)
         if price is None:
             return None, False
         what = f"{name}, {seen.period} from {as_text(seen.due)}"
-        return from_balance(request, price * seen.period.count, priced_in, what), True
+        return catalog_reads.charge(request, price * seen.period.count, priced_in, what, fresh=True), True
 
     def under_way(self, request: Request, seen: Seen[m.Domain], state: DomainState) -> ActionPlan | None:
         if (invoice := self._not_shown(request, seen.found)) is None:
@@ -134,7 +134,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
             )
 
     def _newest_paid(self, request: Request, domain_id: int, since: datetime) -> m.Invoice | None:
-        """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see
+        """The newest paid renewal of the domain since then. Raises ``Forbidden`` if the key may not see
         invoices.
         """
         for invoice in request.client.invoices.list(type=self.invoices):

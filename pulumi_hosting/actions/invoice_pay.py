@@ -8,17 +8,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import (
-    Action,
-    ActionPlan,
-    Result,
-    as_shown,
-    existing,
-    from_balance,
-    nothing,
-)
+from pulumi_hosting.actions.action import Action, ActionPlan, Result, as_shown, existing, nothing
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.errors import ResourceError
@@ -77,7 +70,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 "sent. Next: pay it through its gateway, by its payment link"
             )
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
-        cost = from_balance(request, invoice.amount, invoice.currency, what)
+        cost = catalog_reads.charge(request, invoice.amount, invoice.currency, what, fresh=True)
         left = None if cost.balance is None else str(cost.balance - cost.amount)
         after = before.model_copy(update={"status": "paid", "balance_after": left})
         return ActionPlan(True, before.shown(), after.shown(), cost, data=invoice)

@@ -2,7 +2,7 @@
 
 The API document says that a renewal adds to the present period, and not how long a month or a year is. Both
 usual readings are taken into account: by the calendar, and 30 days for a month, 365 for a year. A renewal is
-only sent where it reaches the declared date under either, since one that falls short would have to be
+only sent if it reaches the declared date under either, since one that falls short would have to be
 followed by a second charge.
 """
 
@@ -41,8 +41,7 @@ Moment = Annotated[str, BeforeValidator(_moment)]
 """A moment as RFC 3339 text in UTC; a date stands for its start."""
 
 
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+moment = datetime.fromisoformat
 
 
 @dataclass(frozen=True)

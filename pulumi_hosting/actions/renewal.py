@@ -19,7 +19,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound
 from pulumi_hosting.exactly_once.charges import Charge
 from pulumi_hosting.exactly_once.payments import is_of
-from pulumi_hosting.resources.base import AnyResource, Inputs, State
+from pulumi_hosting.resources.base import AnyResource, I, State
 from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.session.cost import Cost
@@ -27,7 +27,6 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
-I = TypeVar("I", bound=Inputs)  # noqa: E741 — as in Action
 R = TypeVar("R", bound=State)
 S = TypeVar("S", ServerState, DomainState)
 A = TypeVar("A", m.RenewResult, m.DomainRenewResult)

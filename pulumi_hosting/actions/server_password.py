@@ -18,39 +18,33 @@ from pulumi_hosting.session.errors import Failed
 from pulumi_hosting.session.request import Request
 
 
-class ServerPasswordInputs(OfServer):
-    pass
-
-
 class ServerPasswordReset(Result):
     id: str = Field(description="Id of the server that has the new password.")
     name: str | None = optional("Host name of that server.")
     password: Secret | None = optional("The new root password, shown this once.")
 
 
-class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
+class ServerPassword(Action[OfServer, ServerPasswordReset]):
     kind: ClassVar[str] = "server_password"
     title: ClassVar[str] = "password reset of a server"
     result: ClassVar[str] = "server"
     makes_password: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, request: Request, inputs: ServerPasswordInputs) -> ActionPlan:
+    def plan(self, request: Request, inputs: OfServer) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
-        shown = ServerPasswordReset(mode=state.mode, id=state.id, name=state.name).shown()
-        return ActionPlan(True, shown, shown, target=(SERVER, state), data=state)
+        reset = ServerPasswordReset(mode=state.mode, id=state.id, name=state.name)
+        return ActionPlan(True, reset.shown(), reset.shown(), target=(SERVER, state), data=reset)
 
-    def perform(
-        self, request: Request, inputs: ServerPasswordInputs, plan: ActionPlan
-    ) -> ServerPasswordReset:
-        state = plan.data
+    def perform(self, request: Request, inputs: OfServer, plan: ActionPlan) -> ServerPasswordReset:
+        reset: ServerPasswordReset = plan.data
         lost = (
-            f"whether the root password of server {state.id} was changed is not known, and a new one was not "
+            f"whether the root password of server {reset.id} was changed is not known, and a new one was not "
             "seen; nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)"
         )
         try:
             with answer_may_be_lost(lost):
-                answer = request.client.servers.reset_password(int(state.id))
+                answer = request.client.servers.reset_password(int(reset.id))
         except RateLimited as error:
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(
@@ -58,4 +52,4 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
                 f"password is unchanged. Next: wait{pause}",
                 error,
             ) from None
-        return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)
+        return reset.model_copy(update={"password": answer.password})

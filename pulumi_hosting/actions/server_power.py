@@ -29,24 +29,20 @@ from pulumi_hosting.session.request import Request
 _RESTART_SECONDS = 60.0  # seconds
 
 
-class ServerRestartInputs(OfServer):
-    pass
-
-
-class ServerRestart(Action[ServerRestartInputs, ServerState]):
+class ServerRestart(Action[OfServer, ServerState]):
     kind: ClassVar[str] = "server_restart"
     title: ClassVar[str] = "restart of a server"
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, request: Request, inputs: ServerRestartInputs) -> ActionPlan:
+    def plan(self, request: Request, inputs: OfServer) -> ActionPlan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         _refuse_suspended(state, "restarted")
         running = {"status": "active", "power": "running"} if state.status in ("active", "stopped") else {}
         after = state.model_copy(update=running)
         return ActionPlan(True, state.shown(), after.shown(), target=(SERVER, state), data=state)
 
-    def perform(self, request: Request, inputs: ServerRestartInputs, plan: ActionPlan) -> ServerState:
+    def perform(self, request: Request, inputs: OfServer, plan: ActionPlan) -> ServerState:
         state: ServerState = plan.data
         restart = partial(request.client.servers.power, int(state.id), action="restart")
         lost = (
@@ -116,13 +112,8 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
 
     def perform(self, request: Request, inputs: ServerReinstallInputs, plan: ActionPlan) -> ServerState:
         state, os = plan.data
-        desired = {
-            name: value
-            for name, value in inputs.given().items()
-            if name in ("password", "ssh_key_ids") and value is not None
-        }
         # The resource's own reinstallation, as if a declaration had asked for it.
-        inputs_of_server = declared(SERVER, {"os": os, **desired}).inputs
+        inputs_of_server = declared(SERVER, {"os": os, **inputs.given({"password", "ssh_key_ids"})}).inputs
         try:
             after = SERVER.reinstall(request, state, inputs_of_server)
         except InvalidResponse as error:

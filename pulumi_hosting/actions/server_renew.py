@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pulumi_hosting.actions.action import ActionPlan, OfServer, from_balance
+from pulumi_hosting.actions.action import ActionPlan, OfServer
 from pulumi_hosting.actions.periods import Moment, Period, moment
 from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
@@ -106,7 +106,7 @@ class ServerRenew(PaidAhead[ServerRenewInputs, ServerRenewed, m.Server, ServerSt
         exact = period.count == unit
         amount, how = (billing.recurring_amount, "") if exact else _quoted(request, server, period, unit)
         what = f"server {server.name}, {period} from {as_text(seen.due.replace(microsecond=0))}{how}"
-        return from_balance(request, amount, billing.currency, what), exact
+        return catalog_reads.charge(request, amount, billing.currency, what, fresh=True), exact
 
     def revives(self, state: ServerState) -> dict[str, object]:
         # What a payment makes of a suspension is the service's to say.
@@ -124,9 +124,7 @@ class ServerRenew(PaidAhead[ServerRenewInputs, ServerRenewed, m.Server, ServerSt
     def told(self, request: Request, state: ServerState, answer: m.RenewResult | None) -> dict[str, object]:
         if answer is None:
             return {}
-        shown: dict[str, object] = {
-            "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id)
-        }
+        shown: dict[str, object] = {"invoice_id": as_text(answer.invoice_id)}
         if state.mode == "test" and answer.next_due_at:  # a simulated renewal may not show in later reads
             shown["next_due_at"] = as_text(answer.next_due_at)
         return shown

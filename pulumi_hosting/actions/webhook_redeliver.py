@@ -58,19 +58,15 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> ActionPlan:
         state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if inputs.delivery_id is None:
-            dead = list(request.client.webhooks.deliveries.list(int(state.id), status="dead"))
-            looked = [delivery for delivery in dead if delivery.status == "dead"]
-            note = None if looked else f"webhook subscription {state.id} has no dead delivery"
+            listed = request.client.webhooks.deliveries.list(int(state.id), status="dead")
+            looked = [delivery for delivery in listed if delivery.status == "dead"]
+            otherwise = f"webhook subscription {state.id} has no dead delivery"
         else:
             looked = [_read(request, inputs.delivery_id, state.id)]
-            note = (
-                None
-                if looked[0].status == "dead"
-                else f"delivery {looked[0].id} is {looked[0].status}, not dead"
-            )
+            otherwise = f"delivery {looked[0].id} is {looked[0].status}, not dead"
         before = [_shown(delivery).shown() for delivery in looked]
-        if note is not None:
-            return nothing(before, note)
+        if not any(delivery.status == "dead" for delivery in looked):
+            return nothing(before, otherwise)
         after = [_shown(delivery, "pending").shown() for delivery in looked]
         return ActionPlan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 

@@ -23,10 +23,6 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 
 
-class WebhookTestInputs(OfSubscription):
-    pass
-
-
 class WebhookTested(Result):
     id: str = Field(description="Id of the subscription that the ping was sent for.")
     url: str = Field(description="Address of the receiver that the ping went to.")
@@ -38,13 +34,13 @@ class WebhookTested(Result):
     detail: str | None = optional("What went wrong, if anything.")
 
 
-class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
+class WebhookTest(Action[OfSubscription, WebhookTested]):
     kind: ClassVar[str] = "webhook_test"
     title: ClassVar[str] = "test of a webhook subscription"
     result: ClassVar[str] = "test"
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, request: Request, inputs: WebhookTestInputs) -> ActionPlan:
+    def plan(self, request: Request, inputs: OfSubscription) -> ActionPlan:
         state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if state.active is False:
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
@@ -55,7 +51,7 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
         return ActionPlan(False, None, unknown, fetches=True, data=state)
 
-    def perform(self, request: Request, inputs: WebhookTestInputs, plan: ActionPlan) -> WebhookTested:
+    def perform(self, request: Request, inputs: OfSubscription, plan: ActionPlan) -> WebhookTested:
         state = plan.data
         lost = (
             f"whether the ping of webhook subscription {state.id} went out is not known; nothing was "

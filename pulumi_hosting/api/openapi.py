@@ -24,18 +24,16 @@ _REF = "#/components/schemas/{model}"
 _GENERIC = re.compile(r"^(Page|Listing)\[(\w+)\]$")
 
 
-def document(*, server_url: str | None = None, title: str = "Hosting Client API") -> dict[str, Any]:
-    """The whole document, made at each call. ``server_url`` is the base URL, ending in ``/v1``; without it
-    ``/v1`` is named.
-    """
+def document() -> dict[str, Any]:
+    """The whole document, made at each call."""
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": title,
+            "title": "Hosting Client API",
             "version": "1.0.0",
             "description": "Virtual servers, domains, balance and webhooks of a hosting account.",
         },
-        "servers": [{"url": server_url or "/v1"}],
+        "servers": [{"url": "/v1"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
         "paths": _paths(),
         "components": {
@@ -176,12 +174,10 @@ def _named_headers(*names: str) -> dict[str, object]:
 
 
 def _common_headers(operation: Operation) -> dict[str, object]:
-    limits = (
-        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox")
-        if operation.auth
-        else ()
-    )
-    return _named_headers("X-Request-ID", *limits)
+    names = ["X-Request-ID"]
+    if operation.auth:
+        names += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox"]
+    return _named_headers(*names)
 
 
 def _successes(operation: Operation) -> dict[str, object]:

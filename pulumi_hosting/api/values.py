@@ -251,7 +251,7 @@ def _is_whole_key(kind: str, text: str) -> bool:
 
 
 def _wire_fields(data: bytes) -> list[bytes]:
-    """The length-prefixed fields. Raises ``ValueError`` where one is cut off, or there is none."""
+    """The length-prefixed fields. Raises ``ValueError`` if one is cut off, or there is none."""
     fields = []
     while data:
         size = int.from_bytes(data[:4], "big")
@@ -285,12 +285,7 @@ def check_webhook_url(value: str) -> str:
         raise ValueError("must be an https:// URL with a possible host and port") from None
     if parts.scheme == "http":
         raise ValueError("must be an https:// URL, and begins with http://")
-    if (
-        parts.scheme != "https"
-        or parts.username is not None
-        or parts.password is not None
-        or any(c.isspace() for c in value)
-    ):
+    if parts.scheme != "https" or parts.username is not None or any(c.isspace() for c in value):
         raise ValueError("must be an https:// URL of a public host, without credentials in it")
     if port == 0 or not _is_possible(host, is_address="[" in parts.netloc or ":" in host):
         raise ValueError("must be an https:// URL with a possible host and port")

@@ -61,7 +61,7 @@ class ServerAddresses:
             yield replace(facts, paid=facts.paid - returned)
 
     def invoice_after(self, paid: int) -> str | None:
-        """Id of the one invoice that followed the first ``paid``; None where there is none, or are
+        """Id of the one invoice that followed the first ``paid``; None if there is none, or are
         several.
         """
         return str(self.invoices[paid].id) if len(self.invoices) == paid + 1 else None
@@ -149,15 +149,14 @@ def read_addresses(
     known to be accepted; it is counted.
     """
     server = server or living_server(request, server_id)
-    found = [] if server is None else address_list.of_shown(request, server)
-    paid = tuple(_paid(_invoices(request), server_id))
-    count = None if server is None else _counted(request, server_id, paid, own)
-    if server is None or count is None:
-        raise ResourceError(
-            f"server_id: there is no server {server_id} on this account. Next: correct server_id"
-        )
-    everything = address_list.shown(server) | {address_list.plain_address(ip.address) for ip in found}
-    return ServerAddresses(tuple(bought(found)), everything, count, paid)
+    if server is not None:
+        found, paid = address_list.of_shown(request, server), tuple(_paid(_invoices(request), server_id))
+        count = _counted(request, server_id, paid, own)
+        if count is not None:
+            listed = {address_list.plain_address(ip.address) for ip in found}
+            everything = address_list.shown(server) | listed
+            return ServerAddresses(tuple(bought(found)), everything, count, paid)
+    raise ResourceError(f"server_id: there is no server {server_id} on this account. Next: correct server_id")
 
 
 def _counted(request: Request, server_id: str, paid: tuple[m.Invoice, ...], own: int | None) -> int | None:
@@ -177,16 +176,12 @@ def _counted(request: Request, server_id: str, paid: tuple[m.Invoice, ...], own:
 def became_of(request: Request, server_id: str, number: int | None) -> Verdict:
     """What became of a purchase of an address that is not assigned. ``number``: which purchase of the server
     it is; None if that is not known."""
-    paid, ordered_at = _paid(_invoices(request), server_id), None
-    invoice = paid[number - 1] if number is not None and 0 < number <= len(paid) else None
-    if invoice is not None:
-        ordered_at = invoice.paid_at or invoice.created_at
-    return judge(
-        Evidence(
-            payment=None if invoice is None else payment(request.client, invoice.id),
-            age=None if ordered_at is None else request.service_now() - ordered_at,
-        )
-    )
+    paid = _paid(_invoices(request), server_id)
+    if number is None or not 0 < number <= len(paid):
+        return judge(Evidence())
+    invoice = paid[number - 1]
+    money, at = payment(request.client, invoice.id), invoice.paid_at
+    return judge(Evidence(payment=money, age=None if at is None else request.service_now() - at))
 
 
 def _paid(invoices: Iterable[m.Invoice], server_id: str) -> list[m.Invoice]:

@@ -6,7 +6,7 @@ states of the stacks:
 - *Claims* on the account, for runs on other machines: an idempotency key made of the address alone is sent
   with an order that cannot be carried out, for an object that cannot exist and whose number stands for the
   resource. The first to send it binds the key; every other resource is answered ``idempotency_conflict``. So
-  two purchases that were made at the same moment end with one address each. Where the service does not
+  two purchases that were made at the same moment end with one address each. If the service does not
   remember refused requests a claim proves nothing, and this is noticed.
 """
 
@@ -77,7 +77,7 @@ class Owners:
     # --- notes
 
     def noted(self, ip: m.Ip) -> str | None:
-        """Who has the address, as it was noted last; None where nothing was."""
+        """Who has the address, as it was noted last; None if nothing was."""
         note = self._notes().get("addresses", {}).get(str(ip.id))
         # Ids begin at the same number again when an emulator is reset.
         return note["owner"] if note is not None and note["added_at"] == as_text(ip.added_at) else None
@@ -164,7 +164,7 @@ class Owners:
     def unowned(self, found: Iterable[m.Ip]) -> list[m.Ip]:
         """The addresses that no other resource is known to have, whatever their age."""
         request = self.request
-        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very
+        # If addresses are counted (Ansible), one that came while this waited for its turn may be the very
         # one that is meant.
         return [
             ip
@@ -219,7 +219,7 @@ class Owners:
     def claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource
         claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
-        purchases before it. Raises ``ResourceError`` where claims prove nothing and there are several."""
+        purchases before it. Raises ``ResourceError`` if claims prove nothing and there are several."""
         for ip in new:
             claim = self.claim(ip)
             if claim == "ours":

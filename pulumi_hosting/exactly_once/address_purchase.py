@@ -14,6 +14,7 @@ claimed.
 """
 
 from collections.abc import Collection
+from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
@@ -45,30 +46,24 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
     another's.
     """
 
+    _before: ServerAddresses
+    """What the account showed before the purchase: the loop looks before it asks for keys."""
+
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
         self.server_id, self.attempt = server_id, attempt
         self.owners = Owners(request, server_id)
-        self._seen: ServerAddresses | None = None
         what = f"purchase of an address for server {server_id}"
-        super().__init__(request, what, "server_ip", concerns=self._is_of_the_server)
-
-    def _is_of_the_server(self, invoice: m.Invoice) -> bool:
-        return is_of(invoice, IP_PURCHASES, server_id=int(self.server_id))
+        is_of_the_server = partial(is_of, types=IP_PURCHASES, server_id=int(server_id))
+        super().__init__(request, what, "server_ip", concerns=is_of_the_server)
 
     def walk(self) -> KeyWalk:
         keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
         return KeyWalk(keys, ask=ask(self.request.client))
 
-    @property
-    def _before(self) -> ServerAddresses:
-        """What the account showed before the purchase."""
-        assert self._seen is not None  # noqa: S101 — the loop looks before it asks for keys
-        return self._seen
-
     def look(self, when: When) -> Purchased | None:
         if when in ("before", "busy"):
-            self._seen = self._when_listed()
-            return self._bought_before(self._seen)
+            self._before = self._when_listed()
+            return self._bought_before(self._before)
         if when in ("conflict", "undone"):
             return None
         after = read_addresses(self.request, self.server_id)

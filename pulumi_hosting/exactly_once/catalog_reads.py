@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
+from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ def renewal_price(
 
 
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
-    """The price of an order, one expensive question per distinct order and run; None where the service gives
+    """The price of an order, one expensive question per distinct order and run; None if the service gives
     none."""
 
     def ask() -> list[m.Quote]:
@@ -80,7 +81,7 @@ def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
 
 
 def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
-    """The balance; None where the key may not see it."""
+    """The balance; None if the key may not see it."""
     if fresh:
         request.reads.forget("balance")
 
@@ -94,8 +95,18 @@ def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
     return found[0] if found else None
 
 
+def charge(
+    request: Request, amount: Decimal, currency: str | None, what: str, *, fresh: bool = False
+) -> Cost:
+    """What would be charged, beside the balance. In its currency if the price names none."""
+    known = balance(request, fresh=fresh)
+    if known is None:
+        return Cost(amount, currency or "", what)
+    return Cost(amount, currency or known.currency, what, known.balance)
+
+
 def service_now(request: Request) -> datetime:
-    """The service's time, at most a minute ago: asked for where no answer of the run told it."""
+    """The service's time, at most a minute ago: asked for if no answer of the run told it."""
 
     def ask() -> list[m.Health]:
         return [m.Health.model_construct(status="ok", time=request.client.service_now(), version="")]

@@ -7,7 +7,7 @@ belong to this order.
 
 import re
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -73,15 +73,13 @@ def _newest_payment(
     if began is not None:
         since = min(since, began - CLOCKS_DIFFER)
     ids = {row.id for row in rows}
-    try:
+    with suppress(Forbidden, NotFound):
         for invoice in request.client.invoices.list():
             if invoice.created_at is not None and invoice.created_at < since:
                 break
             known = {item.domain_id for item in invoice.items or ()}
             if invoice.type in DOMAIN_PURCHASES and (ids & known or concerns(request, invoice, name)):
                 return payment(request.client, invoice.id)
-    except (Forbidden, NotFound):
-        pass
     return None
 
 
@@ -91,12 +89,9 @@ def concerns(request: Request, invoice: m.Invoice, name: str) -> bool:
     whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
     if any(whole.search(text.lower()) for text in texts if text):
         return True
-    for item in invoice.items or ():
-        if item.domain_id is not None:
-            try:
-                return ascii_name(request.client.domains.get(item.domain_id).name) == name
-            except NotFound:
-                return False
+    id = next((item.domain_id for item in invoice.items or () if item.domain_id is not None), None)
+    with suppress(NotFound):
+        return id is not None and ascii_name(request.client.domains.get(id).name) == name
     return False
 
 
@@ -172,16 +167,13 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
-        try:
+        with suppress(ApiError):
             return any(not paid.is_returned for paid in self.payments())
-        except ApiError:
-            return False
+        return False
 
     def is_outdated(self, error: ApiError, /) -> bool:
         """Nothing was charged with a refusal, and the name guards the next try."""
-        if isinstance(error, DomainUnavailable):
-            try:
+        with suppress(ApiError, TransportError):
+            if isinstance(error, DomainUnavailable):
                 return self.request.client.domains.availability(name=self.name).available
-            except (ApiError, TransportError):
-                return False
         return isinstance(error, UpstreamRejected)

@@ -144,6 +144,6 @@ class KeyWalk:
         if self.ask is None or id is None or _answer(self.ask, self.key, id) is not False:
             return False
         self.generation += 1
-        # It was not asked about. Where the service forgets the keys of a week ago one by one, it may be used.
+        # It was not asked about. If the service forgets the keys of a week ago one by one, it may be used.
         self.is_fresh, self._guessed = self._guessed, True
         return True

@@ -5,8 +5,8 @@ key cannot know who else declares it. The notes are a help only: without them (a
 deleted by the stack that added it.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pulumi_hosting.exactly_once import local_files
@@ -18,13 +18,10 @@ _SHORT = 30.0  # seconds to wait for a lock that is held for a few file operatio
 
 def record(request: Request, keys: Mapping[str, str | None]) -> None:
     """The declaration uses these keys: id → when the key was added to the account."""
-
-    def change(notes: dict[str, Any]) -> None:
-        for id, added in keys.items():
-            notes[id] = {"added": added, "users": sorted({*_users(notes, id, added), request.identity})}
-
-    if keys:
-        _change(request, change)
+    if keys and not request.client.is_test_key:
+        with suppress(local_files.LocalFilesError), _changed(request) as notes:
+            for id, added in keys.items():
+                notes[id] = {"added": added, "users": sorted({*_users(notes, id, added), request.identity})}
 
 
 def forget(request: Request, id: str) -> None:
@@ -32,15 +29,12 @@ def forget(request: Request, id: str) -> None:
     replacement has taken its place."""
     if any(other.isdigit() for other in request.ownership.of(request.identity) - {id}):
         return
-
-    def change(notes: dict[str, Any]) -> None:
-        for id, note in [*notes.items()]:
-            note["users"] = [user for user in note["users"] if user != request.identity]
-            if not note["users"]:
-                del notes[id]
-
     if any(request.identity in note["users"] for note in _read(request).values()):
-        _change(request, change)
+        with suppress(local_files.LocalFilesError), _changed(request) as notes:
+            for id, note in [*notes.items()]:
+                note["users"] = [user for user in note["users"] if user != request.identity]
+                if not note["users"]:
+                    del notes[id]
 
 
 def of_other_stacks(request: Request, id: str, added: str | None) -> list[str]:
@@ -65,21 +59,16 @@ def _read(request: Request) -> dict[str, Any]:
     if request.client.is_test_key:
         return {}
     try:
-        return dict(local_files.read(_scope(request), _PURPOSE, survives=False).get("keys", {}))
+        scope = local_files.account_scope(request.client)
+        return dict(local_files.read(scope, _PURPOSE, survives=False).get("keys", {}))
     except local_files.LocalFilesError:
         return {}
 
 
-def _change(request: Request, change: Callable[[dict[str, Any]], None]) -> None:
-    if request.client.is_test_key:
-        return
-    with suppress(local_files.LocalFilesError):
-        scope = _scope(request)
-        with local_files.lock(scope, f"notes on {_PURPOSE}", _SHORT):
-            notes = _read(request)
-            change(notes)
-            local_files.write(scope, _PURPOSE, {"keys": notes, "version": 1}, survives=False)
-
-
-def _scope(request: Request) -> str:
-    return local_files.account_scope(request.client)
+@contextmanager
+def _changed(request: Request) -> Iterator[dict[str, Any]]:
+    scope = local_files.account_scope(request.client)
+    with local_files.lock(scope, f"notes on {_PURPOSE}", _SHORT):
+        notes = _read(request)
+        yield notes
+        local_files.write(scope, _PURPOSE, {"keys": notes, "version": 1}, survives=False)

@@ -82,7 +82,7 @@ def remove(scope: str, purpose: str, *, kind: str = "json") -> None:
 
 
 def may_have(client: Client, kind: str) -> bool:
-    """Whether the account may have a note of this kind. Not where there is none of any account: then the
+    """Whether the account may have a note of this kind. Not if there is none of any account: then the
     account need not be asked for. Raises :class:`LocalFilesError`."""
     return client.key_owner.is_known or bool(_STORE.names(f"*.{kind}"))
 

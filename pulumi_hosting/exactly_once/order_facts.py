@@ -45,9 +45,7 @@ def orders_and_servers(
         }
 
     def ask_again(operation: str, id: str) -> m.Server | None:
-        try:
-            shown = request.client.servers.get(int(id))
-        except NotFound:
+        if (shown := server_by_id(request, id)) is None:
             return None
         # as the list shows it
         return m.Server.model_construct(**{name: getattr(shown, name) for name in m.Server.model_fields})
@@ -199,7 +197,7 @@ def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None
 
 
 def server_by_id(request: Request, id: str) -> m.Server | None:
-    """The server; None where nothing shows it any more."""
+    """The server; None if nothing shows it any more."""
     try:
         return request.client.servers.get(int(id))
     except NotFound:

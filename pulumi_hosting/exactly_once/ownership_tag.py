@@ -71,7 +71,7 @@ def is_same_holder(tag: str, other: str) -> bool:
 
 
 def next_tag(tag: str | None, identity: str) -> str:
-    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. Where
+    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. If
     there was none, an earlier run may have failed to write the first one, so it is the second.
 
     >>> next_tag(None, "pulumi:demo/dev/server/web-1")

@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -69,14 +70,10 @@ def _payment(client: Client, invoice: m.Invoice) -> Payment:
     paid = invoice.amount if was_paid else Decimal(0)
     returned = Decimal(0)
     if invoice.status in ("refunded", "cancelled") and paid:
-        returned = paid
-        since = invoice.created_at or invoice.paid_at
-        try:
-            moved = movements(client, since - CLOCKS_DIFFER).get(invoice.id) if since else None
-        except ApiError:
-            moved = None
-        if moved is not None:
-            paid, returned = moved
+        returned, since = paid, invoice.created_at or invoice.paid_at
+        with suppress(ApiError):
+            if since is not None:
+                paid, returned = movements(client, since - CLOCKS_DIFFER).get(invoice.id, (paid, paid))
     return Payment(
         invoice.id,
         invoice.status,

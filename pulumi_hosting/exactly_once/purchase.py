@@ -307,7 +307,7 @@ class Purchase(Generic[A, R]):
         """What the account shows after an error, and how to go on."""
         means = meaning(error)
         if means is Meaning.BUSY:
-            return self._after_a_wait(error, walk, self._busy)
+            return self._after_a_wait(error, walk)
         if means is Meaning.CONFLICT:
             return self._after_conflict(walk), walk
         if means is Meaning.LOST:
@@ -318,12 +318,12 @@ class Purchase(Generic[A, R]):
             return self._after_failure(error, walk, is_last=is_last), walk
         return self._after_refusal(error, walk), walk
 
-    def _after_a_wait(self, error: CallError, walk: KeyWalk, busy: Poller) -> tuple[R | None, KeyWalk]:
+    def _after_a_wait(self, error: CallError, walk: KeyWalk) -> tuple[R | None, KeyWalk]:
         """Another operation was running. The refusal may be stored under the key."""
-        if busy.over:
+        if self._busy.over:
             raise self._decided(error)
         self.request.info(f"{self.what}: another operation is running")
-        busy.pause()
+        self._busy.pause()
         if (shown := self.look("busy")) is not None:
             return shown, walk
         again = self.walk()
@@ -443,10 +443,8 @@ class Purchase(Generic[A, R]):
 
     def started(self) -> datetime:
         """When the first request was sent, by the service's clock; now, if none was."""
-        clock, began = self.request.clock, self._began
-        return self.request.service_now() - timedelta(
-            seconds=0.0 if began is None else clock.monotonic() - began
-        )
+        seconds = 0.0 if self._began is None else self.request.seconds_since(self._began)
+        return self.request.service_now() - timedelta(seconds=seconds)
 
     def _decided(self, error: E) -> E:
         """An outcome that is known: nothing is left to report in a later run."""

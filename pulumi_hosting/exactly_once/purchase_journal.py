@@ -30,14 +30,14 @@ _INVOICES = {
     "invoice_pay": ("invoice_id", ()),
 }
 """What the invoice of a purchase names, and its types; none: all."""
-_CLOCKS_DIFFER = timedelta(minutes=5)  # where the service has not said its time yet
+_CLOCKS_DIFFER = timedelta(minutes=5)  # if the service has not said its time yet
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An unreported purchase.
 
-    ``at``: when it was begun, by the service's clock where that is known, else by this machine's. ``key``:
+    ``at``: when it was begun, by the service's clock if that is known, else by this machine's. ``key``:
     what it was first sent with.
     """
 

@@ -35,7 +35,12 @@ from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
-from pulumi_hosting.exactly_once.order_facts import refuse_late_order, turn_of_name, wait_for_orders
+from pulumi_hosting.exactly_once.order_facts import (
+    living_server,
+    refuse_late_order,
+    turn_of_name,
+    wait_for_orders,
+)
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.exactly_once.server_search import (
     TAGGED,
@@ -55,14 +60,13 @@ _NAMED_BY_KEY = "this resource's idempotency key names it"
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an order came to: a server, or an order still under way. The password only where this answer
-    showed it.
+    """What an order came to. ``made``: the server, or its order while that is under way. The password only if
+    this answer showed it.
 
     ``found``: it was there and is taken over, for this ``reason``. ``by_name``: its name alone is the reason.
     """
 
-    server: m.Server | None
-    order: m.Order | None = None
+    made: m.Server | m.Order
     root_password: Secret | None = None
     charged: Decimal | None = None
     invoice_id: int | None = None
@@ -75,9 +79,14 @@ class Ordered:
     """
 
     @property
+    def server(self) -> m.Server | None:
+        return self.made if isinstance(self.made, m.Server) else None
+
+    @property
     def id(self) -> str:
         """That of the server; of its order while there is none."""
-        return str(self.server.id) if self.server else f"{ORDER_PREFIX}{self.order and self.order.invoice_id}"
+        made = self.made
+        return f"{ORDER_PREFIX}{made.invoice_id}" if isinstance(made, m.Order) else str(made.id)
 
 
 def _is_of_an_order(invoice: m.Invoice) -> bool:
@@ -191,32 +200,30 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                     f"{order.status} and its charge was returned: ordering again"
                 )
                 return None
-            ordered = Ordered(
-                None, order, None, order.amount, order.invoice_id, not is_new, reason=_NAMED_BY_KEY
-            )
+            ordered = Ordered(order, None, order.amount, order.invoice_id, not is_new, reason=_NAMED_BY_KEY)
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
-                return replace(ordered, server=server) if server else None
+                return replace(ordered, made=server) if server else None
             self.request.ownership.add(self.request.identity, ordered.id)
             return ordered
-        if answer.root_password is not None and answer.root_password.reveal():
+        if answer.root_password:
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
             # reading could only lose it. Whoever has the name's turn next must see whose it is.
             self.request.ownership.add(self.request.identity, str(answer.server.id))
-            return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
+            return Ordered(answer.server, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
         paid, attempts = (answer.charged, answer.invoice_id), answer.meta.attempts if answer.meta else 1
-        return Ordered(server, None, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
+        return Ordered(server, None, *paid, True, False, _NAMED_BY_KEY, attempts) if server else None
 
     def in_part(self, error: InvalidResponse) -> Ordered | None:
-        """What an accepted order came to whose answer could be read in part, by the ids in it; None where
+        """What an accepted order came to whose answer could be read in part, by the ids in it; None if
         they do not lead on.
         """
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
         with suppress(ApiError, InvalidResponse):
             if server_id is not None:
                 server, password = self._alive(server_id, None), error.partial.get("root_password")
-                return Ordered(server, None, password, error.charged, invoice_id) if server else None
+                return Ordered(server, password, error.charged, invoice_id) if server else None
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
         return None
@@ -227,13 +234,8 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         """
         if self.request.has_owner(str(server_id)):
             return None
-        try:
-            server = self.request.client.servers.get(server_id)
-        except NotFound:
-            return None
-        if server.is_gone:
-            return None
-        if ordered_as and server.name != ordered_as:
+        server = living_server(self.request, str(server_id))
+        if server is not None and ordered_as and server.name != ordered_as:
             refuse_renamed_order(self.request, self.name, server, self.attempt)
             return None  # under its new name it is another declaration's
         return server

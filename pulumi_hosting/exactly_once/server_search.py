@@ -34,7 +34,7 @@ def may_be_proven(request: Request, server: m.Server) -> bool:
 
 def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
     """The refusal to order beside a living server of the same name that nothing shows to be this
-    declaration's. Where a resource of this stack has it, or may have it, under another name of the resource,
+    declaration's. If a resource of this stack has it, or may have it, under another name of the resource,
     the alias is the first advice."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
     tag, alias = tag_of(server), ""
@@ -146,9 +146,8 @@ def _renamed_conflict(
 
 def unproven(request: Request, name: str) -> m.Server | None:
     """The living server of the name of which only sending the order's key could prove that it is this
-    declaration's. What a resource that is declared beside this one turns out to have within a second is not
-    meant. Raises what an order would stop with: where no key can prove it any more, or where a proof is not
-    enough for a takeover."""
+    declaration's. One that another declaration claims within a second does not count. Raises what an order
+    would raise: if no key can prove it any more, or if a proof is not enough for a takeover."""
     found = after_others_spoke(
         request, lambda: [server for server in candidates(request) if server.name == name]
     )
@@ -178,7 +177,7 @@ def not_as_wanted(server: m.Server, wanted: Wanted) -> tuple[str, ...]:
 
 
 def machine(server: m.Server) -> dict[str, Any]:
-    """Its tariff and image; None where the account does not show them."""
+    """Its tariff and image; None if the account does not show them."""
     return {"tariff_id": server.tariff.id if server.tariff else None, "os": server.os}
 
 
@@ -190,8 +189,8 @@ def find_tagged(
 
     Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over
     automatically: under another name by now (it may belong to a resource that was renamed with it), another
-    machine, ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
-    ``attempt`` above 0, where another one is wanted beside it, the former three are passed over. ``lenient``:
+    machine, ordered longer ago than keys are remembered, or any under ``strict`` without a scope. An
+    ``attempt`` above 0 asks for another one beside it, and the former three are passed over. ``lenient``:
     whatever its age.
     """
     own = [server for server in candidates(request) if is_tag_of(tag_of(server), request.identity)]
@@ -233,7 +232,7 @@ def find_tagged(
 
 
 def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: int = 0) -> None:
-    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's
+    """Raise ``ResourceConflict`` if a server of which ``evidence`` says that it is this identity's
     must not be taken over automatically.
     """
     ordered = _ordered_ago(request, server)
@@ -254,9 +253,9 @@ def _ordered_ago(request: Request, server: m.Server) -> timedelta | None:
 
 
 def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
-    """The living server that carries this identity's tag and that no state in this run has, where the server
-    of a state is gone; the newest of several. ``max_age``: seconds for which a list is believed. What other
-    entries of the state turn out to have within a second is not meant."""
+    """The living server that carries this identity's tag and that no state in this run has; the newest of
+    several. Asked if the server of a state is gone. ``max_age``: seconds for which a list is believed. One
+    that another entry of the state claims within a second does not count."""
 
     def found() -> list[m.Server]:
         listed: list[m.Server] = request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age)

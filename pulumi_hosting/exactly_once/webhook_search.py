@@ -45,7 +45,7 @@ def tag_of(found: m.Subscription) -> str | None:
 
 
 def of_url(listed: Iterable[m.Subscription], url: str) -> list[m.Subscription]:
-    """Those that deliver to the address, the lowest id first. Raises ``InvalidResponse`` where one that could
+    """Those that deliver to the address, the lowest id first. Raises ``InvalidResponse`` if one that could
     not be read may be one."""
     wanted = plain_url(url)
     return sorted(matching(listed, lambda one: plain_url(one.url) == wanted), key=lambda one: one.id)
@@ -63,7 +63,7 @@ def new_tag(request: Request, listed: Iterable[m.Subscription]) -> str:
 def find_tagged(request: Request, url: str) -> list[m.Subscription]:
     """What runs of this resource made and no state in this run has, the lowest id first.
 
-    Raises ``ResourceConflict`` where it must not be taken over automatically: it does not deliver to ``url``,
+    Raises ``ResourceConflict`` if it must not be taken over automatically: it does not deliver to ``url``,
     it is older than idempotency keys live, or ``strict`` is set without a scope.
     """
     found = [] if request.name_is_identity else list(filter(_is_own(request), request.client.webhooks.list()))
@@ -86,8 +86,8 @@ def find_tagged(request: Request, url: str) -> list[m.Subscription]:
 
 
 def one_in_its_place(request: Request, listed: Iterable[m.Subscription]) -> m.Subscription | None:
-    """The subscription that carries this resource's tag and that no state in this run has, where that of a
-    state is gone; None with a test key, which sees none."""
+    """The subscription that carries this resource's tag and that no state in this run has. Asked if that of
+    a state is gone. None with a test key, which sees none."""
     if request.name_is_identity or request.client.is_test_key:
         return None
     is_own, held = _is_own(request), request.ownership.of(request.identity)
@@ -107,7 +107,7 @@ def doubles(
     the same address, a higher id, made within seven days of ``found``, and no receiver has accepted a
     delivery, so that nothing has its secret.
 
-    None under ``strict`` without a scope, where the tag may be another backend's.
+    None under ``strict`` without a scope: the tag may be another backend's.
     """
     if not is_tag_of(tag_of(found), request.identity) or (
         request.session.strict and request.session.scope is None
@@ -171,7 +171,7 @@ def delete_doubles(request: Request, found: Iterable[m.Subscription]) -> None:
 
 
 def _is_deleted(request: Request, surplus: m.Subscription, what: str) -> bool:
-    """Delete one that is not needed, unless it is gone. ``what``: the beginning of the warning where that
+    """Delete one that is not needed, unless it is gone. ``what``: the beginning of the warning if that
     fails."""
     try:
         request.client.webhooks.delete(surplus.id)
@@ -185,9 +185,9 @@ def _is_deleted(request: Request, surplus: m.Subscription, what: str) -> bool:
 
 def keep_first(request: Request, url: str, made: m.Subscription) -> m.Subscription | None:
     """Of those that several runs made at the same moment each keeps the one with the lowest id, and deletes
-    its own otherwise. The first one where it is not ``made``.
+    its own otherwise. The first one if it is not ``made``.
 
-    Raises ``ResourceConflict`` where the next run takes over what is left.
+    Raises ``ResourceConflict`` if the next run takes over what is left.
     """
     is_own = _is_own(request)
     try:

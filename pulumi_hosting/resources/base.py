@@ -39,7 +39,7 @@ class Trait:
 
     - ``replaces``: a change needs a new object.
     - ``when_creating``: it matters at creation only; a later change does nothing and says so.
-    - ``write_only``: the API never shows it, so it is compared with what was last sent, where that is known.
+    - ``write_only``: the API never shows it, so it is compared with what was last sent, if that is known.
     - ``unordered``: a set; order is no difference.
     - ``rebuilds``: what a change does is for the user to say (``on_change``).
     - ``trigger``: no property of the object: any other value than before asks for an action, the first one
@@ -47,7 +47,7 @@ class Trait:
     - ``policy``: how to act, nothing to compare.
     - ``names``: the input whose value this text names, such as ``tariff_id``: give one of the two. The name
       is resolved once, when the object is made, so it is nothing to compare either.
-    - ``normal``: two texts are the same where this makes them equal.
+    - ``normal``: two texts are the same if this makes them equal.
     - ``decides``: what cannot be asked of the account before its value is known: ``order``, whether anything
       is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
       at what price.
@@ -190,14 +190,10 @@ class Inputs(_Fields):
         return frozenset(name for name in cls.model_fields if cls.trait(name).decides == what)
 
     @classmethod
-    @cache
-    def _adopting(cls) -> tuple[str, ...]:
-        return tuple(name for name in cls.model_fields if cls.trait(name).adopts)
-
-    @classmethod
     def adopted_by(cls, given: Mapping[str, Any]) -> str | None:
-        """The ``given`` field that names an object to take over; None where an object is made."""
-        return next((name for name in cls._adopting() if given.get(name) is not None), None)
+        """The ``given`` field that names an object to take over; None if an object is made."""
+        adopting = (name for name in cls.model_fields if cls.trait(name).adopts)
+        return next((name for name in adopting if given.get(name) is not None), None)
 
     @classmethod
     @cache
@@ -292,9 +288,9 @@ class Takeover:
 
     - ``state``: the object as it is now.
     - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag".
-    - ``ordered_at``: when it was ordered, by the service's time; None where that is not shown.
-    - ``charged``, ``currency``: what its order cost; None where that is not known without asking more.
-    - ``price_monthly``: what it costs per month, shown where ``charged`` is not known.
+    - ``ordered_at``: when it was ordered, by the service's time; None if that is not shown.
+    - ``charged``, ``currency``: what its order cost; None if that is not known without asking more.
+    - ``price_monthly``: what it costs per month, shown if ``charged`` is not known.
     - ``title``: what kind of thing it is, in words.
     - ``invoice_id``: of its order, if the state does not have it.
     """
@@ -366,13 +362,13 @@ class Resource(ABC, Generic[I, S]):
     control_removal: ClassVar[Mapping[str, Any] | None] = None
     """The PATCH that removes it there; None: DELETE."""
     api_name: ClassVar[str] = ""
-    """Its name in the ids of operations, where that is not its ``kind``."""
+    """Its name in the ids of operations, if that is not its ``kind``."""
     parent: ClassVar[str | None] = None
     """Kind of the object that it is a part of: it goes with that one, and its id begins with that one's."""
     early_deletion: ClassVar[str] = ""
-    """What a person should know where it may be deleted before its ``parent``."""
+    """What a person should know if it may be deleted before its ``parent``."""
     default_name: ClassVar[bool] = False
-    """Where no ``name`` is given, the declaration's own name is meant."""
+    """If no ``name`` is given, the declaration's own name is meant."""
 
     id_form: ClassVar[str] = "a positive integer"
     """What an id of it is, in words."""
@@ -382,7 +378,7 @@ class Resource(ABC, Generic[I, S]):
         return id_number(id) is not None
 
     def must_be_id(self, id: str, next_step: str = "correct the id") -> None:
-        """Raise ``ResourceError`` where it is none. Asked before an id that a person or a state gives is
+        """Raise ``ResourceError`` if it is none. Asked before an id that a person or a state gives is
         used: the methods below take ids for what ``is_id`` says."""
         if not self.is_id(id):
             raise ResourceError(

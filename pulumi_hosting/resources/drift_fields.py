@@ -15,8 +15,8 @@ class Drift:
     """A trait of an input that can change outside. A setting without it becomes another text, or the
     opposite.
 
-    - ``other``: another valid value, given the present one (None where the object has none).
-    - ``sent_as``: the field's name in the emulator's control interface, where it differs.
+    - ``other``: another valid value, given the present one (None if the object has none).
+    - ``sent_as``: the field's name in the emulator's control interface, if it differs.
     """
 
     other: Callable[[Any], Any]

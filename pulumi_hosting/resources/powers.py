@@ -24,16 +24,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal
 
-from pulumi_hosting.resources.base import AnyResource, Inputs, OnChange, Resource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, I, OnChange, Resource, S, State, Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
-
-I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
-S = TypeVar("S", bound=State)
 
 
 class Findable(ABC, Generic[I, S]):
@@ -72,7 +69,7 @@ class Adoptable(ABC, Generic[I]):
 class Priced(ABC):
     @abstractmethod
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
-        """What making it charges now; None where nothing is paid or too little is known."""
+        """What making it charges now; None if nothing is paid or too little is known."""
 
     def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
         """Whether an order that is under way may be that of an interrupted run, which is waited for then."""
@@ -82,7 +79,7 @@ class Priced(ABC):
 class Refunded(ABC, Generic[S]):
     @abstractmethod
     def refund(self, request: Request, state: S) -> Decimal | None:
-        """What deleting it credits now, in the account's currency; None where that cannot be known."""
+        """What deleting it credits now, in the account's currency; None if that cannot be known."""
 
 
 class Validated(ABC):
@@ -99,7 +96,7 @@ class Validated(ABC):
 class Named(ABC):
     @abstractmethod
     def resolve(self, request: Request, field: str, name: str) -> Any:
-        """The value of ``field`` that ``name`` names now. Raises ``ValueError`` with the reason where it
+        """The value of ``field`` that ``name`` names now. Raises ``ValueError`` with the reason if it
         names none or several, and what a read raises.
         """
 
@@ -143,7 +140,7 @@ class Sandboxed(ABC, Generic[S]):
 class Rebuildable(ABC, Generic[S]):
     @abstractmethod
     def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
-        """What a change of ``field`` means among the ``desired`` values; None where the field's trait
+        """What a change of ``field`` means among the ``desired`` values; None if the field's trait
         says it.
         """
 
@@ -165,7 +162,7 @@ class Rebuildable(ABC, Generic[S]):
 class Registered(ABC, Generic[S]):
     @abstractmethod
     def why_unchangeable(self, state: S) -> str | None:
-        """Why nothing of the object can be changed yet, where that passes automatically; None where it
+        """Why nothing of the object can be changed yet, if that passes automatically; None if it
         can.
         """
 
@@ -180,7 +177,7 @@ class Remarked(ABC, Generic[S]):
     @abstractmethod
     def remarks(self, request: Request, state: S) -> list[str]:
         """What a user should know of a recorded object: it is gone, or about to be switched off. Empty
-        where the account cannot be read.
+        if the account cannot be read.
         """
 
     def is_gone(self, request: Request, state: S) -> bool:
@@ -199,7 +196,7 @@ class Predicted(ABC, Generic[S]):
         """The ``predicted`` fields of the state without those that the declared change makes uncertain, or
         with what else it changes.
 
-        ``state``: the object before the change; None where it is made.
+        ``state``: the object before the change; None if it is made.
         """
 
 
@@ -243,7 +240,7 @@ def sandbox_of(resource: AnyResource) -> str:
 
 
 def recorded_mode(resource: AnyResource, state: State) -> str | None:
-    """``live`` or ``test``, by what was recorded; None where neither the record nor the id tells."""
+    """``live`` or ``test``, by what was recorded; None if neither the record nor the id tells."""
     return state.mode or ("test" if is_simulated(resource, state.id) else None)
 
 
@@ -253,7 +250,7 @@ def mode_of(resource: AnyResource, state: State) -> str:
 
 
 def listed(request: Request, resource: Resource[Any, S], **filters: Any) -> Iterable[S]:
-    """Every object of the kind on the account, or those that match. Raises ``ResourceError`` where the
+    """Every object of the kind on the account, or those that match. Raises ``ResourceError`` if the
     API has no list of them.
     """
     if not isinstance(resource, Findable):

@@ -4,14 +4,13 @@ Setting it is setting it: the last write wins, and doing it twice is the same as
 id>/<address id>``.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import check_host_name, id_number
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.order_facts import SNAPSHOT_AGE
@@ -28,9 +27,7 @@ _LISTED_SECONDS = 30.0
 
 
 def _plain_host(name: str) -> str:
-    if not re.fullmatch(m.HOST_NAME_PATTERN, name):
-        raise ValueError("must be a host name of at least two labels of letters, digits and hyphens")
-    return name.rstrip(".").lower()
+    return check_host_name(name).rstrip(".").lower()
 
 
 class PtrInputs(base.Inputs):

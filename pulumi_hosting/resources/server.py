@@ -1,7 +1,7 @@
 """A virtual server (API document, "Servers" and "Orders").
 
-Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place where the API can
-(name, notes, auto-renew), replaced where it cannot. The id is ``order:<invoice_id>`` while only its order is
+Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place if the API can
+(name, notes, auto-renew), replaced if it cannot. The id is ``order:<invoice_id>`` while only its order is
 known. Inputs and state are in ``server_fields``; its optional powers are in ``server_powers``.
 """
 
@@ -83,7 +83,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return id_number(id.removeprefix(ORDER_PREFIX)) is not None
 
     def spared_scopes(self, request: Request, desired: Mapping[str, Any]) -> frozenset[str]:
-        """A tag alone is not worth a refusal where no state depends on it."""
+        """A tag alone is not worth a refusal if no state depends on it."""
         late = (*ServerInputs.late(), "power", "adopt_id")
         is_tagged_only = not any(desired.get(name) is not None for name in late)
         return frozenset({"servers:manage"} if request.name_is_identity and is_tagged_only else ())
@@ -161,9 +161,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         return state.model_copy(update={"ssh_key_fingerprints": fingerprints(keys)})
 
     def _from_order(self, request: Request, ordered: Ordered, inputs: ServerInputs) -> ServerState:
-        state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
+        made = ordered.made
+        state = provisional(made) if isinstance(made, m.Order) else from_api(made)
         extra = {
-            "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
+            "invoice_id": as_text(ordered.invoice_id),
             # Without a state to remember it, a charge is one of this run, and a replay is not.
             "charged": None
             if request.name_is_identity and ordered.found and ordered.attempts == 1
@@ -172,9 +173,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         }
         state = state.model_copy(update=extra)
         if ordered.found:
-            since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
             if ordered.attempts == 1:  # else this run's own first request may have made it
-                Takeover(state, ordered.reason, since, title=self.title).announce(request)
+                Takeover(state, ordered.reason, made.created_at, title=self.title).announce(request)
             request.ownership.add(request.identity, state.id)
             if ordered.by_name:  # whose it is nothing shows, so the tag that it has stays
                 return self._kept(state, inputs)
@@ -283,8 +283,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         keys = installed_keys(request, inputs.ssh_key_ids)
         result = send_reinstall(request, state.id, inputs.os, body)
         key_users.record(request, added(keys))
-        shown = result.root_password.reveal() if result.root_password else ""
-        password = result.root_password if shown else inputs.password
+        password = result.root_password or inputs.password
         if password is None and not inputs.ssh_key_ids:
             request.warn(
                 f"server {state.id}: its new root password was not shown. Next: "
@@ -372,9 +371,3 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         except ResourceError:  # the server was deleted
             pass
         return None
-
-
-def _expect_order(ordered: Ordered) -> m.Order:
-    if ordered.order is None:  # pragma: no cover — Ordered holds a server or an order
-        raise ResourceError("an order without server and order")
-    return ordered.order

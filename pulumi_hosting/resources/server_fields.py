@@ -255,7 +255,7 @@ def is_simulated(id: str) -> bool:
 
 
 def provisional(order: m.Order, last: ServerState | None = None) -> ServerState:
-    known = last.model_dump() | {name: getattr(last, name) for name in KEPT} if last else {}
+    known = dict(last) if last else {}
     return ServerState(
         **{
             **known,

@@ -301,7 +301,7 @@ class ServerIpResource(
         return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
-        """What ``create`` would take over. The reason says where only a key can prove whose an address is:
+        """What ``create`` would take over. If only a key can prove whose an address is, the reason says so:
         ``create`` does not pay then.
         """
         if inputs.adopt_id is not None:
@@ -355,10 +355,8 @@ class ServerIpResource(
         quote = quote_of(request, desired["server_id"])
         if quote is None:
             return None
-        balance = catalog_reads.balance(request)
-        currency = quote.currency or (balance.currency if balance else "")
         what = f"an address, then {quote.price_monthly} a month"
-        return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
+        return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
     def validate(
         self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once import catalog_reads, key_users
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
@@ -40,15 +39,11 @@ def material(public_key: str) -> str:
 
 
 class SshKeyInputs(base.Inputs):
-    name: Annotated[
-        str, Field(min_length=1, max_length=255), AfterValidator(check_line), REPLACES, Drift(renamed)
-    ] = Field(description="Name shown in the account. A change makes a new key.")
+    name: Annotated[m.SshKeyName, REPLACES, Drift(renamed)] = Field(
+        description="Name shown in the account. A change makes a new key."
+    )
     public_key: Annotated[
-        str,
-        AfterValidator(check_public_key),
-        AfterValidator(_normal_form),
-        Field(max_length=16384),
-        Trait(replaces=True, normal=material),
+        m.PublicKey, AfterValidator(_normal_form), Trait(replaces=True, normal=material)
     ] = Field(
         description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
         "A change makes a new key."
@@ -75,7 +70,7 @@ class SshKeyState(base.State):
 
 
 def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | None = None) -> SshKeyState:
-    line = " ".join(key.public_key.split())
+    line = _normal_form(key.public_key)
     # The service may drop or rewrite the comment; the same key is no difference.
     if declared and material(declared) == material(line):
         line = declared
@@ -87,7 +82,7 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
 
 
 def _found(request: Request, key: m.SshKey, declared: str | None = None) -> SshKeyState:
-    """The state of a key that was on the account already. Where no state remembers it, it does not say so."""
+    """The state of a key that was on the account already. If no state remembers it, it does not say so."""
     return _from_api(key, declared, None if request.name_is_identity else True)
 
 
@@ -100,7 +95,7 @@ def _by_id(keys: Iterable[m.SshKey], id: str) -> m.SshKey | None:
 
 
 def _picked(request: Request, pick: Callable[[list[m.SshKey]], m.SshKey | None]) -> m.SshKey | None:
-    """The key that ``pick`` chooses; None only where a list shows it that is as new as the request wants."""
+    """The key that ``pick`` chooses; None only if a list shows it that is as new as the request wants."""
     began = request.clock.monotonic()
     found = pick(catalog_reads.ssh_keys(request))
     if found is None and request.fresh:

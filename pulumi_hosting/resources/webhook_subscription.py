@@ -66,11 +66,7 @@ _Description = Annotated[
 ]
 
 
-def _checked_url(url: str) -> str:
-    try:
-        plain_url(url)
-    except ValueError:
-        raise ValueError("must be an https:// URL with a port of 1 to 65535, if any") from None
+def _visible(url: str) -> str:
     if not url.isprintable():
         raise ValueError("must hold no invisible characters")
     return url
@@ -93,7 +89,7 @@ class WebhookSubscriptionInputs(base.Inputs):
     change = m.SubscriptionUpdate
     url: Annotated[
         m.WebhookUrl,
-        AfterValidator(_checked_url),
+        AfterValidator(_visible),
         Trait(normal=plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
     ] = Field(description="https:// URL of a public host that deliveries go to.")
@@ -256,14 +252,14 @@ class WebhookSubscriptionResource(
     def _certain_doubles(
         request: Request, state: WebhookSubscriptionState, listed: Sequence[m.Subscription]
     ) -> list[m.Subscription]:
-        """Second ones of this resource among ``listed``. None where another run took this one over."""
+        """Second ones of this resource among ``listed``. None if another run took this one over."""
         found = _by_id(listed, state.id)
         if found is None or not (request.name_is_identity or tag_of(found) == state.ownership_tag):
             return []
         return doubles(request, listed, found)
 
     def _doubles_of_name(self, request: Request, state: WebhookSubscriptionState) -> list[m.Subscription]:
-        """Second ones to be deleted now, where the url is the identity: looked for in what the run knows, and
+        """Second ones to be deleted now, if the url is the identity: looked for in what the run knows, and
         then in a new list."""
         seen = self._certain_doubles(request, state, subscriptions(request))
         return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
@@ -390,7 +386,7 @@ class WebhookSubscriptionResource(
 
     @staticmethod
     def _tag_to_write(request: Request, state: WebhookSubscriptionState) -> str | None:
-        """The tag that stands behind the description from now on: the own one, or that which is there where
+        """The tag that stands behind the description from now on: the own one, or that which is there if
         the url is the identity."""
         if not request.name_is_identity:
             return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
@@ -471,7 +467,7 @@ class WebhookSubscriptionResource(
     def settle(
         self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
     ) -> WebhookSubscriptionState:
-        """Set what differs from the inputs where it was found, or what creation could not set."""
+        """Set what differs from the inputs if it was found, or what creation could not set."""
         if self.is_simulated(state.id):
             return state
         given = inputs.given(inputs.settings())

@@ -7,8 +7,8 @@ from decimal import Decimal
 _SECRETS_OF_URL = re.compile(r"(?<=//)[^/?#]+(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
-def as_text(value: Decimal | datetime | None) -> str | None:
-    """Money and time as a state holds them: decimal digits, and RFC 3339 in UTC."""
+def as_text(value: Decimal | datetime | int | None) -> str | None:
+    """Money, time and ids as a state holds them: decimal digits, and RFC 3339 in UTC."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return None if value is None else str(value)

@@ -12,7 +12,7 @@ from pulumi_hosting.api.models import DeleteResult
 from pulumi_hosting.api.openapi import RETRY_AFTER_STATUSES, document, schema_name
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, Operation
 
-DOCUMENT = document(server_url="https://api.example.com/v1", title="Example")
+DOCUMENT = document()
 ROWS = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
 
 
@@ -25,10 +25,7 @@ def test_it_is_an_openapi_document() -> None:
     validate(DOCUMENT)
     assert DOCUMENT["openapi"] == "3.1.0"
     assert DOCUMENT["info"]["version"] == "1.0.0"
-    assert (DOCUMENT["info"]["title"], DOCUMENT["servers"]) == (
-        "Example",
-        [{"url": "https://api.example.com/v1"}],
-    )
+    assert (DOCUMENT["info"]["title"], DOCUMENT["servers"]) == ("Hosting Client API", [{"url": "/v1"}])
     json.dumps(DOCUMENT)
 
 

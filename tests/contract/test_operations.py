@@ -251,7 +251,7 @@ def test_every_operation_answers_its_typed_method_with_every_success_it_has(
 def test_the_served_document_is_generated_from_the_table(api: ApiHarness, dialect: str) -> None:
     """tests/api/test_openapi.py validates the document itself."""
     served = api.live.openapi()
-    expected = document(server_url=served["servers"][0]["url"], title=served["info"]["title"])
+    expected = document()
     for operation in OPERATIONS:
         if dialect == "live" and operation.live_expensive:
             expected["paths"][operation.path][operation.method.lower()]["x-expensive"] = True

@@ -218,6 +218,11 @@ def test_the_fingerprint_is_the_one_ssh_keygen_prints() -> None:
 # --- the tag behind the notes
 
 
+def test_reverse_dns_that_names_an_address_is_refused_before_it_is_sent() -> None:
+    found = check(RESOURCES["ptr"], {"server_id": "20001", "domain": "192.0.2.1"}).failures
+    assert found == {"domain": "must be a host name, not an IP address"}
+
+
 @pytest.mark.parametrize("notes", ["", "mine", "mine [not a mark]", "[iac:short]"])
 def test_notes_survive_the_tag(notes: str) -> None:
     assert split_tag(with_tag(notes, "[iac:abcdefgh]")) == (notes, "[iac:abcdefgh]")

@@ -6,6 +6,7 @@ import pytest
 
 from pulumi_hosting.actions import Failed
 from pulumi_hosting.client.exceptions import InvalidInput, ServiceState
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.actions import PASSWORD, do, one, sent, server
 from tests.resources.conftest import ResourceHarness
@@ -147,6 +148,21 @@ def test_a_reinstallation_keeps_its_passwords_to_itself(any_dialect: ResourceHar
     for secret in (generated, PASSWORD):
         assert secret not in repr(result) + repr(given) + str(any_dialect.messages)
     assert sent(any_dialect) == [f"POST /v1/servers/{id}/actions/reinstall"]
+
+
+def test_a_new_password_is_in_no_local_variable_as_text(
+    harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ResourceError("cut")
+
+    id = server(harness)
+    monkeypatch.setattr(SERVER, "until", fail)
+    with pytest.raises(ResourceError, match="cut") as caught:
+        do(harness, "server_reinstall", {"id": id, "erase": id, "os": "ubuntu-24.04"})
+    (frame,) = (entry for entry in caught.traceback if entry.name == "reinstall")
+    password = frame.locals["password"].reveal()
+    assert [name for name, value in frame.locals.items() if password in repr(value)] == []
 
 
 def test_the_image_is_the_present_one_or_one_of_the_catalog(harness: ResourceHarness) -> None:

@@ -15,9 +15,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pulumi_hosting.api.values import HOST_NAME_PATTERN as HOST_NAME_PATTERN
-from pulumi_hosting.api.values import KEY_TYPES as KEY_TYPES
-
 if TYPE_CHECKING:
     from pulumi_hosting.api.models.account import *  # noqa: F403  # the bodies of this area
     from pulumi_hosting.api.models.addresses import *  # noqa: F403  # the bodies of this area

@@ -116,9 +116,7 @@ class Balance(Response):
     days."""
 
     balance: Money = Field(description="Money on the account now, a decimal text in `currency`.")
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str
     upcoming_7d: Money = Field(
         description="Sum of the renewals due within 7 days, a decimal text in `currency`."
     )
@@ -143,9 +141,7 @@ class Transaction(Response):
             "Sum that moved, a decimal text in `currency`. Positive in both directions: see `direction`."
         )
     )
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str
     type: (
         Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None
     ) = optional("What kind of movement it is.")
@@ -169,9 +165,7 @@ def _gateway_codes(value: object) -> object:
 class TopupInfo(Response):
     """Bounds of a top-up and the gateways it can be paid through, in display order."""
 
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str
     min: Money = Field(
         validation_alias=AliasChoices("min", "min_amount"),
         description="Smallest sum that can be topped up, a decimal text in `currency`.",
@@ -209,7 +203,7 @@ class TopupResult(Response):
     amount: Money | None = optional(
         "Sum to be paid, a decimal text in `currency`; null where the service does not say."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
 
 
 class TransactionListQuery(PageQuery):

@@ -45,7 +45,7 @@ class IpQuote(Response):
     prorated_now: Money = Field(
         description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     next_due_at: Timestamp | None = optional(
         "When the server's next renewal is due (RFC 3339, UTC); null where none is."
     )
@@ -73,16 +73,14 @@ class IpAdded(Response):
     success: bool | None = optional("Always true: the address is paid. Null where the service does not say.")
     server_id: int | None = optional("Number of the server that gets the address.")
     invoice_id: int | None = optional("Number of the invoice of the purchase, on older deployments only.")
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
+    balance_after: Money | None = None
     recurring_amount: Money | None = optional(
         "What each renewal of the server costs from now on, a decimal text in `currency`."
     )
     charged: Money = Field(
         description="What the address cost up to the next renewal, a decimal text in `currency`."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     days: int | None = optional("Number of days that the charge pays for.")
 
 

@@ -10,6 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pulumi_hosting.api.metadata import Meta, OriginalBody
 from pulumi_hosting.api.models.field_types import optional
 
+_SHARED = {
+    "currency": "ISO 4217 code of the currency of the amounts beside it, such as `EUR`.",
+    "balance_after": "Balance of the account after the charge, a decimal text in `currency`.",
+    "message": "Remark of the provider in words; null where there is none.",
+}
+"""What fields of these names mean in every answer, unless they have a text of their own."""
+
 
 @dataclass(frozen=True)
 class Clears:
@@ -55,6 +62,11 @@ class Response(BaseModel):
         populate_by_name=True,
         revalidate_instances="never",
     )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name, field in cls.model_fields.items():
+            field.description = field.description or _SHARED.get(name)
 
     @property
     def meta(self) -> Meta | None:

@@ -70,7 +70,7 @@ class Tariff(Response):
         "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; "
         "null without hourly payment."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     periods: list[PeriodPrice] | None = optional("What longer periods cost.")
     hourly_available: bool | None = optional("Whether a server of this tariff can be paid by the hour.")
     in_stock: bool | None = optional(
@@ -110,7 +110,7 @@ class Zone(Response):
     price_transfer: Money | None = optional(
         "Price of a transfer to this provider, a decimal text in `currency`; null where there is none."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     min_years: int | None = optional("Fewest years that can be paid at once.")
     max_years: int | None = optional("Most years that can be paid at once.")
     privacy_supported: bool | None = optional("Whether the owner's data can be hidden.")
@@ -158,9 +158,7 @@ class Quote(Response):
     total: Money = Field(
         description="What the order would charge for the whole period, a decimal text in `currency`."
     )
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str
     promo: Promo | None = optional("What became of the promo code, if one was asked about.")
     balance: Money | None = optional("Money on the account before the order, a decimal text in `currency`.")
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")

@@ -51,7 +51,7 @@ class Domain(Response):
     )
     blocked: bool | None = optional("Whether staff locked it, so that every change is refused.")
     price_renew: Money | None = optional("Price of one more year, a decimal text in `currency`.")
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     created_at: Timestamp | None = optional("When the domain was ordered here (RFC 3339, UTC).")
 
     @property
@@ -77,7 +77,7 @@ class Availability(Response):
     price_renew: Money | None = optional(
         "Price of each further year, a decimal text in `currency`; null where it cannot be registered."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     min_years: int | None = optional("Fewest years that can be paid at once.")
 
 
@@ -127,17 +127,15 @@ class DomainOrderResult(_DomainOutcome):
     )
     discount: Money | None = optional("What the promo code took off, a decimal text in `currency`.")
     promo_code: str | None = optional("The promo code that counted; null where none did.")
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
         description="Last moment that is paid (RFC 3339, UTC); null while the registrar has not said.",
     )
-    message: str | None = optional("Remark of the provider in words; null where there is none.")
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
+    message: str | None = None
+    balance_after: Money | None = None
 
     @property
     def expires_at(self) -> datetime | None:
@@ -158,17 +156,15 @@ class DomainRenewResult(_DomainOutcome):
     years: int | None = optional("Number of years that this renewal added.")
     total_years: int | None = optional("Number of years that are paid after the renewal.")
     charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    balance_after: Money | None = None
+    currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
         description="Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`.",
     )
-    message: str | None = optional("Remark of the provider in words; null where there is none.")
+    message: str | None = None
 
     @property
     def expires_at(self) -> datetime | None:
@@ -187,8 +183,8 @@ class DomainTransferResult(_DomainOutcome):
         )
     )
     charged: Money = Field(description="What the transfer cost, a decimal text in `currency`.")
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
-    message: str | None = optional("Remark of the provider in words; null where there is none.")
+    currency: str | None = None
+    message: str | None = None
 
 
 def _unique_hosts(value: list[str]) -> list[str]:

@@ -92,13 +92,12 @@ def _money_to_api(value: Decimal) -> str:
 
 
 def _amount_to_send(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise ValueError("must be a money string with two fraction digits")
-    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value):
+    is_text = isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value)
+    if not is_text and (isinstance(value, bool) or not isinstance(value, int | float | Decimal)):
         raise ValueError("must be a money string with two fraction digits")
     # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not
     # a short one.
-    if not 0 <= value < 10**15 if isinstance(value, int | float) else False:
+    if isinstance(value, int | float) and not 0 <= value < 10**15:
         raise ValueError("must be from 0 to less than 10^15")
     amount = Decimal(str(value))
     if not amount.is_finite() or not 0 <= amount < 10**15 or amount != amount.quantize(Decimal("0.01")):

@@ -57,9 +57,7 @@ class Invoice(Response):
     )
     type: Annotated[str, known(*get_args(InvoiceType))] = Field(description="What was bought.")
     amount: Money = Field(description="Sum of the invoice, a decimal text in `currency`.")
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
+    currency: str
     description: str | None = optional("What the invoice is for, in words of the provider.")
     gateway: str | None = optional(
         "Code of the payment gateway that was used; `balance` for the balance itself."
@@ -76,12 +74,8 @@ class PayInvoiceResult(Response):
     invoice_id: Id = Field(description="Number of the invoice that was paid.")
     status: str = Field(description="`paid`: the balance was charged at once.")
     amount: Money = Field(description="Sum that left the balance, a decimal text in `currency`.")
-    currency: str = Field(
-        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
-    )
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
+    currency: str
+    balance_after: Money | None = None
 
 
 class PaymentLinkRequest(RequestModel):
@@ -118,7 +112,7 @@ class Order(Response):
     tariff_id: int | None = optional("Number of the tariff that was ordered; null where it is not recorded.")
     tariff_name: str | None = optional("Name of the tariff that was ordered.")
     amount: Money | None = optional("What the order charged, a decimal text in `currency`.")
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     created_at: Timestamp | None = optional("When the order was placed (RFC 3339, UTC).")
     updated_at: Timestamp | None = optional(
         "When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."

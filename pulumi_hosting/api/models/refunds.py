@@ -28,7 +28,7 @@ class RefundQuote(Response):
     amount: Money = Field(
         description="What a deletion would credit to the balance, a decimal text in `currency`."
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     refundable: bool = Field(description="Whether a deletion would credit anything.")
     excluded_reason: (
         Annotated[
@@ -88,7 +88,7 @@ class DeleteResult(Response):
             "`amount` on some deployments."
         )
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     balance_after: Money | None = optional(
         "Balance of the account after the credit, a decimal text in `currency`."
     )
@@ -99,8 +99,6 @@ class DeleteResult(Response):
 
     @property
     def refunded(self) -> Decimal | None:
-        return (
-            self.refund
-            if self.refund is not None
-            else (self.refund_quote.amount if self.refund_quote else None)
-        )
+        if self.refund is None and self.refund_quote is not None:
+            return self.refund_quote.amount
+        return self.refund

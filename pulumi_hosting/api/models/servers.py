@@ -82,7 +82,7 @@ class ServerBilling(Response):
             "decimal text in `currency`."
         )
     )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    currency: str | None = None
     next_due_at: Timestamp | None = optional(
         "When the next renewal is due (RFC 3339, UTC); null where none is."
     )
@@ -191,10 +191,8 @@ class ServerCreated(Response):
     )
     invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
     charged: Money = Field(description="What the order cost, a decimal text in `currency`.")
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    balance_after: Money | None = None
+    currency: str | None = None
     order_url: str | None = optional("Path in the API at which the order can be read; null in the sandbox.")
 
 
@@ -202,10 +200,8 @@ class RenewResult(Response):
     server: Server | None = optional("The server after the renewal.")
     invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
     charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
-    balance_after: Money | None = optional(
-        "Balance of the account after the charge, a decimal text in `currency`."
-    )
-    currency: str | None = optional("ISO 4217 code of the currency of the amounts beside it, such as `EUR`.")
+    balance_after: Money | None = None
+    currency: str | None = None
     next_due_at: Timestamp | None = optional("When the renewal after this one is due (RFC 3339, UTC).")
     months: int | None = optional("Number of months that were added; null for an hourly server.")
     hours: int | None = optional("Number of hours that were added; null for a monthly server.")
@@ -217,7 +213,7 @@ class ActionResult(Response):
     status: Annotated[str, known("accepted", "done")] | None = optional(
         "`accepted` while the panel works on it, or `done`."
     )
-    message: str | None = optional("Remark of the provider in words; null where there is none.")
+    message: str | None = None
 
 
 class ReinstallResult(Response):

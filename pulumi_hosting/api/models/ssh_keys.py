@@ -20,8 +20,9 @@ class SshKey(Response):
     created_at: Timestamp | None = optional("When it was added to the account (RFC 3339, UTC).")
 
 
+SshKeyName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)]
+
+
 class SshKeyCreate(RequestModel):
-    name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)] = Field(
-        description="Name shown in the account, 1 to 255 characters."
-    )
+    name: SshKeyName = Field(description="Name shown in the account, 1 to 255 characters.")
     public_key: PublicKey = Field(description="One OpenSSH public key line: type, base64, comment.")

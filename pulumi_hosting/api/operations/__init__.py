@@ -52,7 +52,7 @@ def by_id(operations: Iterable[Operation]) -> Mapping[str, Operation]:
 
 
 def area_at(path: str) -> tuple[Operation, ...]:
-    """The rows of the area that has paths with the beginning of ``path``; none where no area has any.
+    """The rows of the area that has paths with the beginning of ``path``; none if no area has any.
 
     Areas are loaded until it is found; the one with the name of the beginning comes first.
     """

@@ -60,7 +60,7 @@ class StackOperation:
         snapshot = self.stack.snapshot()  # raises before the stack is locked
         with contextlib.ExitStack() as exit_stack:
             if not self.options.preview:
-                exit_stack.enter_context(self.stack.locked())
+                exit_stack.enter_context(self.stack.backend.locked(self.stack.name))
                 snapshot = self.stack.snapshot()
             self._prepare(snapshot)
             listeners = list(self.listeners)

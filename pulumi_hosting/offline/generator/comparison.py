@@ -9,7 +9,7 @@ from ..model.property_values import Properties, contains_unknowns, without_secre
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import CreateStep, UpdateStep
 from ..steps.diffing import diff_resource

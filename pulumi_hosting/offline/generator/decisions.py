@@ -14,7 +14,7 @@ from ..model.property_values import Properties, SecretValue
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 from ..steps.base import Step, StepContext
 from ..steps.changes import DeleteStep, SameStep
 from ..steps.operations import Op

@@ -7,7 +7,7 @@ from ..model.paths import parse_path, reset_path
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff, diff_of_inputs
 from ..model.state import ResourceState
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:

@@ -34,9 +34,10 @@ class EngineMissing(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``;
+    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``.
 
-    ``command``: the command line before ``up``, ``preview`` …; of the offline engine, after the Python
+    ``command``: what stands before ``up``, ``preview`` … on the command line; for the offline engine without
+    the Python that runs it.
     """
 
     name: str

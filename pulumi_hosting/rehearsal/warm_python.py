@@ -170,7 +170,9 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 def _end_with_server() -> None:
-    """Both end when the process that started the server has: the work then has another parent."""
+    """End when the process that started the server has ended. The work has another parent then, and may notice
+    that.
+    """
     os.read(0, 1)
     os._exit(0)
 

@@ -170,9 +170,7 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 def _end_with_server() -> None:
-    """End when the process that started the server has ended. The work has another parent then, and may notice
-    that.
-    """
+    """End with the process that started the server. The work can see that it has another parent then."""
     os.read(0, 1)
     os._exit(0)
 

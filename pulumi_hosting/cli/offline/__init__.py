@@ -48,12 +48,12 @@ def offline() -> None:
 # --- options of several commands
 
 
-yes_option = click.option(
-    "-y", "--yes", is_flag=True, expose_value=False, help="Do not ask for confirmation."
-)
+flag = functools.partial(click.option, is_flag=True)
+several = functools.partial(click.option, multiple=True)
+yes_option = flag("-y", "--yes", expose_value=False, help="Do not ask for confirmation.")
 """Of a command that asks for none."""
-skip_preview_option = click.option("-f", "--skip-preview", is_flag=True, help="Skip the preview.")
-json_option = click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")
+skip_preview_option = flag("-f", "--skip-preview", help="Skip the preview.")
+json_option = flag("-j", "--json", "as_json", help="Print JSON.")
 
 
 def combined(*options: Decorator) -> Decorator:
@@ -79,7 +79,7 @@ which_stack = combined(
 )
 stack_options = combined(
     which_stack,
-    click.option("--non-interactive", is_flag=True, expose_value=False, help="Never ask for confirmation."),
+    flag("--non-interactive", expose_value=False, help="Never ask for confirmation."),
 )
 
 
@@ -88,15 +88,23 @@ def _opened(cwd: Path, name: str | None) -> "OfflineStack":
     return stack
 
 
-def with_stack(command: Callable[..., object]) -> Callable[..., object]:
-    """A command that takes a stack: it gets the options that say which, and is called with the stack."""
+def with_stack(command: Callable[..., object], *, is_named: bool = False) -> Callable[..., object]:
+    """A command that takes a stack: it gets the options that say which, and is called with the stack.
+    ``is_named``: not with the one that is selected.
+    """
 
     @stack_options
     @functools.wraps(command)
     def work(cwd: Path, name: str | None, stack_name: str | None = None, **given: object) -> object:
-        return command(_opened(cwd, stack_name or name), **given)
+        which = stack_name or name
+        if is_named and not which:
+            raise Unusable("name the stack")
+        return command(_opened(cwd, which), **given)
 
     return work
+
+
+with_named_stack = functools.partial(with_stack, is_named=True)
 
 
 # --- operations
@@ -111,21 +119,15 @@ def _verbosity(context: click.Context, option: click.Parameter, value: str) -> i
 
 operation = combined(
     which_stack,
-    click.option("--non-interactive", is_flag=True, help="Never ask for confirmation."),
-    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
+    flag("--non-interactive", help="Never ask for confirmation."),
+    flag("-y", "--yes", help="Do not ask for confirmation."),
     skip_preview_option,
-    click.option("-r", "--refresh", is_flag=True, help="Refresh the state first."),
-    click.option("--run-program", is_flag=True, help="Run the program, for its current configuration."),
-    click.option("--preview-only", is_flag=True, help="Only show what would be done."),
-    click.option("--expect-no-changes", is_flag=True, help="Exit with code 7 if there is a change."),
-    click.option("--diff", is_flag=True, help="Show the changed properties of each resource."),
-    click.option(
-        "-j",
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print JSON: one object for a preview, else one event per line.",
-    ),
+    flag("-r", "--refresh", help="Refresh the state first."),
+    flag("--run-program", help="Run the program, for its current configuration."),
+    flag("--preview-only", help="Only show what would be done."),
+    flag("--expect-no-changes", help="Exit with code 7 if there is a change."),
+    flag("--diff", help="Show the changed properties of each resource."),
+    flag("-j", "--json", "as_json", help="Print JSON: one object for a preview, else one event per line."),
     click.option(
         "-p", "--parallel", type=click.IntRange(min=1), help="Number of resources to work on at a time."
     ),
@@ -134,26 +136,10 @@ operation = combined(
         type=click.Path(path_type=Path),
         help="Write engine events to this file, one JSON object per line.",
     ),
-    click.option(
-        "-t",
-        "--target",
-        "targets",
-        multiple=True,
-        help="Restrict the operation to this URN; may be repeated.",
-    ),
-    click.option("--target-dependents", is_flag=True, help="Include resources that depend on the targets."),
-    click.option(
-        "--replace",
-        "replaces",
-        multiple=True,
-        help="Replace this URN even if it is unchanged; may be repeated.",
-    ),
-    click.option(
-        "--target-replace",
-        "target_replaces",
-        multiple=True,
-        help="The same as --target and --replace with this URN.",
-    ),
+    several("-t", "--target", "targets", help="Restrict the operation to this URN; may be repeated."),
+    flag("--target-dependents", help="Include resources that depend on the targets."),
+    several("--replace", "replaces", help="Replace this URN even if it is unchanged; may be repeated."),
+    several("--target-replace", "target_replaces", help="The same as --target and --replace with this URN."),
     click.option(
         "-v",
         "--verbose",
@@ -162,12 +148,12 @@ operation = combined(
         default="0",
         help="Log calls of providers (up to 9).",
     ),
-    click.option("--logtostderr", is_flag=True, help="Let providers log to standard error."),
+    flag("--logtostderr", help="Let providers log to standard error."),
     click.option("-m", "--message", help="Accepted for compatibility."),
     click.option("--color", help="Accepted for compatibility: the display has no colors."),
-    click.option("--show-sames", is_flag=True, help="Accepted for compatibility: JSON has them always."),
-    click.option("--suppress-progress", is_flag=True, help="Accepted for compatibility."),
-    click.option("--suppress-outputs", is_flag=True, help="Accepted for compatibility."),
+    flag("--show-sames", help="Accepted for compatibility: JSON has them always."),
+    flag("--suppress-progress", help="Accepted for compatibility."),
+    flag("--suppress-outputs", help="Accepted for compatibility."),
     works_in("pulumi_hosting.cli.offline.operations:run"),
 )
 """A command that plans or changes something: they have the same options."""
@@ -193,9 +179,7 @@ def preview() -> None:
 
 @offline.command()
 @operation
-@click.option(
-    "--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind."
-)
+@flag("--clear-pending-creates", help="Forget creates that a killed engine left behind.")
 def refresh() -> None:
     """Update the state from the real resources.
 
@@ -264,37 +248,29 @@ def stack() -> None:
 
 
 @stack.command()
-@stack_options
+@with_named_stack
 @stack_argument
-def init(cwd: Path, name: str | None, stack_name: str | None) -> None:
+def init(stack: "OfflineStack") -> None:
     """Create a stack and select it.
 
     Example: pulumi-hosting offline stack init dev
     """
-    created = _opened(cwd, _given_name(stack_name or name))
-    created.init()
-    click.echo(f"Created stack '{created.name}'")
+    stack.init()
+    click.echo(f"Created stack '{stack.name}'")
 
 
 @stack.command()
-@stack_options
+@with_named_stack
 @stack_argument
-@click.option("-c", "--create", is_flag=True, help="Create the stack if it does not exist.")
-def select(cwd: Path, name: str | None, stack_name: str | None, create: bool) -> None:
+@flag("-c", "--create", help="Create the stack if it does not exist.")
+def select(stack: "OfflineStack", create: bool) -> None:
     """Select the stack that commands without --stack use.
 
     Example: pulumi-hosting offline stack select dev
     """
-    selected = _opened(cwd, _given_name(stack_name or name))
-    if create and not selected.backend.exists(selected.name):
-        selected.init()
-    selected.backend.select(selected.name)
-
-
-def _given_name(name: str | None) -> str:
-    if not name:
-        raise Unusable("name the stack")
-    return name
+    if create and not stack.backend.exists(stack.name):
+        stack.init()
+    stack.backend.select(stack.name)
 
 
 @stack.command()
@@ -318,7 +294,7 @@ def ls(cwd: Path, name: str | None, as_json: bool) -> None:
 
 @stack.command()
 @with_stack
-@click.option("--show-secrets", is_flag=True, help="Write every secret in plain text.")
+@flag("--show-secrets", help="Write every secret in plain text.")
 @click.option(
     "--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
 )
@@ -356,7 +332,7 @@ def import_state(stack: "OfflineStack", file: Path | None) -> None:
 @stack.command()
 @with_stack
 @json_option
-@click.option("--show-secrets", is_flag=True, help="Print secret outputs in plain text.")
+@flag("--show-secrets", help="Print secret outputs in plain text.")
 @click.argument("output_name", required=False)
 def output(stack: "OfflineStack", as_json: bool, show_secrets: bool, output_name: str | None) -> None:
     """Print the stack's outputs, or one of them.
@@ -379,9 +355,7 @@ def output(stack: "OfflineStack", as_json: bool, show_secrets: bool, output_name
 @stack.command()
 @with_stack
 @stack_argument
-@click.option(
-    "-f", "--force", is_flag=True, help="Remove it although it has resources; they stay as they are."
-)
+@flag("-f", "--force", help="Remove it although it has resources; they stay as they are.")
 @yes_option
 def rm(stack: "OfflineStack", force: bool) -> None:
     """Remove an empty stack and its configuration.
@@ -423,7 +397,7 @@ def delete(stack: "OfflineStack", urn: str) -> None:
 )
 @stack_options
 @json_option
-@click.option("--show-secrets", is_flag=True, help="Show secret values.")
+@flag("--show-secrets", help="Show secret values.")
 @click.pass_context
 def config(context: click.Context, cwd: Path, name: str | None, as_json: bool, show_secrets: bool) -> None:
     """Read and set a stack's configuration. Without a command: list it.
@@ -460,8 +434,8 @@ def remove_value(stack: "OfflineStack", key: str) -> None:
 @with_stack
 @click.argument("key")
 @click.argument("value", required=False)
-@click.option("--secret", is_flag=True, help="Encrypt the value.")
-@click.option("--plaintext", is_flag=True, help="Save the value as it is.")
+@flag("--secret", help="Encrypt the value.")
+@flag("--plaintext", help="Save the value as it is.")
 def set_value(stack: "OfflineStack", key: str, value: str | None, secret: bool, plaintext: bool) -> None:
     """Set a value; without VALUE it is read from standard input.
 

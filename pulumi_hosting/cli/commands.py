@@ -20,11 +20,10 @@ _config_option = click.option(
 )
 _LOADED_WHEN_CALLED = {
     "emulator": Command(
-        "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
+        "pulumi_hosting.emulator.cli:emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
     "offline": Command(
-        "pulumi_hosting.cli.offline",
-        "offline",
+        "pulumi_hosting.cli.offline:offline",
         "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
         ("pulumi",),
     ),

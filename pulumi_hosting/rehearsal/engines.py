@@ -206,7 +206,7 @@ class Stack:
         operation = arguments[0] in ("up", "preview", "refresh", "destroy")
         extra = ["--event-log", str(event_log)] if event_log and operation else []
         chosen = [] if arguments[:2] == ("stack", "init") else ["--stack", self.name]
-        python = [sys.executable] if self.engine.name == OFFLINE else []  # the one of now: see warm_python
+        python = [sys.executable] if self.engine.name == OFFLINE else []  # as it is now: `forked` sets it
         return [*python, *self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
 
     def environment(self) -> dict[str, str]:

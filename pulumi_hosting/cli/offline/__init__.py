@@ -51,7 +51,7 @@ def offline() -> None:
 flag = functools.partial(click.option, is_flag=True)
 several = functools.partial(click.option, multiple=True)
 yes_option = flag("-y", "--yes", expose_value=False, help="Do not ask for confirmation.")
-"""Of a command that asks for none."""
+"""Accepted by commands that never ask."""
 skip_preview_option = flag("-f", "--skip-preview", help="Skip the preview.")
 json_option = flag("-j", "--json", "as_json", help="Print JSON.")
 
@@ -90,7 +90,7 @@ def _opened(cwd: Path, name: str | None) -> "OfflineStack":
 
 def with_stack(command: Callable[..., object], *, is_named: bool = False) -> Callable[..., object]:
     """A command that takes a stack: it gets the options that say which, and is called with the stack.
-    ``is_named``: not with the one that is selected.
+    ``is_named``: its name must be given; the selected stack is not meant.
     """
 
     @stack_options

@@ -79,7 +79,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._shutdown.set()
 
     def _refuse(self, what: str) -> NoReturn:
-        """End the operation of a program that needs what there is only on Pulumi's own CLI."""
+        """End the operation: only Pulumi's own CLI has what the program needs."""
         self._deployment.error(_NOT_OFFLINE.format(what))
         self._deployment.steps.fail()
         raise DeploymentClosed

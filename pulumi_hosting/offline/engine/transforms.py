@@ -27,7 +27,7 @@ _OPTIONS = {
     if (known := _RENAMED.get(option.json_name, option.json_name)) in _FIELDS
     and option.name != "delete_before_replace"  # a registration says in another field whether it is given
 }
-"""An option of a transform → the same one of a registration: both have one name, apart from some."""
+"""An option of a transform → the same one of a registration. Most have one name in both."""
 
 
 class Transforms:

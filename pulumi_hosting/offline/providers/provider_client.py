@@ -64,7 +64,7 @@ class ProviderClient:
         return self._process.name
 
     def _call(self, method: str, request: object, urn: str = "", *like: Properties | None) -> Any:
-        """The answer. `like`: see `_result`, for what a failed call leaves."""
+        """The answer. `like` marks what a failed call leaves: see `_result`."""
         _log.debug("%s: %s %s", self.name, method, urn)
         try:
             return getattr(self._stub, method)(request)

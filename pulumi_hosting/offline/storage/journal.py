@@ -15,7 +15,7 @@ from ..steps.reads import RefreshStep
 
 
 def _pending(op: str) -> str | None:
-    """How Pulumi calls an operation meanwhile that changes or reads something outside; None for others."""
+    """Pulumi's word for an operation under way that changes or reads something outside; None for others."""
     act = op.partition("-")[0].replace("discard", "delete")
     return f"{act.removesuffix('e')}ing" if act in ("create", "update", "delete", "read", "import") else None
 
@@ -119,7 +119,7 @@ class Journal:
         return Snapshot(resources, [*self._pending.values(), *self._base_pending], self._extra)
 
     def write(self) -> None:
-        """Save what has changed; a save that another step has begun since then is enough."""
+        """Save what has changed, unless a save that another step has begun since then includes it."""
         with self._lock:
             self._changes += 1
             wanted = self._changes

@@ -93,7 +93,7 @@ class LazyGroup(CommandGroup):
 
 
 def require_extras(*extras: str) -> None:
-    """Raises :class:`click.ClickException`, one line with the command that installs them, where one is
+    """Raises :class:`click.ClickException`, one line with the command that installs them, if one is
     missing.
     """
     missing = missing_extras(*extras)

@@ -184,7 +184,7 @@ class Core:
         if response.drop:
             self.save()
             return response
-        # Nothing was asked where the call was refused before its key was looked up, or answered from it.
+        # Nothing was asked if the call was refused before its key was looked up, or answered from it.
         if call.asked is not None and idempotency_store.is_kept(self.store, response):
             stored = idempotency_store.remember(
                 self.store, call.asked, response, call.operation.once, call.request_id

@@ -7,7 +7,7 @@ from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rows import Columns
 from pulumi_hosting.emulator.store import Store
 
-# The code of a fault that gives only a status, where it is not the first code of that status in the table.
+# The code of a fault that gives only a status, if that is not the first code of that status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 

@@ -119,7 +119,7 @@ class Store:
         return kind.first_id - 1 + self.count("id:" + kind.kind)
 
     def number(self, row: T) -> T:
-        """Give a row its place among all rows, and an id where it has none."""
+        """Give a row its place among all rows, and an id if it has none."""
         row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
         row.seq = self.count("seq")
         if isinstance(row, r.Owned) and not row.created_at:

@@ -41,7 +41,7 @@ class StackResult:
     """The outcome of an operation.
 
     `exit_code` is the command line's: 0 done, 1 failed, 2 wrong configuration, 6 no such stack, 7 changes
-    where none were expected, 8 cancelled. `operations` are (operation, URN, changed properties) in the order
+    when none were expected, 8 cancelled. `operations` are (operation, URN, changed properties) in the order
     announced; `outputs` hide secrets.
     """
 

@@ -1,4 +1,4 @@
-"""Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command
+"""Runs both engines: Pulumi's CLI if it is on PATH, and the offline engine, which has the same command
 line.
 
 A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins
@@ -72,7 +72,7 @@ def _pulumi(path: str) -> Engine:
 
 
 def available() -> list[Engine]:
-    """The installed engines: offline always, Pulumi's where its CLI is on PATH."""
+    """The installed engines: offline always, Pulumi's if its CLI is on PATH."""
     engines = [Engine(OFFLINE, "", ("-m", "pulumi_hosting.cli", "offline"))]
     if path := shutil.which("pulumi"):
         engines.append(_pulumi(path))
@@ -80,7 +80,7 @@ def available() -> list[Engine]:
 
 
 def choose(name: str = "auto") -> Engine:
-    """``auto``: Pulumi's where it is on PATH, else offline. Raises :class:`EngineMissing`."""
+    """``auto``: Pulumi's if it is on PATH, else offline. Raises :class:`EngineMissing`."""
     by_name = {engine.name: engine for engine in available()}
     if name == "auto":
         return by_name.get(PULUMI, by_name[OFFLINE])

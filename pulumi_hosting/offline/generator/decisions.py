@@ -212,7 +212,7 @@ def nothing_to_do(state: ResourceState) -> Decision:
 
 
 def shown(value: object) -> str:
-    """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
+    """A refused value as Pulumi prints it. Secrets stay hidden; Pulumi would print them."""
     if isinstance(value, SecretValue):
         return "[secret]"
     return "{<nil>}" if value is None else f"{{{value}}}"

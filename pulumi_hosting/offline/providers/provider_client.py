@@ -265,7 +265,7 @@ class ProviderClient:
 
     def _received(self, struct: struct_pb2.Struct, like: Properties | None, preview: bool) -> Properties:
         received = from_struct(struct)
-        if not preview and contains_unknowns(received):  # where the real thing exists
+        if not preview and contains_unknowns(received):  # the real thing exists
             raise ProviderError(
                 f"the provider plugin {self.name} answered an unexpected unknown property value",
                 corrupting=True,

@@ -26,7 +26,7 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
 def diff_resource(
     provider: ResourceProvider, old: ResourceState, news: Properties, ignore: list[str], *, preview: bool
 ) -> ProviderDiff:
-    """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the
+    """The provider's diff; the engine's comparison of the inputs if the provider leaves it to the
     engine.
     """
     diff = provider.diff(old, news, ignore, preview=preview)

@@ -220,7 +220,7 @@ class StackStore:
 
 
 def refuse_unfinished(creates: list[ResourceState]) -> None:
-    """Raises `UnfinishedCreates` where an interrupted run was creating something.
+    """Raises `UnfinishedCreates` if an interrupted run was creating something.
 
     A destroy would report success and leave what that run created: nothing in the state leads to it.
     """

@@ -105,11 +105,10 @@ class _Operation:
     def run(self) -> StackResult:
         """Errors become part of the result; only mistakes of the caller are raised, as `OfflineError`."""
         started = time.monotonic()
-        snapshot = self.stack.snapshot()  # raises before the stack is locked
         with contextlib.ExitStack() as exit_stack:
             if not self.options.preview:
                 exit_stack.enter_context(self.stack.backend.locked(self.stack.name))
-                snapshot = self.stack.snapshot()
+            snapshot = self.stack.snapshot()
             self._prepare(snapshot)
             listeners = list(self.stack.listeners)
             display = None

@@ -68,6 +68,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_one_lock_at_a_time(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
+    with pytest.raises(StackNotFound):
+        backend.locked("dev").__enter__()
+    assert not list(tmp_path.iterdir())
     backend.create("dev")
     with backend.locked("dev"):
         with pytest.raises(

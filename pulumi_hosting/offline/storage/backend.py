@@ -64,6 +64,11 @@ class Backend:
                 f"stack '{stack}' already exists; select it with `stack select {stack}`"
             )
 
+    def check_known(self, stack: str) -> None:
+        """Raises `StackNotFound` when there is no such stack."""
+        if not self.exists(stack):
+            raise _not_found(stack)
+
     def create(self, stack: str) -> None:
         self.check_new(stack)
         _make_private(self._root)
@@ -136,8 +141,7 @@ class Backend:
         return name if isinstance(name, str) and name else None
 
     def select(self, stack: str) -> None:
-        if not self.exists(stack):
-            raise _not_found(stack)
+        self.check_known(stack)
         write_private(self._selection(), json.dumps({"stack": stack}))
 
     # Locks. They outlive a killed engine on purpose: the user must check what it did before the next
@@ -148,7 +152,10 @@ class Backend:
 
     @contextlib.contextmanager
     def locked(self, stack: str) -> Iterator[None]:
-        """Hold the stack's lock. Raises `StackLocked` if there is another one."""
+        """Hold the stack's lock. Raises `StackLocked` if there is another one, `StackNotFound` if there is no
+        such stack.
+        """
+        self.check_known(stack)
         own = self.lock_directory(stack) / f"{uuid.uuid4()}.json"
         _refuse_others(own)
         holder = {

@@ -26,8 +26,6 @@ class Names:
     comments: str
     comment: str
     pull_requests: str
-    issues: str
-    issue: str
     edit: str
     number: str
     issue_text: str
@@ -40,8 +38,6 @@ GITHUB = Names(
     comments="issues/{}/comments",
     comment="issues/comments/{1}",
     pull_requests="commits/{}/pulls",
-    issues="issues",
-    issue="issues/{}",
     edit="PATCH",
     number="number",
     issue_text="body",
@@ -53,8 +49,6 @@ GITLAB = Names(
     comments="merge_requests/{}/notes",
     comment="merge_requests/{0}/notes/{1}",
     pull_requests="repository/commits/{}/merge_requests",
-    issues="issues",
-    issue="issues/{}",
     edit="PUT",
     number="iid",
     issue_text="description",
@@ -94,14 +88,14 @@ class Forge:
     def report_issue(self, marker: str, title: str, text: str, *, is_open: bool) -> None:
         """Open an issue or change the open one; close it when there is nothing to report any more."""
         field = self.names.issue_text
-        rows = self._pages(self.names.issues, state=self.names.open)  # on GitHub pull requests too
+        rows = self._pages("issues", state=self.names.open)  # on GitHub pull requests too
         ours = [row for row in rows if self._is_ours(row) and "pull_request" not in row]
         found = [row[self.names.number] for row in ours if str(row.get(field) or "").startswith(marker)]
         if found:
             state = {} if is_open else self.names.closed
-            self._call(self.names.edit, self.names.issue.format(found[0]), {field: text, **state})
+            self._call(self.names.edit, f"issues/{found[0]}", {field: text, **state})
         elif is_open:
-            self._call("POST", self.names.issues, {"title": title, field: text})
+            self._call("POST", "issues", {"title": title, field: text})
 
     def _comments(self, number: str, marker: str) -> list[dict[str, Any]]:
         rows = self._pages(self.names.comments.format(number))

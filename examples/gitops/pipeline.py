@@ -227,7 +227,7 @@ def reviewed() -> set[str]:
 
 
 def nightly() -> int:
-    """Exit code 7 with drift or with something unmanaged, 1 where that could not be found out."""
+    """Exit code 7 with drift or with something unmanaged, 1 if that could not be found out."""
     live = {**key("live"), **limit(), "HOSTING_MODE": "live"}
     with tempfile.TemporaryDirectory() as folder:
         found = [(part, part.drift(live, Path(folder))) for part in parts()]
@@ -275,7 +275,7 @@ def renewals(managed: list[Managed], environ: Mapping[str, str]) -> Run:
 
 
 def audit(managed: list[Managed], environ: Mapping[str, str]) -> Run:
-    """What nothing manages. Not made where it is not known what is managed: that would be listed too."""
+    """What nothing manages. Not made if it is not known what is managed: that would be listed too."""
     if gaps := [gap for known in managed for gap in known.gaps]:
         return Run(FAILED, f"not made, as it is not known what is managed: {'; '.join(gaps)}\n")
     command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))

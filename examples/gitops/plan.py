@@ -19,7 +19,7 @@ OF_THE_STATE = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFI
 CLOSED_TO_TEST_KEYS = re.compile(r"(cannot|closed to).* test key")
 """What the provider says of something that it leaves out with a test key."""
 NO_CAUSE = re.compile(r"(?:error: )?(?:preview|update|refresh|destroy) failed")
-"""What Pulumi says of the stack where one of its resources failed."""
+"""What Pulumi says of the stack when one of its resources failed."""
 REFUSED_TO_TEST_KEYS = re.compile(r"sandbox_not_supported|sandbox_disabled")
 """Codes of calls that fail with a test key and would not with a live one."""
 
@@ -77,7 +77,7 @@ class Managed(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """How a part differs from the account: ``done`` ends with FOUND where it does."""
+    """How a part differs from the account: ``done`` ends with FOUND if it does."""
 
     done: Run
     managed: Managed
@@ -118,7 +118,7 @@ def key(kind: str) -> dict[str, str]:
 
 
 def limit() -> dict[str, str]:
-    """The environment of a command that looks at the live stack as a merge does, where a limit is set."""
+    """The environment of a command that looks at the live stack as a merge does, if a limit is set."""
     return {MAX_CHARGE: given} if (given := os.environ.get(MAX_CHARGE)) else {}
 
 

@@ -104,15 +104,15 @@ class Stack:
         return is_well, f"{text}\n{result}"
 
     def remove(self, environ: Mapping[str, str]) -> str:
-        """Destroy and remove the stack, also where a job was cancelled in the middle of a command. What was
-        printed; empty where there is no such stack.
+        """Destroy and remove the stack, also when a job was cancelled in the middle of a command. What was
+        printed; empty if there is no such stack.
         """
         listed = self.pulumi(environ, "stack", "ls", "--json")
         if listed.code:
             raise Stop(f"the stacks cannot be listed: {last_line(listed.stderr)}")
         if self.name not in [row["name"].rpartition("/")[2] for row in json.loads(listed.stdout or "[]")]:
             return ""
-        self.pulumi(environ, "cancel", "--yes")  # fails where nothing is locked
+        self.pulumi(environ, "cancel", "--yes")  # fails if nothing is locked
         self.pulumi(environ, "refresh", "--yes", "--skip-preview", "--clear-pending-creates")
         text = ""
         for step in (("destroy", "--yes", "--skip-preview"), ("stack", "rm", "--yes", self.name)):

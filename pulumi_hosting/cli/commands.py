@@ -37,11 +37,10 @@ _LOADED_WHEN_CALLED = {
         "Renew, pay, restart, reset a password.",
     ),
     "emulator": Command(
-        "pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)
+        "pulumi_hosting.emulator.cli:emulator", "Serve the whole API on this machine.", ("emulator",)
     ),
     "offline": Command(
-        "pulumi_hosting.cli.offline",
-        "offline",
+        "pulumi_hosting.cli.offline:offline",
         "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
         ("pulumi",),
     ),

@@ -4,7 +4,7 @@ called; so is what does their work, and not for their help.
 
 import difflib
 import functools
-import importlib
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,9 @@ _EXTRAS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command is: ``module`` has an attribute ``name``. ``help`` is its line in the list of
-    commands.
-    """
+    """Where a command is, as ``module:name``, and its line in the list of commands."""
 
-    module: str
-    name: str
+    place: str
     help: str
     extras: tuple[str, ...] = ()
     """What must be installed before the module can be imported."""
@@ -83,7 +80,7 @@ class LazyGroup(CommandGroup):
         if ctx.resilient_parsing and missing_extras(*command.extras):
             return None  # a shell completes a command that cannot run
         require_extras(*command.extras)
-        found: click.Command = getattr(importlib.import_module(command.module), command.name)
+        found: click.Command = pkgutil.resolve_name(command.place)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -96,7 +93,7 @@ class LazyGroup(CommandGroup):
 
 
 def require_extras(*extras: str) -> None:
-    """Raises :class:`click.ClickException`, one line with the command that installs them, where one is
+    """Raises :class:`click.ClickException`, one line with the command that installs them, if one is
     missing.
     """
     missing = missing_extras(*extras)
@@ -120,9 +117,8 @@ def works_in(place: str, *extras: str) -> Callable[[Work], Work]:
         @functools.wraps(declaration)
         def work(**given: object) -> object:
             require_extras(*extras)
-            module, _, function = place.partition(":")
             try:
-                return getattr(importlib.import_module(module), function)(**given)
+                return pkgutil.resolve_name(place)(**given)
             except CannotAnswer as error:
                 click.echo(f"error: {error}", err=True)
                 sys.exit(error.exit_code)

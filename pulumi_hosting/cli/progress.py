@@ -1,4 +1,4 @@
-"""What a person sees while a command waits: a bar on standard error, where that is a terminal and the extra
+"""What a person sees while a command waits: a bar on standard error, if that is a terminal and the extra
 ``progress`` (rich) is installed.
 """
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """The bar, from the first step to the end of the ``with`` block; nothing where there is none."""
+    """The bar, from the first step to the end of the ``with`` block; nothing if there is none."""
 
     def __init__(self) -> None:
         self._bar = _bar()
 
     def step(self, number: int, total: int | None, title: str) -> None:
-        """The step ``number``, from 1, begins. ``total``: of how many; ``None`` where that is not known."""
+        """The step ``number``, from 1, begins. ``total``: of how many; ``None`` if that is not known."""
         if self._bar is None:
             return
         of = "" if total is None else f" of {total}"

@@ -32,7 +32,7 @@ def host_name(host: str) -> str:
 
 
 def allowed_name(value: str) -> str:
-    """A host name that a user allows, as :func:`host_name` has it. Raises ``ValueError`` where it is none."""
+    """A host name that a user allows, as :func:`host_name` has it. Raises ``ValueError`` if it is none."""
     if not _NAME.fullmatch(value):
         raise ValueError(f"{value!r} is not a host name")
     return host_name(value)

@@ -16,14 +16,14 @@ from pulumi_hosting.emulator import (
     idempotency_store,
     log_redaction,
     middleware,
-    store,
+    price_list,
     tasks,
     webhook_delivery,
 )
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
-from pulumi_hosting.emulator.rows import KeyRow, RequestLog
+from pulumi_hosting.emulator.rows import KeyRow, RequestLog, TariffRow
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
@@ -184,7 +184,7 @@ class Core:
         if response.drop:
             self.save()
             return response
-        # Nothing was asked where the call was refused before its key was looked up, or answered from it.
+        # Nothing was asked if the call was refused before its key was looked up, or answered from it.
         if call.asked is not None and idempotency_store.is_kept(self.store, response):
             stored = idempotency_store.remember(
                 self.store, call.asked, response, call.operation.once, call.request_id
@@ -285,9 +285,13 @@ class Core:
         store.provisioning_delay, store.ip_delay = self._delays
 
     def _fresh(self, seed: int) -> Store:
-        fresh = store.fresh(seed, self.clock.now(), kept=self.persistence is not None)
-        fresh.service.dialect, fresh.service.routes = self._dialect, dict(self._routes)
-        return fresh
+        """A store with the price list and one fresh account."""
+        store = Store(seed, now=self.clock.now(), kept=self.persistence is not None)
+        store.service.dialect, store.service.routes = self._dialect, dict(self._routes)
+        for columns in price_list.TARIFFS:
+            store.add(TariffRow(**columns))
+        store.new_account()
+        return store
 
     def save(self) -> None:
         if self.persistence is not None:

@@ -15,7 +15,7 @@ def start(serve: Callable[[Callable[[ReadyLine], None]], None], *, keep_stderr: 
 
     ``serve`` is given the function to call with the ready line. From then on the new process has no standard
     input and output, and standard error only with ``keep_stderr``: a shell that captures the output does not
-    wait for it. Where it ends before it is ready, this process ends with its exit code.
+    wait for it. If it ends before it is ready, this process ends with its exit code.
     """
     reading, writing = os.pipe()
     pid = os.fork()

@@ -6,11 +6,11 @@ listed: both names are always sent.
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
 
-NAMES = ("spec", "live")
+Dialect = Literal["spec", "live"]
 
 
 @dataclass(frozen=True, slots=True)

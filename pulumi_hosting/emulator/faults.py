@@ -7,7 +7,7 @@ from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rows import Columns
 from pulumi_hosting.emulator.store import Store
 
-# The code of a fault that gives only a status, where it is not the first code of that status in the table.
+# The code of a fault that gives only a status, if that is not the first code of that status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 
@@ -50,18 +50,14 @@ def change_response(response: Answer, fault: Columns) -> None:
     """What a fault does to the response of a request that was processed."""
     if "patch" in fault and isinstance(response.body, dict):
         response.body = merge(response.body, fault["patch"])
-    change_headers(response, fault.get("headers", {}))
-    response.delay = fault.get("delay", 0.0)
-    response.drop = fault.get("drop") == "after"
-    response.truncate = fault.get("truncate")
-
-
-def change_headers(response: Answer, headers: dict[str, str | None]) -> None:
-    """Set headers of a response; ``None`` removes one."""
+    headers: dict[str, str | None] = fault.get("headers", {})  # `None` removes one
     lower = {name.lower() for name in headers}
     response.headers = {name: text for name, text in response.headers.items() if name.lower() not in lower}
     response.headers |= {name.title(): text for name, text in headers.items() if text is not None}
     response.without = frozenset(name.lower() for name, text in headers.items() if text is None)
+    response.delay = fault.get("delay", 0.0)
+    response.drop = fault.get("drop") == "after"
+    response.truncate = fault.get("truncate")
 
 
 def merge(body: object, patch: object) -> object:

@@ -29,10 +29,10 @@ def _shown(text: Any) -> Any:
     """The JSON of a body, masked; a string if it is not JSON or nested too deeply to be written. What a state
     file had is JSON already.
     """
-    if not text or not isinstance(text, str):
-        return text or None
+    if not isinstance(text, str):
+        return text
     try:
-        value = masked(json.loads(text))
+        value = masked(json.loads(text)) if text else None
         to_json(value)
     except (ValueError, RecursionError):
         # Not JSON, perhaps truncated: whatever looks like a secret field is masked.

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 HOUR_SECONDS = 3600
 DAY_SECONDS = 86400
-# Hours in a month, where a monthly price is charged by the hour (addresses of hourly servers).
+# Hours in a month, when a monthly price is charged by the hour (addresses of hourly servers).
 HOURS_OF_A_MONTH = 720
 
 

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from pulumi_hosting.api.operations import SCOPES
-from pulumi_hosting.emulator import price_list
 from pulumi_hosting.emulator import rows as r
 
 REQUESTS_KEPT = 20_000
@@ -119,7 +118,7 @@ class Store:
         return kind.first_id - 1 + self.count("id:" + kind.kind)
 
     def number(self, row: T) -> T:
-        """Give a row its place among all rows, and an id where it has none."""
+        """Give a row its place among all rows, and an id if it has none."""
         row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
         row.seq = self.count("seq")
         if isinstance(row, r.Owned) and not row.created_at:
@@ -227,12 +226,3 @@ class Store:
                 **columns,
             )
         )
-
-
-def fresh(seed: int, now: float, *, kept: bool = False) -> Store:
-    """A store with the price list and one fresh account."""
-    store = Store(seed, now=now, kept=kept)
-    for columns in price_list.TARIFFS:
-        store.add(r.TariffRow(**columns))
-    store.new_account()
-    return store

@@ -109,7 +109,7 @@ def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> 
         return None
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if not body:
-        # A content type without a body is ignored where no body is required.
+        # A content type without a body is ignored if no body is required.
         if operation.request is None or operation.body_optional:
             return None
         if media_type and media_type != "application/json":

@@ -22,8 +22,7 @@ import os
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from .errors import InvalidConfiguration, OfflineError, StackLocked, StackNotFound  # after the line above
-from .stack import OfflineStack  # the same
-from .stack_operation import StackResult  # the same
+from .stack import OfflineStack, StackResult  # the same
 
 __all__ = [
     "InvalidConfiguration",

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.rehearsal.control_client import listed
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import (
     DOMAIN,
@@ -69,8 +68,7 @@ class AccountCheck:
         ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and
         the output says that it stays; an SSH key if the output says that it stays.
         """
-        ledger = listed(self.control("GET", "/ledger"), "ledger")
-        self._look = _Look(self.control("GET", "/objects"), ledger, managed)
+        self._look = _Look(self.control("GET", "/objects"), self.control("GET", "/ledger"), managed)
         self.allowed |= {item.id for item in self._known.values() if item.is_retained}
         self._known |= {(item.kind, item.id): item for item in managed}
         self.allowed -= {

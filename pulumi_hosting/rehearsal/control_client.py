@@ -30,10 +30,10 @@ class Control:
         return found
 
     def requests(self) -> int:
-        return len(listed(self("GET", "/requests?since=0"), "requests"))
+        return len(self("GET", "/requests?since=0"))
 
     def ledger(self) -> list[dict[str, Any]]:
-        return listed(self("GET", "/ledger"), "ledger")
+        return list(self("GET", "/ledger"))
 
     def _record_deletion(self, method: str, path: str, body: Any) -> None:
         if path == "/reset":
@@ -48,8 +48,3 @@ class Control:
             )
             if found and (method == "DELETE" or patched_away):
                 self.outside.add((kind, "/".join(found.groups())))
-
-
-def listed(answer: Any, name: str) -> list[dict[str, Any]]:
-    """The rows in an answer of the control interface."""
-    return list(answer[name] if isinstance(answer, dict) else answer)

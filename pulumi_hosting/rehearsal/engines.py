@@ -1,4 +1,4 @@
-"""Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command
+"""Runs both engines: Pulumi's CLI if it is on PATH, and the offline engine, which has the same command
 line.
 
 A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins
@@ -34,9 +34,10 @@ class EngineMissing(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``;
+    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``.
 
-    ``command``: the command line before ``up``, ``preview`` …; of the offline engine, after the Python
+    ``command``: what stands before ``up``, ``preview`` … on the command line; for the offline engine without
+    the Python that runs it.
     """
 
     name: str
@@ -71,7 +72,7 @@ def _pulumi(path: str) -> Engine:
 
 
 def available() -> list[Engine]:
-    """The installed engines: offline always, Pulumi's where its CLI is on PATH."""
+    """The installed engines: offline always, Pulumi's if its CLI is on PATH."""
     engines = [Engine(OFFLINE, "", ("-m", "pulumi_hosting.cli", "offline"))]
     if path := shutil.which("pulumi"):
         engines.append(_pulumi(path))
@@ -79,7 +80,7 @@ def available() -> list[Engine]:
 
 
 def choose(name: str = "auto") -> Engine:
-    """``auto``: Pulumi's where it is on PATH, else offline. Raises :class:`EngineMissing`."""
+    """``auto``: Pulumi's if it is on PATH, else offline. Raises :class:`EngineMissing`."""
     by_name = {engine.name: engine for engine in available()}
     if name == "auto":
         return by_name.get(PULUMI, by_name[OFFLINE])
@@ -205,7 +206,7 @@ class Stack:
         operation = arguments[0] in ("up", "preview", "refresh", "destroy")
         extra = ["--event-log", str(event_log)] if event_log and operation else []
         chosen = [] if arguments[:2] == ("stack", "init") else ["--stack", self.name]
-        python = [sys.executable] if self.engine.name == OFFLINE else []  # the one of now: see warm_python
+        python = [sys.executable] if self.engine.name == OFFLINE else []  # as it is now: `forked` sets it
         return [*python, *self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
 
     def environment(self) -> dict[str, str]:

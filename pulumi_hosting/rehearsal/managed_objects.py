@@ -155,7 +155,7 @@ class _KnownFromTasks:
 
 
 def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """The results of tasks, of loops those of each item."""
+    """The results of tasks; of a loop, the result of each item."""
     for result in results:
         if isinstance(result.get("results"), list):
             yield from flat(item for item in result["results"] if isinstance(item, Mapping))

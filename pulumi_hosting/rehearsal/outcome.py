@@ -59,7 +59,7 @@ class ProgramCost(ReportFacts):
 
 @dataclass
 class RehearsalOutcome(ReportFacts):
-    """One rehearsal. ``cost``: None where the first `up` failed."""
+    """One rehearsal. ``cost``: None if the first `up` failed."""
 
     JSON = ("program", "engine", "dialect", "passed", "failed", "cost", "requests", "steps")
 

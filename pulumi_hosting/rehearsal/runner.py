@@ -129,7 +129,7 @@ class Rehearsal:
     def _drifts(self) -> Iterator[list[tuple[str, str | None]]]:
         """Round after round, change one more field outside in every resource; at the end delete all.
 
-        Yields (resource, field as Pulumi spells it); the field is None where the object was deleted.
+        Yields (resource, field as Pulumi spells it); the field is None if the object was deleted.
         """
         left = {managed.urn: managed.fields() for managed in self._resources()}
         rounds = max(map(len, left.values()), default=-1) + 1

@@ -11,7 +11,7 @@ The caller's child is a small client. The server forks a process for it, whose c
 - A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the
   client is killed, the work is killed.
 - With options or variables of Python that are not understood here, a fresh Python runs.
-- A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and
+- A test that kills processes and looks at what is left uses a plain ``sys.executable``: there parents and
   children are the real ones.
 """
 
@@ -85,7 +85,7 @@ _COMMAND = str(Path(sys.argv[1]).with_name("python")) if __name__ == "__main__" 
 
 _BEFORE = dict(os.environ)
 _SET_BY_IMPORTS: dict[str, str] = {}
-"""Variables that a module of ours sets where they are not set."""
+"""Variables that a module of ours sets if they are not set."""
 
 
 class WarmPython:
@@ -121,7 +121,7 @@ class WarmPython:
 
 @contextlib.contextmanager
 def forked() -> Iterator[None]:
-    """Processes that are started inside through ``sys.executable`` are warm. Where they are already, nothing
+    """Processes that are started inside through ``sys.executable`` are warm. If they are already, nothing
     changes, nor outside of Linux: macOS may end a process that forks with its system libraries loaded.
     """
     if sys.executable != PYTHON or sys.platform != "linux":
@@ -170,7 +170,7 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 def _end_with_server() -> None:
-    """Both end when the process that started the server has: the work then has another parent."""
+    """End with the process that started the server. The work can see that it has another parent then."""
     os.read(0, 1)
     os._exit(0)
 

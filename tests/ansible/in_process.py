@@ -146,6 +146,4 @@ def account_problems(emulated: Account, *plays: Play) -> list[str]:
 
 def charged(emulated: Account) -> list[str]:
     """The amounts of the account's debits, oldest first."""
-    movements = emulated.control("GET", "/ledger")
-    rows = movements["ledger"] if isinstance(movements, dict) else movements
-    return [row["amount"] for row in rows if row["direction"] == "debit"]
+    return [row["amount"] for row in emulated.control("GET", "/ledger") if row["direction"] == "debit"]

@@ -95,6 +95,19 @@ def test_a_save_writes_the_rows_that_changed(tmp_path: Path) -> None:
     state_file.close()
 
 
+@pytest.mark.parametrize("body", [{}, {"name": "web"}, None])
+def test_a_body_is_shown_as_it_was_sent_after_a_restart(body: object, tmp_path: Path) -> None:
+    clock = Clock(manual=True, start=1_800_000_000.0)
+    state_file, _ = open_state(tmp_path / "state", clock)
+    account = Account(clock=clock, persistence=state_file)
+    account.api("POST", "/servers", body)
+    state_file.close()
+    again, read = open_state(tmp_path / "state", clock)
+    assert read is not None
+    assert log_redaction.logged_request(read.requests[1])["body"] == body
+    again.close()
+
+
 def test_what_could_not_be_saved_is_saved_later(tmp_path: Path) -> None:
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(tmp_path / "state", clock)

@@ -68,21 +68,24 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_one_lock_at_a_time(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
+    with pytest.raises(StackNotFound):
+        backend.locked("dev").__enter__()
+    assert not list(tmp_path.iterdir())
     backend.create("dev")
-    lock = backend.lock("dev")
-    with pytest.raises(
-        StackLocked,
-        match=r"locked by 1 lock\(s\).*`pulumi-hosting offline cancel`.*\n  "
-        r"file://.*pid",
-    ):
-        backend.lock("dev")
-    lock.release()
-    backend.lock("dev")
-    (backend.lock_directory("dev") / "broken.json").write_text("{")
-    with pytest.raises(StackLocked, match=r"2 lock\(s\)"):
-        backend.lock("dev")
-    assert backend.break_locks("dev") == 2
-    backend.lock("dev").release()
+    with backend.locked("dev"):
+        with pytest.raises(
+            StackLocked,
+            match=r"locked by 1 lock\(s\).*`pulumi-hosting offline cancel`.*\n  "
+            r"file://.*pid",
+        ):
+            backend.locked("dev").__enter__()
+        (backend.lock_directory("dev") / "broken.json").write_text("{")
+        with pytest.raises(StackLocked, match=r"2 lock\(s\)"):
+            backend.locked("dev").__enter__()
+        assert backend.break_locks("dev") == 2
+    with backend.locked("dev"):
+        assert len(list(backend.lock_directory("dev").iterdir())) == 1
+    assert not list(backend.lock_directory("dev").iterdir())
 
 
 # Projects.

@@ -192,7 +192,9 @@ def test_import(make_project: MakeProject) -> None:
 
 
 def test_a_locked_stack(command: Command) -> None:
-    command.project.stack().backend.lock("dev")
+    locks = command.project.stack().backend.lock_directory("dev")
+    locks.mkdir(parents=True)
+    (locks / "killed.json").write_text("{}")
     locked = command("up", "--yes")
     assert locked.exit_code == 1
     assert "currently locked by 1 lock(s)" in locked.output

@@ -8,6 +8,7 @@ from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.engine import program_process
 from pulumi_hosting.offline.generator import deletions
 from pulumi_hosting.offline.generator.decisions import Decisions
+from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING
 from pulumi_hosting.offline.storage.backend import Backend
 from tests.offline.conftest import MakeProject, up
 
@@ -169,6 +170,20 @@ def test_a_provider_that_exits(make_project: MakeProject) -> None:
     assert result.exit_code == 1
     assert "went away" in result.errors[0]
     assert project.state()["pending"] == []
+
+
+@pytest.mark.parametrize("form", ["dynamic", "native"])
+def test_a_provider_that_answers_an_unknown_where_the_real_thing_exists(
+    make_project: MakeProject, form: str
+) -> None:
+    project = make_project('Thing("a", {"name": "a"})', form=form)
+    service = project.directory / "toykit" / "service.py"
+    service.write_text(
+        service.read_text().replace('f"once-{id}",', f'f"once-{{id}}", "sizes": [{UNKNOWN_STRING!r}],')
+    )
+    result = up(project)
+    assert result.errors[0].endswith("answered an unexpected unknown property value")
+    assert result.exit_code == 1
 
 
 def test_a_create_under_way_is_saved_when_another_fails(

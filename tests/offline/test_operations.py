@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack
+from pulumi_hosting.offline.model.property_values import Properties
+from pulumi_hosting.offline.storage.backend import Backend
 from tests.offline.conftest import TWO, Command, MakeProject, called, methods, names, up, write
 from tests.offline.test_secrets import PULUMI_SALT
 
@@ -32,6 +34,23 @@ def test_wrong_targets(make_project: MakeProject) -> None:
         "same": 1,
     }
     assert project.things() == {}
+
+
+@pytest.mark.parametrize("operation", ["up", "preview", "refresh", "destroy"])
+def test_an_operation_reads_the_state_once(
+    operation: str, make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = make_project('Thing("a", {"name": "a"})').stack()
+    assert stack.up().exit_code == 0
+    read, stacks = Backend.read, []
+
+    def noted(backend: Backend, stack: str) -> Properties | None:
+        stacks.append(stack)
+        return read(backend, stack)
+
+    monkeypatch.setattr(Backend, "read", noted)
+    assert getattr(stack, operation)().exit_code == 0
+    assert stacks == ["dev"]
 
 
 def test_a_target_keeps_undeclared_resources(make_project: MakeProject) -> None:

@@ -99,6 +99,15 @@ def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:
     assert notes.outputs == {"size": "large"}
 
 
+def test_the_version_of_a_provider_depends_on_nothing(run: Run) -> None:
+    """As in Pulumi, which adds it after it has said what the properties depend on."""
+    _, notes = run(
+        "import pulumi\npulumi.ProviderResource('toy', 'p', {}, pulumi.ResourceOptions(version='1.2.3'))"
+    )
+    provider = notes.goals[-1]
+    assert (provider.properties, provider.property_dependencies) == ({"version": "1.2.3"}, {})
+
+
 def test_a_run_error(run: Run) -> None:
     status, notes = run("import pulumi\nraise pulumi.RunError('choose a region')")
     assert status == program.ALREADY_REPORTED

@@ -16,7 +16,6 @@ from pulumi_hosting.offline.model.property_values import (
     Output,
     ResourceReference,
     SecretValue,
-    UnexpectedUnknown,
     changed_keys,
     contains_secrets,
     contains_unknowns,
@@ -67,11 +66,6 @@ def test_unknowns_are_omitted_for_a_peer_without_unknowns() -> None:
     assert from_struct(
         to_struct({"a": UNKNOWN, "s": SecretValue(UNKNOWN), "b": 1}, WireFormat(unknowns=False))
     ) == {"b": 1}
-
-
-def test_an_unexpected_unknown_is_refused() -> None:
-    with pytest.raises(UnexpectedUnknown):
-        from_struct(to_struct({"a": [UNKNOWN]}, WireFormat()), allow_unknown=False)
 
 
 def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:

@@ -1,4 +1,6 @@
-"""`pulumi-hosting offline up`, `preview`, `refresh` and `destroy`: one operation with different options."""
+"""The work of `pulumi-hosting offline up`, `preview`, `refresh` and `destroy`: one operation with different
+options.
+"""
 
 import json
 import logging
@@ -7,129 +9,17 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
-from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, which_stack
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
 from pulumi_hosting.offline.display.engine_events import Digest, Event
 from pulumi_hosting.offline.engine.run_options import Command
 
 
-def _verbosity(context: click.Context, option: click.Parameter, value: str) -> int:
-    """Pulumi takes `-v=9` as well as `-v 9`."""
-    if not value.removeprefix("=").isdecimal():
-        raise click.BadParameter(f"{value!r} is not a number")
-    return int(value.removeprefix("="))
-
-
-operation_options = combined(
-    which_stack,
-    click.option("--non-interactive", is_flag=True, help="Never ask for confirmation."),
-    click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation."),
-    skip_preview_option,
-    click.option("-r", "--refresh", is_flag=True, help="Refresh the state first."),
-    click.option("--run-program", is_flag=True, help="Run the program, for its current configuration."),
-    click.option("--preview-only", is_flag=True, help="Only show what would be done."),
-    click.option("--expect-no-changes", is_flag=True, help="Exit with code 7 if there is a change."),
-    click.option("--diff", is_flag=True, help="Show the changed properties of each resource."),
-    click.option(
-        "-j",
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print JSON: one object for a preview, else one event per line.",
-    ),
-    click.option(
-        "-p", "--parallel", type=click.IntRange(min=1), help="Number of resources to work on at a time."
-    ),
-    click.option(
-        "--event-log",
-        type=click.Path(path_type=Path),
-        help="Write engine events to this file, one JSON object per line.",
-    ),
-    click.option(
-        "-t",
-        "--target",
-        "targets",
-        multiple=True,
-        help="Restrict the operation to this URN; may be repeated.",
-    ),
-    click.option("--target-dependents", is_flag=True, help="Include resources that depend on the targets."),
-    click.option(
-        "--replace",
-        "replaces",
-        multiple=True,
-        help="Replace this URN even if it is unchanged; may be repeated.",
-    ),
-    click.option(
-        "--target-replace",
-        "target_replaces",
-        multiple=True,
-        help="The same as --target and --replace with this URN.",
-    ),
-    click.option(
-        "-v",
-        "--verbose",
-        "verbosity",
-        callback=_verbosity,
-        default="0",
-        help="Log calls of providers (up to 9).",
-    ),
-    click.option("--logtostderr", is_flag=True, help="Let providers log to standard error."),
-    click.option("-m", "--message", help="Accepted for compatibility."),
-    click.option("--color", help="Accepted for compatibility: the display has no colors."),
-    click.option("--show-sames", is_flag=True, help="Accepted for compatibility: JSON has them always."),
-    click.option("--suppress-progress", is_flag=True, help="Accepted for compatibility."),
-    click.option("--suppress-outputs", is_flag=True, help="Accepted for compatibility."),
-)
-
-
-@click.command()
-@operation_options
-def up(cwd: Path, name: str | None, **given: object) -> None:
-    """Create, update and delete resources to match the program.
-
-    Example: pulumi-hosting offline up --stack dev --yes
-    """
-    _run("up", cwd, name, given)
-
-
-@click.command()
-@operation_options
-def preview(cwd: Path, name: str | None, **given: object) -> None:
-    """Show what `up` would do.
-
-    Example: pulumi-hosting offline preview --stack dev --diff
-    """
-    _run("preview", cwd, name, given)
-
-
-@click.command()
-@operation_options
-@click.option(
-    "--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind."
-)
-def refresh(cwd: Path, name: str | None, **given: object) -> None:
-    """Update the state from the real resources.
-
-    Example: pulumi-hosting offline refresh --stack dev --yes
-    """
-    _run("refresh", cwd, name, given)
-
-
-@click.command()
-@operation_options
-def destroy(cwd: Path, name: str | None, **given: object) -> None:
-    """Delete every resource of the stack.
-
-    Example: pulumi-hosting offline destroy --stack dev --yes
-    """
-    _run("destroy", cwd, name, given)
-
-
-def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -> None:
+def run(cwd: Path, name: str | None, **given: Any) -> None:
+    command = cast(Command, click.get_current_context().info_name)
     if given["preview_only"] and (given["yes"] or given["skip_preview"]):
         raise InvalidConfiguration("--preview-only cannot be combined with --yes or --skip-preview")
     _log_calls(given["verbosity"])
@@ -152,7 +42,7 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     result = _run_to_the_end(partial(stack.run, command, **options))
     if digest is not None:
         click.echo(json.dumps(digest.content, indent=4))
-    click.get_current_context().exit(result.exit_code)
+    sys.exit(result.exit_code)
 
 
 def _run_to_the_end(run: Callable[[], StackResult]) -> StackResult:
@@ -183,17 +73,17 @@ def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], 
             "non-interactive mode",
             err=True,
         )
-        click.get_current_context().exit(1 if command == "refresh" else 2)
+        sys.exit(1 if command == "refresh" else 2)
     _exit_on_failure(run_preview())
     operation = "update" if command == "up" else command
     if not click.confirm(f"Do you want to perform this {operation}?"):
         click.echo(f"confirmation declined, not proceeding with the {operation}")
-        click.get_current_context().exit(1)
+        sys.exit(1)
 
 
 def _exit_on_failure(preview: StackResult) -> None:
     if preview.exit_code:
-        click.get_current_context().exit(preview.exit_code)
+        sys.exit(preview.exit_code)
 
 
 def _is_terminal() -> bool:

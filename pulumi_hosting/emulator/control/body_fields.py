@@ -1,11 +1,11 @@
 """Bodies made of columns, and types of the fields that several control calls have."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import AfterValidator, Field, PlainValidator, create_model
+from pydantic import Field, PlainValidator, create_model
 
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError
 from pulumi_hosting.emulator.core import Core
@@ -15,21 +15,6 @@ from pulumi_hosting.emulator.rows import AccountRow, Editable, Row
 R = TypeVar("R", bound=Row)
 
 MAX_AMOUNT = Decimal(10) ** 12
-
-
-def _amount(least: Decimal, most: Decimal = MAX_AMOUNT) -> Callable[[object], Decimal]:
-    def check(value: object) -> Decimal:
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation as error:
-            raise ValueError("must be a decimal number as a string") from error
-        if isinstance(value, bool) or not amount.is_finite() or not least <= amount <= most:
-            raise ValueError(f"must be a decimal number from {least} to {most}")
-        if amount != amount.quantize(Decimal("0.0001")):
-            raise ValueError("must not have more than four fraction digits")
-        return amount
-
-    return check
 
 
 def _timestamp(value: object) -> float | None:
@@ -47,20 +32,9 @@ def _timestamp(value: object) -> float | None:
     return moment
 
 
-def one_of(*words: str) -> AfterValidator:
-    """One of ``words``."""
-
-    def check(value: str) -> str:
-        if value not in words:
-            raise ValueError(f"must be one of {', '.join(words)}, given {value!r}")
-        return value
-
-    return AfterValidator(check)
-
-
-Amount = Annotated[Decimal, PlainValidator(_amount(Decimal(0)))]
-Balance = Annotated[Decimal, PlainValidator(_amount(-MAX_AMOUNT))]
-Percent = Annotated[Decimal, PlainValidator(_amount(Decimal(0), Decimal(100)))]
+Amount = Annotated[Decimal, Field(ge=0, le=MAX_AMOUNT, decimal_places=4)]
+Balance = Annotated[Decimal, Field(ge=-MAX_AMOUNT, le=MAX_AMOUNT, decimal_places=4)]
+Percent = Annotated[Decimal, Field(ge=0, le=100, decimal_places=4)]
 Timestamp = Annotated[float | None, PlainValidator(_timestamp)]
 
 

@@ -119,13 +119,19 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
     return model
 
 
+_MESSAGES = {
+    "model_type": "must be a JSON object",
+    "missing": "is required",
+    "decimal_type": "must be a decimal number as a string",
+    "decimal_parsing": "must be a decimal number as a string",
+    "decimal_max_places": "must not have more than four fraction digits",
+}
+
+
 def _message(detail: ErrorDetails) -> str:
     if detail["type"] == "json_invalid":
         return f"the body is not JSON: {detail['ctx']['error']}"
     if detail["type"] == "value_error":
         return str(detail["ctx"]["error"])
-    if detail["type"] == "model_type":
-        return "must be a JSON object"
-    if detail["type"] == "missing":
-        return "is required"
-    return detail["msg"].replace("Input should be", "must be") + f", given {detail['input']!r}"
+    own = detail["msg"].replace("Input should be", "must be")
+    return _MESSAGES.get(detail["type"]) or f"{own}, given {detail['input']!r}"

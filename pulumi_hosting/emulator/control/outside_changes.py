@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
-from pulumi_hosting.api.models.field_types import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
+from pulumi_hosting.api.models.field_types import EVENT_TYPES, DomainStatus, ServerStatus
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator import rows as r
-from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find, one_of
+from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.store import Store
@@ -144,7 +144,7 @@ KINDS = (
         "server",
         r.ServerRow,
         {
-            "status": Annotated[str, one_of(*SERVER_STATUSES)],
+            "status": ServerStatus,
             "notes": str | None,
             "power": Literal["running", "stopped", "unknown"],
         },
@@ -157,7 +157,7 @@ KINDS = (
         "/domains/{id}",
         "domain",
         r.DomainRow,
-        {"status": Annotated[str, one_of(*DOMAIN_STATUSES)]},
+        {"status": DomainStatus},
         _edit_domain,
     ),
     Kind(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from pulumi_hosting.emulator import dialects, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
-from pulumi_hosting.emulator.control.body_fields import find, one_of
+from pulumi_hosting.emulator.control.body_fields import find
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
@@ -58,7 +58,7 @@ def _variants(given: dict[str, object]) -> dict[str, object]:
 class ServiceBody(Body):
     api_enabled: bool = LEFT_OUT
     sandbox_enabled: bool = LEFT_OUT
-    dialect: Annotated[str, one_of(*dialects.NAMES)] = LEFT_OUT
+    dialect: dialects.Dialect = LEFT_OUT
     readings: Annotated[dict[str, object], AfterValidator(_variants)] = LEFT_OUT
 
 

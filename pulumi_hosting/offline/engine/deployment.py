@@ -20,8 +20,7 @@ from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff
 from ..model.state import PendingOperation, ResourceState, Snapshot
 from ..model.urns import is_provider, package_of
-from ..providers.interface import ResourceProvider
-from ..providers.registry import Registry
+from ..providers.registry import Registry, ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import SameStep
 from ..steps.reads import RefreshStep

@@ -79,7 +79,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._shutdown.set()
 
     def _refuse(self, what: str) -> NoReturn:
-        """End the operation of a program that needs what there is only on Pulumi's own CLI."""
+        """End the operation: only Pulumi's own CLI has what the program needs."""
         self._deployment.error(_NOT_OFFLINE.format(what))
         self._deployment.steps.fail()
         raise DeploymentClosed
@@ -206,6 +206,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         dependencies = sorted(set(request.dependencies))
         properties = _declared(request.object)
         given = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
+        # As in Pulumi, the version of a provider depends on nothing.
+        property_dependencies = given or dict.fromkeys(properties, dependencies)
         provider = ""
         if is_provider(request.type):
             if request.version:
@@ -221,7 +223,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             protect=request.protect if request.HasField("protect") else None,
             dependencies=dependencies,
             provider=provider,
-            property_dependencies=given or dict.fromkeys(properties, dependencies),
+            property_dependencies=property_dependencies,
             delete_before_replace=request.deleteBeforeReplace
             if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
             else None,

@@ -27,7 +27,7 @@ _OPTIONS = {
     if (known := _RENAMED.get(option.json_name, option.json_name)) in _FIELDS
     and option.name != "delete_before_replace"  # a registration says in another field whether it is given
 }
-"""An option of a transform → the same one of a registration: both have one name, apart from some."""
+"""An option of a transform → the same one of a registration. Most have one name in both."""
 
 
 class Transforms:
@@ -50,7 +50,7 @@ class Transforms:
             self._of_resources[urn] = list(request.transforms)
 
     def apply(self, request: resource_pb2.RegisterResourceRequest, parents: Iterable[str]) -> None:
-        """Change the registration as they say. Raises ``OfflineError`` where one raised."""
+        """Change the registration as they say. Raises ``OfflineError`` if one raised."""
         with self._lock:
             inherited = [callback for urn in parents for callback in self._of_resources.get(urn, ())]
             callbacks = [*request.transforms, *inherited, *self._of_the_stack]
@@ -97,7 +97,7 @@ def _question(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tra
 
 
 def _copy(source: Message, name: str, target: Message, other: str) -> None:
-    """The field of one message as that of the other, and absent where it is absent."""
+    """The field of one message as that of the other, and absent if it is absent."""
     target.ClearField(other)
     if source.DESCRIPTOR.fields_by_name[name].has_presence and not source.HasField(name):
         return

@@ -9,7 +9,7 @@ from ..model.property_values import Properties, contains_unknowns, without_secre
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import CreateStep, UpdateStep
 from ..steps.diffing import diff_resource
@@ -86,7 +86,7 @@ def _ask(
 def _diff_without_provider(
     decisions: Decisions, registration: Registration, old: ResourceState
 ) -> ProviderDiff | None:
-    """The diff where the provider need not be asked; None where it must."""
+    """The diff if the provider need not be asked; None if it must."""
     new, outcomes = registration.new, decisions.outcomes
     if old.taint:
         return ProviderDiff("some", replaces=("id",))
@@ -162,7 +162,7 @@ def _replacement(
 
 
 def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> None:
-    """Raises where the resource must not be replaced; a preview goes on and shows the rest."""
+    """Raises if the resource must not be replaced; a preview goes on and shows the rest."""
     operation = decisions.operation
     if new.protect and old.protect:
         message = (

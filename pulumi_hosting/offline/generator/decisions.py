@@ -14,7 +14,7 @@ from ..model.property_values import Properties, SecretValue
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 from ..steps.base import Step, StepContext
 from ..steps.changes import DeleteStep, SameStep
 from ..steps.operations import Op
@@ -212,7 +212,7 @@ def nothing_to_do(state: ResourceState) -> Decision:
 
 
 def shown(value: object) -> str:
-    """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
+    """A refused value as Pulumi prints it. Secrets stay hidden; Pulumi would print them."""
     if isinstance(value, SecretValue):
         return "[secret]"
     return "{<nil>}" if value is None else f"{{{value}}}"

@@ -100,7 +100,7 @@ def _would_be_replaced(
 
 
 def with_replace_on_changes(diff: ProviderDiff, paths: Iterable[str], init_errors: bool) -> ProviderDiff:
-    """The diff with a replacement where the program's `replace_on_changes` asks for one."""
+    """The diff with a replacement if the program's `replace_on_changes` asks for one."""
     wanted = [parse_path(path) for path in paths]
     if not wanted or (diff.changes != "some" and not init_errors):
         return diff

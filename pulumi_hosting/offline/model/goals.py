@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .property_values import Properties
 
@@ -61,9 +62,9 @@ class Targets:
         return bool(self.patterns)
 
     def __contains__(self, urn: object) -> bool:
-        return not self.patterns or any(_matches(pattern, str(urn)) for pattern in self.patterns)
+        return not self.patterns or self._expression.fullmatch(str(urn)) is not None
 
-
-def _matches(pattern: str, urn: str) -> bool:
-    expression = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^:]*")
-    return re.fullmatch(expression, urn) is not None
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        escaped = map(re.escape, self.patterns)
+        return re.compile("|".join(text.replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for text in escaped))

@@ -78,10 +78,6 @@ class ResourceReference:
         }
 
 
-class UnexpectedUnknown(Exception):
-    """A provider answered an unknown value where the real thing exists."""
-
-
 def bare(value: object) -> object:
     while isinstance(value, SecretValue):
         value = value.value

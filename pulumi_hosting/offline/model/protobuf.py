@@ -17,45 +17,35 @@ from .property_values import (
     Properties,
     ResourceReference,
     SecretValue,
-    UnexpectedUnknown,
     Unknown,
     bare,
     plain_output,
 )
 
 
-def from_struct(
-    struct: struct_pb2.Struct, *, keep_null: bool = True, allow_unknown: bool = True
-) -> Properties:
+def from_struct(struct: struct_pb2.Struct, *, keep_null: bool = True) -> Properties:
     """The properties in a Struct. Without `keep_null` null entries of maps are dropped, as in a
     registration.
     """
     return {
-        key: from_value(value, keep_null=keep_null, allow_unknown=allow_unknown)
+        key: from_value(value, keep_null=keep_null)
         for key, value in struct.fields.items()
         if keep_null or value.WhichOneof("kind") != "null_value"
     }
 
 
-def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown: bool = True) -> object:
+def from_value(value: struct_pb2.Value, *, keep_null: bool = True) -> object:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
-        if value.string_value in UNKNOWN_STRINGS:
-            if not allow_unknown:
-                raise UnexpectedUnknown("unexpected unknown property value")
-            return UNKNOWN
-        return value.string_value
+        return UNKNOWN if value.string_value in UNKNOWN_STRINGS else value.string_value
     if kind == "number_value":
         return number(value.number_value)
     if kind == "bool_value":
         return value.bool_value
     if kind == "list_value":
-        return [
-            from_value(item, keep_null=keep_null, allow_unknown=allow_unknown)
-            for item in value.list_value.values
-        ]
+        return [from_value(item, keep_null=keep_null) for item in value.list_value.values]
     if kind == "struct_value":
-        return from_marked(from_struct(value.struct_value, keep_null=keep_null, allow_unknown=allow_unknown))
+        return from_marked(from_struct(value.struct_value, keep_null=keep_null))
     return None
 
 

@@ -15,7 +15,7 @@ Changes = Literal["none", "some", "unknown"]
 class ProviderDiff:
     """The result of a diff.
 
-    `detailed` maps property paths to add, update or delete, with `-replace` where it replaces.
+    `detailed` maps property paths to add, update or delete, with `-replace` if it replaces.
     """
 
     changes: Changes

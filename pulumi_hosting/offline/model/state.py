@@ -108,7 +108,7 @@ class Snapshot:
     def unfinished(self) -> list[PendingOperation]:
         """Creates that a killed run started, and whose outcome no later run has found.
 
-        Pulumi keeps such an entry for ever. Where a later run has created the resource, the entry gets its id
+        Pulumi keeps such an entry for ever. When a later run has created the resource, the entry gets its id
         here, so that it counts as finished also after the resource is deleted.
         """
         present = {state.urn: state for state in self.resources if not state.delete}

@@ -15,7 +15,6 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 from ..errors import InitError, ProviderError
 from ..model.property_values import (
     Properties,
-    UnexpectedUnknown,
     contains_unknowns,
     mark_secrets,
     without_secrets,
@@ -65,7 +64,7 @@ class ProviderClient:
         return self._process.name
 
     def _call(self, method: str, request: object, urn: str = "", *like: Properties | None) -> Any:
-        """The answer. `like`: see `_result`, for what a failed call leaves."""
+        """The answer. `like` marks what a failed call leaves: see `_result`."""
         _log.debug("%s: %s %s", self.name, method, urn)
         try:
             return getattr(self._stub, method)(request)
@@ -265,12 +264,12 @@ class ProviderClient:
         return ProviderResult(getattr(answer, "id", ""), found, live, answer.refresh_before_update)
 
     def _received(self, struct: struct_pb2.Struct, like: Properties | None, preview: bool) -> Properties:
-        try:
-            received = from_struct(struct, allow_unknown=preview)
-        except UnexpectedUnknown as error:
+        received = from_struct(struct)
+        if not preview and contains_unknowns(received):  # the real thing exists
             raise ProviderError(
-                f"the provider plugin {self.name} answered an {error}", corrupting=True
-            ) from None
+                f"the provider plugin {self.name} answered an unexpected unknown property value",
+                corrupting=True,
+            )
         return received if self._wire.secrets else mark_secrets(received, like or {})
 
     def close(self) -> None:

@@ -114,3 +114,7 @@ class Registry:
         self, urn: str, id: str, inputs: Properties | None, outputs: Properties | None, timeout: float
     ) -> ProviderResult:
         raise ProviderError(f"the offline engine reads no providers: {urn}")
+
+
+ResourceProvider = ProviderClient | Registry
+"""What steps ask. `old` is a resource as it is in the state, `new` as it is to become."""

@@ -12,8 +12,7 @@ from ..model.property_values import SecretValue
 from ..model.provider_results import ProviderResult
 from ..model.state import ResourceState
 from ..model.urns import is_provider
-from ..providers.interface import ResourceProvider
-from ..providers.registry import Registry
+from ..providers.registry import Registry, ResourceProvider
 from .operations import Op
 
 

@@ -7,7 +7,7 @@ from ..model.paths import parse_path, reset_path
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff, diff_of_inputs
 from ..model.state import ResourceState
-from ..providers.interface import ResourceProvider
+from ..providers.registry import ResourceProvider
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:
@@ -26,7 +26,7 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
 def diff_resource(
     provider: ResourceProvider, old: ResourceState, news: Properties, ignore: list[str], *, preview: bool
 ) -> ProviderDiff:
-    """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the
+    """The provider's diff; the engine's comparison of the inputs if the provider leaves it to the
     engine.
     """
     diff = provider.diff(old, news, ignore, preview=preview)

@@ -3,6 +3,7 @@
 `pulumi login file://DIR` reads the same stacks.
 """
 
+import contextlib
 import getpass
 import json
 import os
@@ -10,7 +11,7 @@ import shutil
 import socket
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -62,6 +63,11 @@ class Backend:
             raise InvalidConfiguration(
                 f"stack '{stack}' already exists; select it with `stack select {stack}`"
             )
+
+    def check_known(self, stack: str) -> None:
+        """Raises `StackNotFound` when there is no such stack."""
+        if not self.exists(stack):
+            raise _not_found(stack)
 
     def create(self, stack: str) -> None:
         self.check_new(stack)
@@ -135,8 +141,7 @@ class Backend:
         return name if isinstance(name, str) and name else None
 
     def select(self, stack: str) -> None:
-        if not self.exists(stack):
-            raise _not_found(stack)
+        self.check_known(stack)
         write_private(self._selection(), json.dumps({"stack": stack}))
 
     # Locks. They outlive a killed engine on purpose: the user must check what it did before the next
@@ -145,8 +150,26 @@ class Backend:
     def lock_directory(self, stack: str) -> Path:
         return self._root / "locks" / "organization" / self.project / stack
 
-    def lock(self, stack: str) -> "Lock":
-        return Lock(self.lock_directory(stack))
+    @contextlib.contextmanager
+    def locked(self, stack: str) -> Iterator[None]:
+        """Hold the stack's lock. Raises `StackLocked` if there is another one, `StackNotFound` if there is no
+        such stack.
+        """
+        self.check_known(stack)
+        own = self.lock_directory(stack) / f"{uuid.uuid4()}.json"
+        _refuse_others(own)
+        holder = {
+            "pid": os.getpid(),
+            "username": _user(),
+            "hostname": socket.gethostname(),
+            "timestamp": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        }
+        write_private(own, json.dumps(holder))
+        try:
+            _refuse_others(own)
+            yield
+        finally:
+            own.unlink(missing_ok=True)
 
     def break_locks(self, stack: str) -> int:
         """Remove every lock of the stack; how many there were."""
@@ -156,44 +179,20 @@ class Backend:
         return len(locks)
 
 
-class Lock:
-    """Taken when it is made. Raises `StackLocked` if there is another one."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._path = directory / f"{uuid.uuid4()}.json"
-        self._check()
-        holder = {
-            "pid": os.getpid(),
-            "username": _user(),
-            "hostname": socket.gethostname(),
-            "timestamp": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        }
-        write_private(self._path, json.dumps(holder))
-        try:
-            self._check()
-        except StackLocked:
-            self.release()
-            raise
-
-    def _check(self) -> None:
-        others = [path for path in sorted(self._directory.glob("*.json")) if path != self._path]
-        if not others:
-            return
-        lines = [
-            f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) "
-            "to end or delete the lock file with `pulumi-hosting offline cancel`."
-        ]
-        for path in others:
-            known = _object_in(path)
-            user, host, pid, at = (
-                known.get(key, "?") for key in ("username", "hostname", "pid", "timestamp")
-            )
-            lines.append(f"  file://{path}: created by {user}@{host} (pid {pid}) at {at}")
-        raise StackLocked("\n".join(lines))
-
-    def release(self) -> None:
-        self._path.unlink(missing_ok=True)
+def _refuse_others(own: Path) -> None:
+    """Raises `StackLocked` if there is another lock beside this one."""
+    others = [path for path in sorted(own.parent.glob("*.json")) if path != own]
+    if not others:
+        return
+    lines = [
+        f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) "
+        "to end or delete the lock file with `pulumi-hosting offline cancel`."
+    ]
+    for path in others:
+        known = _object_in(path)
+        user, host, pid, at = (known.get(key, "?") for key in ("username", "hostname", "pid", "timestamp"))
+        lines.append(f"  file://{path}: created by {user}@{host} (pid {pid}) at {at}")
+    raise StackLocked("\n".join(lines))
 
 
 def _object_in(file: Path) -> Properties:

@@ -15,7 +15,7 @@ from ..steps.reads import RefreshStep
 
 
 def _pending(op: str) -> str | None:
-    """How Pulumi calls an operation meanwhile that changes or reads something outside; None for others."""
+    """Pulumi's word for an operation under way that changes or reads something outside; None for others."""
     act = op.partition("-")[0].replace("discard", "delete")
     return f"{act.removesuffix('e')}ing" if act in ("create", "update", "delete", "read", "import") else None
 
@@ -34,7 +34,8 @@ class Journal:
         self._extra = base.extra
         self._save = save
         self._new: list[ResourceState] = []
-        self._done: set[int] = set()
+        self._done: dict[int, ResourceState] = {}
+        """By identity, which is unique as long as the state is kept."""
         self._pending: dict[int, PendingOperation] = {}
         self._refreshing = False
         self._lock = threading.Lock()
@@ -42,7 +43,6 @@ class Journal:
         self._changes = 0
         self._written = 0
         self._dirty = base.pending != self._base_pending
-        self._keep: list[ResourceState] = []
 
     def rebase(self, resources: list[ResourceState]) -> None:
         """Replace the old resources, after a refresh."""
@@ -81,10 +81,10 @@ class Journal:
             return pending
         if step.op in DELETES:
             if not step.before.pending_replacement or step.op == "remove-pending-replace":
-                self._mark_done(step.before)
+                self._done[id(step.before)] = step.before
             return True
         if step.old is not None and (step.op in ("update", "read") or step.old.pending_replacement):
-            self._mark_done(step.old)
+            self._done[id(step.old)] = step.old
         self._new.append(step.after)
         return True
 
@@ -92,7 +92,7 @@ class Journal:
         if not successful:
             return True
         old, new = step.before, step.after
-        self._mark_done(old)
+        self._done[id(old)] = old
         if step.skipped:
             return False
         self._new.append(new)
@@ -107,14 +107,10 @@ class Journal:
             return False
         self._refreshing = True
         if successful and step.old is not None:
-            self._mark_done(step.old)
+            self._done[id(step.old)] = step.old
             if step.result is not None:
                 self._new.append(step.result)
         return True
-
-    def _mark_done(self, state: ResourceState) -> None:
-        self._done.add(id(state))
-        self._keep.append(state)  # keeps its identity unique
 
     def snapshot(self) -> Snapshot:
         resources = [state for state in (*self._new, *self._base) if id(state) not in self._done]
@@ -123,7 +119,7 @@ class Journal:
         return Snapshot(resources, [*self._pending.values(), *self._base_pending], self._extra)
 
     def write(self) -> None:
-        """Save what has changed; a save that another step has begun since then is enough."""
+        """Save what has changed, unless a save that another step has begun since then includes it."""
         with self._lock:
             self._changes += 1
             wanted = self._changes

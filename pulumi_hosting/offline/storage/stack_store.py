@@ -1,10 +1,9 @@
 """The files of one stack: its settings, its state, its lock, and the secrets in them."""
 
-import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import InvalidConfiguration, OfflineError, UnfinishedCreates
@@ -176,12 +175,12 @@ class StackStore:
             raise InvalidConfiguration(f"the deployment belongs to another stack or project: {wrong[0]}")
         for state in snapshot.resources:
             state.saved_text = None
-        with self.locked():
+        with self.backend.locked(self.name):
             self.save(Snapshot(snapshot.resources, [], snapshot.extra))
 
     def forget(self, urn: str) -> None:
         """Remove one resource from the state and leave the object as it is, as `state delete` does."""
-        with self.locked():
+        with self.backend.locked(self.name):
             snapshot = self.snapshot()
             found = [state for state in snapshot.resources if state.urn == urn]
             if len(found) != 1:
@@ -219,18 +218,9 @@ class StackStore:
         self.backend.read(self.name)
         return self.backend.break_locks(self.name)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the stack's lock. Raises `StackLocked`."""
-        lock = self.backend.lock(self.name)
-        try:
-            yield
-        finally:
-            lock.release()
-
 
 def refuse_unfinished(creates: list[ResourceState]) -> None:
-    """Raises `UnfinishedCreates` where an interrupted run was creating something.
+    """Raises `UnfinishedCreates` if an interrupted run was creating something.
 
     A destroy would report success and leave what that run created: nothing in the state leads to it.
     """

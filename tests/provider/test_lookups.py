@@ -103,7 +103,7 @@ def test_every_read_is_a_lookup_and_no_write_is() -> None:
     assert {lookup.operation.id for lookup in LOOKUPS.values()} == {
         row.id for row in OPERATIONS if row.method == "GET"
     }
-    assert [token(name) for name in lookup_tokens.names()] == list(SPEC["functions"])
+    assert [token(name) for name in LOOKUPS] == list(SPEC["functions"])
 
 
 @pytest.mark.parametrize(

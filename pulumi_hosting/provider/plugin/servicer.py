@@ -141,7 +141,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         with self._call(request, news, declared=news.values) as call:
             props = program_inputs(news.values)
             if call.resource.default_name and props.get("name") is None:
-                props["name"] = call.urn.name
+                props["name"] = call.name
             inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
             return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 

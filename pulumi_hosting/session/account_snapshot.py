@@ -27,12 +27,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api.models import Page
 from pulumi_hosting.client.results import Damaged
-
-T = TypeVar("T")
 
 ORDERS_AND_SERVERS = "orders_and_servers"
 """The part that holds ``list_orders`` and ``list_servers``."""

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from pulumi_hosting.client.client import WALK_LIMIT, Client
 from pulumi_hosting.session.account_snapshot import Answers, ReadPage
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
-
-T = TypeVar("T")
 
 
 class Session:

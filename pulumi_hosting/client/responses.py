@@ -303,11 +303,10 @@ def refusal(
     """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its
     status alone.
     """
-    envelope = _envelope(answer.body)
-    code = envelope.get("code")
-    message = envelope.get("message")
-    details = envelope.get("details")
-    known_id = envelope.get("request_id")
+    error = (_json(answer.body) or {}).get("error")
+    envelope = error if isinstance(error, dict) else {}
+    code, message = envelope.get("code"), envelope.get("message")
+    details, known_id = envelope.get("details"), envelope.get("request_id")
     if not isinstance(code, str) or not code:
         code, message = (
             f"http_{answer.status}",
@@ -324,11 +323,6 @@ def refusal(
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
     )
-
-
-def _envelope(body: bytes) -> Mapping[str, object]:
-    error = (_json(body) or {}).get("error")
-    return error if isinstance(error, dict) else {}
 
 
 def _cleaned(node: object, redact: Redactor) -> Any:

@@ -108,7 +108,7 @@ class Limit:
 class Book:
     """What one process plans to charge, once for each identity, and what the others of its run do.
 
-    - ``elsewhere``: what the others plan, by currency.
+    - ``own``: what is planned here, by currency; ``elsewhere``: what the others plan.
     - ``openings``: the balances as the run first saw them, by currency: what it has paid since is among what
       it planned. None is there if no price came with a balance.
     - ``stopped``: why the run orders nothing more; None while it may.
@@ -117,19 +117,10 @@ class Book:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._costs: dict[str, Cost] = {}
+        self.own: dict[str, Decimal] = {}
         self.elsewhere: dict[str, Decimal] = {}
         self.openings: dict[str, Decimal] = {}
         self.stopped: str | None = None
-        self._own: dict[str, Decimal] | None = {}
-
-    def own(self) -> dict[str, Decimal]:
-        """What is planned here by currency. Not added up again for each of a thousand declarations."""
-        with self.lock:
-            if self._own is None:
-                self._own = {}
-                for cost in self._costs.values():
-                    self._add(self._own, cost)
-            return self._own
 
     def planned(self, identity: str) -> Cost | None:
         return self._costs.get(identity)
@@ -137,29 +128,26 @@ class Book:
     def total(self, currency: str) -> Decimal:
         """What the run charges so far, in this currency."""
         with self.lock:
-            return self.own().get(currency, Decimal(0)) + self.elsewhere.get(currency, Decimal(0))
+            return self.own.get(currency, Decimal(0)) + self.elsewhere.get(currency, Decimal(0))
 
     def add(self, identity: str, cost: Cost) -> None:
         """Plan it, in place of what was planned for this identity before."""
         with self.lock:
-            before = self._costs.get(identity)
+            self.remove(identity)
             self._costs[identity] = cost
+            self.own[cost.currency] = self.own.get(cost.currency, Decimal(0)) + cost.amount
             if cost.balance is not None:
                 self.openings.setdefault(cost.currency, cost.balance)
-            if before is None and self._own is not None:
-                self._add(self._own, cost)
-            elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
-                self._own = None
 
     def remove(self, identity: str) -> Cost | None:
         """What was planned for this identity; from now on, nothing is."""
         with self.lock:
-            self._own = None
-            return self._costs.pop(identity, None)
-
-    @staticmethod
-    def _add(sums: dict[str, Decimal], cost: Cost) -> None:
-        sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + cost.amount
+            cost = self._costs.pop(identity, None)
+            if cost is not None:
+                self.own[cost.currency] -= cost.amount
+                if all(other.currency != cost.currency for other in self._costs.values()):
+                    del self.own[cost.currency]
+            return cost
 
 
 class Ledger(Protocol):
@@ -286,7 +274,7 @@ class Budget(Book):
     def currency(self) -> str | None:
         """The currency in which this run pays; the first of several, None before the first price."""
         with self.lock:
-            return next(iter({**self._moved, **self.own()}), None)
+            return next(iter({**self._moved, **self.own}), None)
 
     def later(self) -> str:
         """What the total leaves out, since its price is known later; empty if nothing.

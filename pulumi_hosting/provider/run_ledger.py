@@ -58,9 +58,7 @@ class RunLedger:
 def _bookings(book: Book) -> Bookings:
     with book.lock:
         opening = {currency: [str(balance)] for currency, balance in book.openings.items()}
-        return {
-            currency: [str(amount), *opening.get(currency, [])] for currency, amount in book.own().items()
-        }
+        return {currency: [str(amount), *opening.get(currency, [])] for currency, amount in book.own.items()}
 
 
 def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:

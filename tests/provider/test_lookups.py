@@ -12,7 +12,8 @@ from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client.exceptions import InvalidInput, NotFound, ValidationFailed
 from pulumi_hosting.provider import lookup_tokens
-from pulumi_hosting.provider.plugin.package_schema import package_spec, token
+from pulumi_hosting.provider.names import token
+from pulumi_hosting.provider.plugin.package_schema import package_spec
 from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.contract.harness import ApiHarness
 

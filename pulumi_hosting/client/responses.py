@@ -87,7 +87,7 @@ def metadata(request: HttpRequest, status: int, headers: Mapping[str, str], atte
 
 
 def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
-    """The state of the bucket; ``None`` where no header has it. A part that is no plain number is ``None``
+    """The state of the bucket; ``None`` if no header has it. A part that is no plain number is ``None``
     too.
     """
     limit, remaining, reset = rate_limit_numbers(headers)
@@ -119,7 +119,7 @@ class _Damage:
 def _parsed(
     request: HttpRequest, model: type[Response], answer: HttpResponse, meta: Meta
 ) -> Response | _Damage:
-    # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
+    # 204, or 200 with nothing: fine if nothing is required of the answer, an absent field otherwise.
     redact = request.redact
     body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
@@ -267,7 +267,7 @@ def _broken(meta: Meta, what: str, facts: Mapping[str, object] | None = None) ->
 
 
 def has_odd_number(body: bytes) -> bool:
-    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field
+    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass if a field
     is unknown or unbounded.
     """
     # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer

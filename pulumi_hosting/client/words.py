@@ -17,7 +17,7 @@ class Words:
       ``read_and_apply``: the first two.
     - ``base_url``, ``rate_limit_timeout``: where these are set.
     - ``reset``: what makes another root password of server ``{id}``.
-    - ``forget``: how to forget what was only simulated; empty where nothing remembers it.
+    - ``forget``: how to forget what was only simulated; empty if nothing remembers it.
     """
 
     repeat: str

@@ -23,7 +23,7 @@ _AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 
 def money_limit(value: object) -> Decimal | None:
-    """The amount that a limit of money names; None where it names none.
+    """The amount that a limit of money names; None if it names none.
 
     >>> money_limit("25.00"), money_limit(-1), money_limit(True), money_limit("1e2")
     (Decimal('25.00'), None, None, None)
@@ -42,8 +42,8 @@ def would_charge(cost: Cost, total: Decimal) -> str:
 class Limit:
     """What a run may charge. Only this class reads it.
 
-    - ``name``: the setting of a stack, or the option of a task; ``given``: its value, None where it has none.
-    - ``less``: what to do where the limit is right, in the words of the frontend.
+    - ``name``: the setting of a stack, or the option of a task; ``given``: its value, None if it has none.
+    - ``less``: what to do if the limit is right, in the words of the frontend.
     - ``booked``: what was booked for a task that goes on alone; None for all others. It may charge no more.
     """
 
@@ -200,7 +200,7 @@ class Budget(Book):
         return {self.limit.name: self.limit.given} if self.limit.is_set else {}
 
     def unpriced(self) -> str | None:
-        """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
+        """Why something of unknown price cannot be ordered within the limit, or None if nothing limits
         it.
         """
         if self.limited is None:
@@ -226,7 +226,7 @@ class Budget(Book):
         return was_found
 
     def charged(self, identity: str, amount: Decimal) -> str | None:
-        """Book what an order really cost. A sentence where that was more than announced: from then on
+        """Book what an order really cost. A sentence if that was more than announced: from then on
         ``stopped`` says so.
         """
         cost = self.planned(identity)
@@ -234,7 +234,7 @@ class Budget(Book):
             return None  # as nearly always: nothing changes for the others
         return self._counted(identity, lambda: self._exceeded(identity, cost, amount))
 
-    # --- what is told of it
+    # --- what is said of it
 
     def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
         """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""

@@ -17,7 +17,7 @@ IDENTITY = "__identity"
 
 
 DECLARED = "__declared"
-"""Input and output of dynamic resources: the identity that the program declares, where it is not the recorded
+"""Input and output of dynamic resources: the identity that the program declares, if it is not the recorded
 one: an alias renamed the resource. (A native one is named by its URN.)"""
 
 TIMEOUTS = "__timeouts"
@@ -35,7 +35,7 @@ ENTRY = "__entry"
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"
-"""Input: the organization that the stack is in, where the backend has any."""
+"""Input: the organization that the stack is in, if the backend has any."""
 
 
 def class_of(kind: str) -> str:

@@ -191,7 +191,7 @@ class Findings:
 
 
 def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
-    """The reason; where few texts are allowed, what was given and which is like it."""
+    """The reason; if few texts are allowed, what was given and which is like it."""
     if not choices or not isinstance(given, str) or ", and is " in reason:
         return reason
     meant = like(given, [choice for choice in choices if isinstance(choice, str)])
@@ -199,7 +199,7 @@ def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
 
 
 def _to_run(error: BaseException) -> str:
-    """What to do where the program could not be run; empty where it ran and raised."""
+    """What to do if the program could not be run; empty if it ran and raised."""
     if isinstance(error, SyntaxError):
         return "correct the line"
     if isinstance(error, ImportError):

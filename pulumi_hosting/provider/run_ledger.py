@@ -25,7 +25,7 @@ Bookings = dict[str, list[str]]
 
 
 class RunLedger:
-    """``run``: the engine's address; None where it is not known, and then only this process is counted."""
+    """``run``: the engine's address; None if it is not known, and then only this process is counted."""
 
     def __init__(self, scope: Callable[[], str]) -> None:
         self.run: str | None = None

@@ -15,10 +15,10 @@ class Session:
     """Client, clock, shared reads and ownership. Made once per process or run; thread-safe as its parts are.
 
     - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None if not set.
-    - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
+    - ``scope``: the setting ``hosting:scope``, which is part of each identity; None if it is not set.
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity
       names, for one.
-    - ``starts_empty``: whether the run has found no state of an earlier one; False where none is kept.
+    - ``starts_empty``: whether the run has found no state of an earlier one; False if none is kept.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
     """
 

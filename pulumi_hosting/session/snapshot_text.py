@@ -87,7 +87,7 @@ def from_text(text: str, texts: Texts) -> Kept:
 
 
 def row_model(operation: str) -> Any:
-    """What a list holds; the answer itself where it is no list."""
+    """What a list holds; the answer itself if it is no list."""
     model: Any = next(iter(BY_ID[operation].responses.values()))
     return item_model(model) or model
 

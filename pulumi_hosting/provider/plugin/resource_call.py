@@ -47,7 +47,7 @@ class ResourceCall:
     """The properties of a request go to ``adapter`` with the identity of the resource; what the adapter
     returns is marshalled, and what was secret in the request stays so.
 
-    - ``declared``: the inputs, ``recorded``: the outputs of before, where the request has any. A renamed
+    - ``declared``: the inputs, ``recorded``: the outputs of before, if the request has any. A renamed
       resource keeps the recorded identity, since its object's tag is made of it.
     - ``received``: the properties from which secrets and organization are kept.
     - ``timeout``: the custom timeout of the step, in seconds.

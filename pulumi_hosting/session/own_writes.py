@@ -49,7 +49,7 @@ def changes_of(request: HttpRequest, outcome: object) -> Iterator[Change]:
         yield Change("forget", "balance")
     # An entry that was written is known to whoever wrote it.
     if operation.id in _ADDRESSES and (operation.id != "set_server_ip_ptr" or is_unknown(outcome)):
-        yield Change("forget", f"ips {id}")
+        yield Change("forget", f"ips {rest[0]}")
     if operation.id == "create_server":
         yield from _ordered(request, outcome)
     elif group in _LISTED and operation.id not in _UNLISTED:
@@ -86,14 +86,15 @@ def _ordered(request: HttpRequest, outcome: object) -> Iterator[Change]:
 
 
 def _of_object(listed: _Listed, operation: Operation, id: str, outcome: object) -> Iterator[Change]:
-    """What a write to an object of the list, or a read of one, shows. The ``id`` of a new one is empty."""
+    """What a write to an object of the list, or a read of one, shows. The ``id`` of a new one is empty, and
+    so is that of a request which was made by its path."""
     place, model = (listed.part, listed.operation, id), listed.model
-    is_deleted = operation.path.count("/") == 2 and operation.method == "DELETE"
+    is_deletion = operation.path.count("/") == 2 and operation.method == "DELETE"
     if isinstance(outcome, NotFound) and id and operation.path.count("{") == 1:
         yield Change("delete", *place)
     elif _is_refused(outcome):
         return
-    elif is_deleted and not isinstance(outcome, HostingError):
+    elif is_deletion and id and not isinstance(outcome, HostingError):
         yield Change("delete", *place)
     elif isinstance(outcome, model) and id in ("", str(outcome.id)):
         # without what the list does not show

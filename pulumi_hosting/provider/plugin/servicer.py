@@ -113,7 +113,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         # The engine makes the default provider of the stack's configuration. One that the program declares is
         # another account beside the one of the environment: its own settings come first.
         is_default = request.name in ("", "default") or request.name.startswith("default_")
-        others = {variable for name, variable in SETTINGS.items() if is_default or not given.get(name)}
+        others = {
+            variable for name, variable in SETTINGS.items() if is_default or given.get(name) in (None, "")
+        }
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(

@@ -54,8 +54,7 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
         raise refusal(operation, answer, meta.request_id, redact, now)
-    kinds = [kind for kind in operation.responses.values() if kind is not None]
-    kind: Any = operation.responses.get(answer.status) or next(iter(kinds), None)
+    kind: Any = operation.responses.get(answer.status) or operation.responses[operation.success]
     if kind is RawResponse:
         return _raw(answer, meta, redact)
     other = {None: _done, bytes: _file, dict: _open_object}.get(kind)

@@ -15,7 +15,6 @@ NAME = "hosting"
 IDENTITY = "__identity"
 """Input and output: what names the declaration for ever; keys and the ownership tag are derived from it."""
 
-
 DECLARED = "__declared"
 """Input and output of dynamic resources: the identity that the program declares, if it is not the recorded
 one: an alias renamed the resource. (A native one is named by its URN.)"""

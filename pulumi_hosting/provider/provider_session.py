@@ -31,7 +31,6 @@ log = logging.getLogger("pulumi_hosting")
 NO_ORGANIZATION = "organization"
 """What Pulumi calls the organization if there is none: with a backend of one's own."""
 
-
 REACH_WITHIN = 5.0  # seconds for the first request of a process, retries included
 _BALANCE_WITHIN = 3.0  # seconds for its last; engines wait five before they end it
 

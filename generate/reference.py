@@ -11,7 +11,7 @@ from generate.render import codes, render
 from pulumi_hosting.api import models
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
 from pulumi_hosting.client import exceptions
-from pulumi_hosting.provider.plugin.package_schema import token
+from pulumi_hosting.provider.names import token
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.schema.fields import quoted

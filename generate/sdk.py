@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from generate.render import formatted, render
 from pulumi_hosting.client import exceptions
+from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.provider.resource_shape import (
-    class_name,
     inputs_of,
     outputs_of,
     secrets_of,
@@ -57,7 +57,7 @@ def files() -> Mapping[str, str]:
     filters: dict[str, object] = {
         "annotated": _annotated,
         "area": _area,
-        "class_name": class_name,
+        "class_name": lambda resource: class_of(resource.kind),
         "declared": _declared,
         "fields": fields,
         "input": _input,

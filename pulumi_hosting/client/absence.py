@@ -25,7 +25,7 @@ _ME = "get_me"
 class KeyOwner:
     """Whose key a client has: what ``GET /me`` answered. Thread-safe.
 
-    ``ask``: how to find out. May be replaced where others know it already.
+    ``ask``: how to find out. May be replaced if others know it already.
     """
 
     def __init__(self, ask: Callable[[], Me]) -> None:
@@ -51,8 +51,8 @@ class KeyOwner:
 
 
 def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str, words: Words) -> ApiError:
-    """The error that a 404 is: ``error`` itself, a ``NotFound``, only where this service is known to be the
-    API. Asks for the owner of the key where that decides."""
+    """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
+    API. Asks for the owner of the key if that decides."""
     is_foreign = error.code == NO_ENVELOPE
     if operation.id == _ME or (not owner.is_known and (is_foreign or not _names_object(operation))):
         return _no_api(error, base_url, words)

@@ -45,7 +45,7 @@ class ConfigurationError(HostingError):
 
 
 def with_next_step(text: str, fields: Iterable[str]) -> str:
-    """What is wrong with the ``fields``, and what to do next where the ``text`` does not say it already.
+    """What is wrong with the ``fields``, and what to do next if the ``text`` does not say it already.
 
     >>> with_next_step("os: is required", ["os"])
     'os: is required. Next: correct os'
@@ -68,7 +68,7 @@ class InvalidInput(HostingError):
 
 
 class WriteRefused(HostingError):
-    """A write was attempted where only reads are allowed (check mode, preview). Nothing was sent."""
+    """A write was attempted while only reads are allowed (check mode, preview). Nothing was sent."""
 
 
 class RateLimitTimeout(HostingError):
@@ -90,7 +90,7 @@ class RateLimitTimeout(HostingError):
 class CallError(HostingError):
     """An error of a call that was sent.
 
-    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent where none
+    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent if none
       came back; of the last attempt.
     - ``idempotency_key``: the key of a keyed operation, for a safe repetition: the service carries out one
       request per key. Not a secret.
@@ -131,7 +131,7 @@ class CallError(HostingError):
         return f"{self.args[0]}{f'. {advice}' if advice else ''}{facts}"
 
     def _facts(self, with_key: bool = False) -> str:
-        """Status, code and request id in brackets, where they are known; the key where the advice does not
+        """Status, code and request id in brackets, if they are known; the key if the advice does not
         name it.
         """
         parts = (
@@ -282,7 +282,7 @@ class ResourceError(HostingError):
 class OrderFailed(ResourceError):
     """An order that was accepted and not delivered; its charge was returned.
 
-    ``invoice_id`` and ``status`` (``failed`` or ``cancelled``) are those of the order, where it was read.
+    ``invoice_id`` and ``status`` (``failed`` or ``cancelled``) are those of the order, if it was read.
     """
 
     def __init__(self, message: str, *, invoice_id: int | None = None, status: str | None = None) -> None:

@@ -111,8 +111,8 @@ class Client(Services):
         self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self.observer: Callable[[HttpRequest, object], None] | None = None
-        """Is told of each attempt of a write, and of each read of one object: the request, and its result or
-        its error."""
+        """Called after each attempt of a write, and each read of one object, with the request and its result
+        or its error."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
@@ -162,7 +162,7 @@ class Client(Services):
 
     @property
     def known_time(self) -> datetime | None:
-        """What ``service_now()`` says without a request; None where no response of the last 60 seconds told
+        """What ``service_now()`` says without a request; None if no response of the last 60 seconds said
         it."""
         if self._latest_date is not None:
             received, text = self._latest_date
@@ -298,7 +298,7 @@ class Client(Services):
                 print(snapshot["id"])
 
         A GET is retried like all reads. A write is sent once, unless it has an ``idempotency_key``: give one
-        only where the API document says that the operation takes one. What the table of this version has is
+        only if the API document says that the operation takes one. What the table of this version has is
         retried, counted and keyed as it says there. Rate limit, deadline, ``read_only`` and redaction are
         those of every call.
 

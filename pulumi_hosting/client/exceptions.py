@@ -234,7 +234,7 @@ class SandboxRefused(Forbidden, codes=("sandbox_not_supported", "sandbox_disable
 
 
 class NotFound(ApiError, statuses=(404,)):
-    """404: absent on this account; objects of other accounts too. Raised only where this client has had an
+    """404: absent on this account; objects of other accounts too. Raised only if this client has had an
     answer to ``GET /me`` at its base URL; any other 404 is an ``ApiError`` with the code ``http_404``."""
 
 
@@ -283,7 +283,7 @@ class UnsupportedMediaType(ApiError, statuses=(415,)):
 
 
 class RateLimited(ApiError, statuses=(429,)):
-    """429; ``bucket`` is ``normal`` or ``expensive`` where the answer names it."""
+    """429; ``bucket`` is ``normal`` or ``expensive`` if the answer names it."""
 
     @property
     def bucket(self) -> str | None:
@@ -300,7 +300,7 @@ class Unavailable(ApiError, statuses=(502, 503, 504)):
 
 
 def error_class(status: int, code: str) -> type[ApiError]:
-    """The class for an answer: by code where it has one, else by status; an unknown 4xx or 5xx is
+    """The class for an answer: by code if it has one, else by status; an unknown 4xx or 5xx is
     ``ApiError`` or ``ServerError``.
     """
     return (

@@ -25,7 +25,7 @@ Chain = list[tuple[Any, object]]
 
 def from_damaged(model: type[m.Response], data: object) -> tuple[m.Response | None, list[ErrorDetails]]:
     """The model read from ``data`` (parsed JSON, changed in place) with decorations given up, and what was
-    wrong at first; None where giving up does not help.
+    wrong at first; None if giving up does not help.
     """
     first: list[ErrorDetails] = []
     for _ in range(_ROUNDS):
@@ -44,7 +44,7 @@ def from_damaged(model: type[m.Response], data: object) -> tuple[m.Response | No
 
 
 def item_model(model: type[m.Response]) -> type[m.Response] | None:
-    """What a list holds; ``None`` where the model is no list."""
+    """What a list holds; ``None`` if the model is no list."""
     if not issubclass(model, m.Page | m.Listing):
         return None
     found: type[m.Response] = get_args(model.model_fields["data"].annotation)[0]
@@ -79,7 +79,7 @@ def _id(value: object) -> int | None:
 
 
 def _given_up(data: dict[str, object], problem: ErrorDetails) -> bool:
-    """Give up what the problem is about, or what it is a part of; False where that must not be done."""
+    """Give up what the problem is about, or what it is a part of; False if that must not be done."""
     chain = _chain(data, problem["loc"])
     missing = problem["type"] == "missing"
     name = (

@@ -73,7 +73,7 @@ def name_of(*parts: str) -> str:
 
 
 def refuse_unsafe(path: Path) -> None:
-    """Raise :class:`LocalFilesError` where something else than a file of this user is in its place."""
+    """Raise :class:`LocalFilesError` if something else than a file of this user is in its place."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Calls of operations that the table does not have, since they are newer than this version. Pure functions.
 
-A row is made for the call: retried like the others of its method, and redacted like all. Where the table does
+A row is made for the call: retried like the others of its method, and redacted like all. If the table does
 have the operation, its own row decides about retries, cost and keys.
 """
 

@@ -177,7 +177,7 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
 
 
 def check_body(operation: Operation, make: Callable[[], RequestModel]) -> None:
-    """Raise ``InvalidInput`` where the body that ``make`` makes could not be sent."""
+    """Raise ``InvalidInput`` if the body that ``make`` makes could not be sent."""
     ids = [1] * len(operation.path_parameters)
     try:
         prepare(operation, ids, {}, make(), base_url="", api_key=Secret(""))

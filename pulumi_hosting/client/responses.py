@@ -54,14 +54,14 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
         raise refusal(operation, answer, meta.request_id, redact, now)
-    kinds = [kind for kind in operation.responses.values() if kind is not None]
-    kind: Any = operation.responses.get(answer.status) or next(iter(kinds), None)
+    kind: Any = operation.responses.get(answer.status) or operation.responses[operation.success]
     if kind is RawResponse:
         return _raw(answer, meta, redact)
     other = {None: _done, bytes: _file, dict: _open_object}.get(kind)
-    found = other(answer, redact) if other else _parsed(operation, kind, answer, meta, redact)
+    found = other(answer, redact) if other else _parsed(request, kind, answer, meta)
     if isinstance(found, _Damage):
-        raise _broken(operation, meta, found)
+        what = f"the answer is not what the API document describes: {found.what}"
+        raise _broken(meta, what, found.facts)
     # models are frozen for their users, not for us
     object.__setattr__(found, "_meta" if isinstance(found, Response) else "meta", meta)
     return found
@@ -86,7 +86,7 @@ def metadata(request: HttpRequest, status: int, headers: Mapping[str, str], atte
 
 
 def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
-    """The state of the bucket; ``None`` where no header has it. A part that is no plain number is ``None``
+    """The state of the bucket; ``None`` if no header has it. A part that is no plain number is ``None``
     too.
     """
     limit, remaining, reset = rate_limit_numbers(headers)
@@ -116,9 +116,10 @@ class _Damage:
 
 
 def _parsed(
-    operation: Operation, model: type[Response], answer: HttpResponse, meta: Meta, redact: Redactor
+    request: HttpRequest, model: type[Response], answer: HttpResponse, meta: Meta
 ) -> Response | _Damage:
-    # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
+    # 204, or 200 with nothing: fine if nothing is required of the answer, an absent field otherwise.
+    redact = request.redact
     body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
         return _Damage("a number in it is not one that the API has")
@@ -131,7 +132,10 @@ def _parsed(
     except ValidationError as error:
         places = _places(error.errors(include_url=False, include_context=False, include_input=False), redact)
     if places:
-        found = _repaired(operation, model, body, answer, meta, redact, places)
+        data = _json(body)
+        if data is None or places[0].startswith("(whole answer)"):
+            return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
+        found = _repaired(request, model, data, meta, places)
     if answer.body.strip() and isinstance(found, Response):
         # The result, and the items of a list, find the JSON that they were read from.
         original, items = OriginalBody(body), getattr(found, "data", None)
@@ -143,43 +147,30 @@ def _parsed(
 
 
 def _repaired(
-    operation: Operation,
-    model: type[Response],
-    body: bytes,
-    answer: HttpResponse,
-    meta: Meta,
-    redact: Redactor,
-    places: list[str],
+    request: HttpRequest, model: type[Response], data: dict[str, object], meta: Meta, places: list[str]
 ) -> Response | _Damage:
     """What can be read of an answer that is damaged in these places."""
     from pulumi_hosting.client import lenient  # few processes ever need it
 
-    data = _json(body)
-    if data is None or places[0].startswith("(whole answer)"):
-        return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
     kind = lenient.item_model(model)
-    if kind is None:
-        found = lenient.from_damaged(model, data)[0]
-    else:  # a list, whose items are read one by one
+    rows: object = []
+    if kind is not None:  # a list, whose items are read one by one
         rows, data["data"] = data.get("data"), []
-        found = lenient.from_damaged(model, data)[0] if isinstance(rows, list) else None
-        if found is not None and isinstance(rows, list):
-            # frozen for users, and of a type that a model of the items would refuse
-            found.__dict__["data"] = [_item(operation, kind, row, meta, redact) for row in rows]
-    if found is None:
-        return _Damage("; ".join(places), lenient.readable_facts(data) if operation.is_write else {})
+    if not isinstance(rows, list) or (found := lenient.from_damaged(model, data)[0]) is None:
+        return _Damage("; ".join(places), lenient.readable_facts(data) if request.operation.is_write else {})
+    if kind is not None:
+        # frozen for users, and of a type that a model of the items would refuse
+        found.__dict__["data"] = [_item(kind, row, meta, request.redact) for row in rows]
     log.debug(
         "%s: parts of the answer could not be read (request %s): %s",
-        operation.id,
+        meta.operation,
         meta.request_id,
         "; ".join(places),
     )
     return found
 
 
-def _item(
-    operation: Operation, kind: type[Response], row: object, meta: Meta, redact: Redactor
-) -> Response | Damaged:
+def _item(kind: type[Response], row: object, meta: Meta, redact: Redactor) -> Response | Damaged:
     """An item of a list; one that cannot be read is in it as damaged."""
     from pulumi_hosting.client import lenient
 
@@ -188,7 +179,7 @@ def _item(
         return item
     facts = {"id": row.get("id", row.get("invoice_id"))} if isinstance(row, dict) else {}
     known_id = lenient.readable_facts(facts).get("id")
-    return Damaged(operation.id, known_id, "; ".join(_places(problems, redact)), meta.request_id)
+    return Damaged(meta.operation, known_id, "; ".join(_places(problems, redact)), meta.request_id)
 
 
 def _file(answer: HttpResponse, redact: Redactor) -> File | _Damage:
@@ -234,12 +225,7 @@ def _raw(answer: HttpResponse, meta: Meta, redact: Redactor) -> RawResponse:
         except ValueError:  # the parser's error repeats the input: raised below
             is_json = False
     if not is_json or (isinstance(data, dict) and data.keys() == {"error"}):
-        raise InvalidResponse(
-            f"{meta.operation}: the answer is not JSON of a success",
-            operation=meta.operation,
-            status=meta.status,
-            request_id=meta.request_id,
-        )
+        raise _broken(meta, "the answer is not JSON of a success")
     return RawResponse(data, meta)
 
 
@@ -269,18 +255,18 @@ def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
     return found
 
 
-def _broken(operation: Operation, meta: Meta, damage: _Damage) -> InvalidResponse:
+def _broken(meta: Meta, what: str, facts: Mapping[str, object] | None = None) -> InvalidResponse:
     return InvalidResponse(
-        f"{operation.id}: the answer is not what the API document describes: {damage.what}",
-        operation=operation.id,
+        f"{meta.operation}: {what}",
+        operation=meta.operation,
         status=meta.status,
         request_id=meta.request_id,
-        partial=damage.facts,
+        partial=facts,
     )
 
 
 def has_odd_number(body: bytes) -> bool:
-    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field
+    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass if a field
     is unknown or unbounded.
     """
     # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer
@@ -316,11 +302,10 @@ def refusal(
     """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its
     status alone.
     """
-    envelope = _envelope(answer.body)
-    code = envelope.get("code")
-    message = envelope.get("message")
-    details = envelope.get("details")
-    known_id = envelope.get("request_id")
+    error = (_json(answer.body) or {}).get("error")
+    envelope = error if isinstance(error, dict) else {}
+    code, message = envelope.get("code"), envelope.get("message")
+    details, known_id = envelope.get("details"), envelope.get("request_id")
     if not isinstance(code, str) or not code:
         code, message = (
             f"http_{answer.status}",
@@ -337,11 +322,6 @@ def refusal(
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
     )
-
-
-def _envelope(body: bytes) -> Mapping[str, object]:
-    error = (_json(body) or {}).get("error")
-    return error if isinstance(error, dict) else {}
 
 
 def _cleaned(node: object, redact: Redactor) -> Any:

@@ -26,9 +26,9 @@ class Damaged:
     """An item of a list that could not be read: in the place of the object, which must not be taken for
     absent.
 
-    ``known_id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong
+    ``known_id`` is the object's id if that could be read, else ``None``; ``reason`` says what is wrong
     with it. To skip such items, ask ``isinstance(item, Damaged)``, or use :func:`readable`. Any other use, of
-    ``id`` where it is unknown too, raises ``InvalidResponse``: a list that holds one proves no absence.
+    ``id`` if it is unknown too, raises ``InvalidResponse``: a list that holds one proves no absence.
     """
 
     __slots__ = ("known_id", "operation", "reason", "request_id")
@@ -40,7 +40,7 @@ class Damaged:
 
     @property
     def id(self) -> int:
-        """The object's id. Raises ``InvalidResponse`` where it could not be read."""
+        """The object's id. Raises ``InvalidResponse`` if it could not be read."""
         if self.known_id is None:
             raise self.error()
         return self.known_id
@@ -94,7 +94,7 @@ def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
 
 
 def matching(items: Iterable[R], matches: Callable[[R], bool]) -> list[R]:
-    """The items that match. Where none does and one is damaged, which could be the one: ``InvalidResponse``,
+    """The items that match. If none does and one is damaged, which could be the one: ``InvalidResponse``,
     never an empty list.
     """
     good, damaged = readable(items)
@@ -126,7 +126,7 @@ class File(bytes):
     def save(self, path: str | os.PathLike[str] = ".", *, overwrite: bool = False) -> Path:
         """Write the file to ``path``, and return where it is. A directory gets a file of its :attr:`name`.
 
-        Raises ``FileExistsError`` where a file is there already, unless ``overwrite``; ``OSError`` where it
+        Raises ``FileExistsError`` if a file is there already, unless ``overwrite``; ``OSError`` if it
         cannot be written.
         """
         place = Path(path)
@@ -201,7 +201,7 @@ class Items(Sequence[R]):
         return self._items[0] if self._items else None
 
     def all(self) -> list[R]:
-        """The items as a list. Raises ``InvalidResponse`` where one of them could not be read."""
+        """The items as a list. Raises ``InvalidResponse`` if one of them could not be read."""
         return whole(self._items)
 
     def __eq__(self, other: object) -> bool:
@@ -259,7 +259,7 @@ class Pages(Generic[R]):
             yield from page.data
 
     def __getitem__(self, index: int) -> R:
-        """The item at ``index`` from the start, one or more requests; ``IndexError`` where the list is
+        """The item at ``index`` from the start, one or more requests; ``IndexError`` if the list is
         shorter.
         """
         if index < 0:
@@ -279,7 +279,7 @@ class Pages(Generic[R]):
         return next(iter(self), None)
 
     def all(self) -> list[R]:
-        """All items as a list, all pages read. Raises ``InvalidResponse`` where one of them could not be
+        """All items as a list, all pages read. Raises ``InvalidResponse`` if one of them could not be
         read; ``list(...)`` has it as :class:`Damaged` instead.
         """
         return whole(self)

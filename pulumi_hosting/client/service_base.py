@@ -51,9 +51,9 @@ R = TypeVar("R", bound=Response)
 
 
 def named(items: Iterable[R], name: str, what: str) -> R | None:
-    """The one of the items that has this name and still exists; ``None`` where there is none.
+    """The one of the items that has this name and still exists; ``None`` if there is none.
 
-    Raises ``AmbiguousMatch`` for several, and ``InvalidResponse`` where one that cannot be read could be it.
+    Raises ``AmbiguousMatch`` for several, and ``InvalidResponse`` if one that cannot be read could be it.
     """
     found = [
         item

@@ -93,7 +93,7 @@ def settings(
 
 
 def check_http_client(http_client: object, *, alone: bool) -> None:
-    """Raise ``ConfigurationError`` for what is no ``httpx.Client``, and where another option would do the
+    """Raise ``ConfigurationError`` for what is no ``httpx.Client``, and if another option would do the
     same (not ``alone``).
     """
     if not callable(getattr(http_client, "send", None)) or hasattr(http_client, "aclose"):

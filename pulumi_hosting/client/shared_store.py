@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 HELD_SECONDS = 30.0
 """The lock of an open value is held for much less than a millisecond. On a busy machine some of a hundred
-processes wait for several seconds all the same; this long only where a stopped one holds it."""
+processes wait for several seconds all the same; this long only if a stopped one holds it."""
 _LARGEST = 1024 * 1024
 _POLL = 0.05  # seconds between two attempts to get a lock
 _PAGE = 4096  # bytes
@@ -132,7 +132,7 @@ class SharedStore(ABC):
         raise self.damaged(name)
 
     def keep(self, name: str, values: Mapping[str, object], *, survives: bool = False) -> None:
-        """Write a value as JSON. Hold a lock where several write it."""
+        """Write a value as JSON. Hold a lock if several write it."""
         self.write(name, json.dumps(dict(values)).encode(), survives=survives)
 
     @contextmanager
@@ -212,7 +212,7 @@ class Files(SharedStore):
         return LocalFilesError(f"{self.path(name)} is damaged. Next: delete that file and run again")
 
     def path(self, name: str) -> Path:
-        """Where the value is kept. Raises :class:`LocalFilesError` where it may not be."""
+        """Where the value is kept. Raises :class:`LocalFilesError` if it may not be."""
         path = self._directory() / name
         if self.folder is None:
             refuse_unsafe(path)

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.requests import HttpResponse as HttpResponse
 from pulumi_hosting.client.settings import Settings
 
-# The module ``connection`` loads httpx, ssl and cookies with the first request: whoever only checks arguments
-# or reads help does not wait for them.
+# The module ``httpx_connection`` loads httpx, ssl and cookies with the first request: whoever only checks
+# arguments or reads help does not wait for them.
 if TYPE_CHECKING:
     import httpx
 
@@ -86,7 +85,7 @@ class HttpTransport:
         except HostingError as error:
             failure = error
         except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
-            failure = self._failure(request.operation, error)
+            failure = httpx_connection.failure(request.operation, error, self._settings.host)
         response = made = None  # nor may the frame of the failure hold them: they carry the key
         raise failure
 
@@ -116,8 +115,3 @@ class HttpTransport:
                 # A client that is not closed closes its connections when it is collected.
                 weakref.finalize(self, self._client.close)
             return self._client
-
-    def _failure(self, operation: Operation, error: Exception) -> HostingError:
-        from pulumi_hosting.client import httpx_connection
-
-        return httpx_connection.failure(operation, error, self._settings.host)

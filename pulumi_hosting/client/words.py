@@ -18,7 +18,7 @@ class Words:
     - ``base_url``, ``rate_limit_timeout``: where these are set.
     - ``reset``: what makes another root password of server ``{id}``. ``renew``: what pays the ``{kind}``
       further; ``top_up``: what asks for a top-up; ``pay``: what pays invoice ``{id}``.
-    - ``forget``: how to forget what was only simulated; empty where nothing remembers it.
+    - ``forget``: how to forget what was only simulated; empty if nothing remembers it.
     """
 
     repeat: str

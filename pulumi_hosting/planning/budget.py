@@ -23,7 +23,7 @@ _AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 
 def money_limit(value: object) -> Decimal | None:
-    """The amount that a limit of money names; None where it names none.
+    """The amount that a limit of money names; None if it names none.
 
     >>> money_limit("25.00"), money_limit(-1), money_limit(True), money_limit("1e2")
     (Decimal('25.00'), None, None, None)
@@ -42,8 +42,8 @@ def would_charge(cost: Cost, total: Decimal) -> str:
 class Limit:
     """What a run may charge. Only this class reads it.
 
-    - ``name``: the setting of a stack, or the option of a task; ``given``: its value, None where it has none.
-    - ``less``: what to do where the limit is right, in the words of the frontend.
+    - ``name``: the setting of a stack, or the option of a task; ``given``: its value, None if it has none.
+    - ``less``: what to do if the limit is right, in the words of the frontend.
     - ``booked``: what was booked for a task that goes on alone; None for all others. It may charge no more.
     """
 
@@ -108,7 +108,7 @@ class Limit:
 class Book:
     """What one process plans to charge, once for each identity, and what the others of its run do.
 
-    - ``elsewhere``: what the others plan, by currency.
+    - ``own``: what is planned here, by currency; ``elsewhere``: what the others plan.
     - ``openings``: the balances as the run first saw them, by currency: what it has paid since is among what
       it planned. None is there if no price came with a balance.
     - ``stopped``: why the run orders nothing more; None while it may.
@@ -117,19 +117,10 @@ class Book:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._costs: dict[str, Cost] = {}
+        self.own: dict[str, Decimal] = {}
         self.elsewhere: dict[str, Decimal] = {}
         self.openings: dict[str, Decimal] = {}
         self.stopped: str | None = None
-        self._own: dict[str, Decimal] | None = {}
-
-    def own(self) -> dict[str, Decimal]:
-        """What is planned here by currency. Not added up again for each of a thousand declarations."""
-        with self.lock:
-            if self._own is None:
-                self._own = {}
-                for cost in self._costs.values():
-                    self._add(self._own, cost)
-            return self._own
 
     def planned(self, identity: str) -> Cost | None:
         return self._costs.get(identity)
@@ -137,29 +128,26 @@ class Book:
     def total(self, currency: str) -> Decimal:
         """What the run charges so far, in this currency."""
         with self.lock:
-            return self.own().get(currency, Decimal(0)) + self.elsewhere.get(currency, Decimal(0))
+            return self.own.get(currency, Decimal(0)) + self.elsewhere.get(currency, Decimal(0))
 
     def add(self, identity: str, cost: Cost) -> None:
         """Plan it, in place of what was planned for this identity before."""
         with self.lock:
-            before = self._costs.get(identity)
+            self.remove(identity)
             self._costs[identity] = cost
+            self.own[cost.currency] = self.own.get(cost.currency, Decimal(0)) + cost.amount
             if cost.balance is not None:
                 self.openings.setdefault(cost.currency, cost.balance)
-            if before is None and self._own is not None:
-                self._add(self._own, cost)
-            elif before is None or (before.currency, before.amount) != (cost.currency, cost.amount):
-                self._own = None
 
     def remove(self, identity: str) -> Cost | None:
         """What was planned for this identity; from now on, nothing is."""
         with self.lock:
-            self._own = None
-            return self._costs.pop(identity, None)
-
-    @staticmethod
-    def _add(sums: dict[str, Decimal], cost: Cost) -> None:
-        sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + cost.amount
+            cost = self._costs.pop(identity, None)
+            if cost is not None:
+                self.own[cost.currency] -= cost.amount
+                if all(other.currency != cost.currency for other in self._costs.values()):
+                    del self.own[cost.currency]
+            return cost
 
 
 class Ledger(Protocol):
@@ -212,7 +200,7 @@ class Budget(Book):
         return {self.limit.name: self.limit.given} if self.limit.is_set else {}
 
     def unpriced(self) -> str | None:
-        """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
+        """Why something of unknown price cannot be ordered within the limit, or None if nothing limits
         it.
         """
         if self.limited is None:
@@ -238,7 +226,7 @@ class Budget(Book):
         return was_found
 
     def charged(self, identity: str, amount: Decimal) -> str | None:
-        """Book what an order really cost. A sentence where that was more than announced: from then on
+        """Book what an order really cost. A sentence if that was more than announced: from then on
         ``stopped`` says so.
         """
         cost = self.planned(identity)
@@ -246,7 +234,7 @@ class Budget(Book):
             return None  # as nearly always: nothing changes for the others
         return self._counted(identity, lambda: self._exceeded(identity, cost, amount))
 
-    # --- what is told of it
+    # --- what is said of it
 
     def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
         """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""
@@ -286,7 +274,7 @@ class Budget(Book):
     def currency(self) -> str | None:
         """The currency in which this run pays; the first of several, None before the first price."""
         with self.lock:
-            return next(iter({**self._moved, **self.own()}), None)
+            return next(iter({**self._moved, **self.own}), None)
 
     def later(self) -> str:
         """What the total leaves out, since its price is known later; empty if nothing.

@@ -18,11 +18,11 @@ from pulumi_hosting.resources.base import AnyResource, Inputs
 class Checked:
     """Declared inputs after validation.
 
-    - ``inputs``: the whole declaration; None where something is wrong or not known yet.
+    - ``inputs``: the whole declaration; None if something is wrong or not known yet.
     - ``failures``: field → reason.
-    - ``known``: the inputs without what is not known yet; None where something is wrong.
+    - ``known``: the inputs without what is not known yet; None if something is wrong.
     - ``unknown``: the fields whose values are only known later.
-    - ``raw``: the known values as they were given; only where something is wrong.
+    - ``raw``: the known values as they were given; only if something is wrong.
     """
 
     inputs: Any
@@ -33,7 +33,7 @@ class Checked:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The known fields in plain values and in normal form, secrets revealed; as they were given where
+        """The known fields in plain values and in normal form, secrets revealed; as they were given if
         something is wrong.
         """
         if self.known is None:
@@ -70,8 +70,8 @@ def check_others(
 
 
 def declared(resource: AnyResource, raw: Mapping[str, Any]) -> Checked:
-    """Like ``check``, where an object that exists need not be described whole: what only a new one needs
-    may be absent, and reads None.
+    """Like ``check``, for an object that exists, which need not be described whole: what only a new one
+    needs may be absent, and reads None.
     """
     absent = frozenset(
         name for name, info in resource.Inputs.model_fields.items() if info.is_required() and name not in raw
@@ -86,7 +86,7 @@ def declared(resource: AnyResource, raw: Mapping[str, Any]) -> Checked:
 
 @lru_cache(maxsize=256)
 def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
-    """The same model where ``unknown`` fields may be anything: what is known is still checked, alone and
+    """The same model, in which ``unknown`` fields may be anything: what is known is still checked, alone and
     together.
     """
     if not unknown:

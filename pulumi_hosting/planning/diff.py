@@ -159,7 +159,7 @@ def forbidden(
 
 
 def refuse_forbidden(resource: AnyResource, current: State, found: Diff) -> None:
-    """Raise ``ResourceError`` where the declaration forbids what it asks for."""
+    """Raise ``ResourceError`` if the declaration forbids what it asks for."""
     if found.refusals:
         what = ", ".join(found.refusals)
         raise Unchangeable(

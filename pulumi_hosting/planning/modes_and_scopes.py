@@ -48,7 +48,7 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
 def missing_scopes(
     request: Request, resource: AnyResource, verb: str, spared: Collection[str] = ()
 ) -> str | None:
-    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks
+    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None if it lacks
     nothing. ``spared``: scopes that are not looked for.
     """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:

@@ -1,7 +1,7 @@
 """What bringing one object to its declaration would do: computed once, for every frontend.
 
 Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode shows it and a real run
-applies it. Where the frontends must differ, they say so with ``PlanOptions``.
+applies it. If the frontends must differ, they say so with ``PlanOptions``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """Where frontends differ.
+    """What frontends do differently.
 
     - ``priced``: whether to ask what making the object charges.
     - ``predicted``: whether to say what the object will be.
@@ -59,7 +59,7 @@ class Plan:
 
     - ``action``: what the object would have been: created, updated, replaced, or left unchanged.
     - ``changes``: the fields that differ from the object as it is.
-    - ``cost``: what making it charges; None where nothing is paid, or too little is known.
+    - ``cost``: what making it charges; None if nothing is paid, or too little is known.
     - ``takeover``: what would be taken over instead of being made.
     - ``remarks``, ``warnings``: lines to show.
     - ``refusals``: field → reason, for what only the account can tell, or what the declaration itself
@@ -213,7 +213,7 @@ def _plan_change(
 def _doubles(
     request: Request, resource: AnyResource, current: State, options: PlanOptions
 ) -> tuple[str, ...]:
-    """Where the account cannot be read there is nothing to say."""
+    """If the account cannot be read there is nothing to say."""
     if isinstance(resource, Repeatable) and options.reach() is None:
         with suppress(HostingError):
             return tuple(resource.doubles(request, current))

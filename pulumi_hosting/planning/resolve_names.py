@@ -20,7 +20,7 @@ def resolved(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The values that the names in ``raw`` stand for, and field → reason for names that stand for none.
 
-    - ``request``: called where the account must be asked.
+    - ``request``: called if the account must be asked.
     - ``recorded``: the name and its value as they were before. The same name keeps its value.
 
     Raises what a read raises.

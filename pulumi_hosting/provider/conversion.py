@@ -127,8 +127,8 @@ def declared_lately(
     resource: AnyResource, recorded: Collection[str], values: PropertyValues, latest: PropertyValues
 ) -> tuple[list[str], Props]:
     """The inputs that a refresh compares, those ``recorded`` as managed and the ``latest`` ones, since an
-    update that changed nothing recorded no outputs; and what was declared of them, where a name and what it
-    was resolved to are the latest.
+    update that changed nothing recorded no outputs; and what was declared of them, with the latest name and
+    what it was resolved to.
     """
     managed = sorted({*recorded, *(resource.Inputs.model_fields.keys() & latest.keys())})
     fixed = resource.Inputs.resolved_fields(latest)

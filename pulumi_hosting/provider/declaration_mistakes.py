@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a declaration or of a lookup, told with the resource and the line of
+"""What is wrong with the arguments of a declaration or of a lookup, with the resource and the line of
 the program.
 """
 
@@ -29,7 +29,7 @@ class WrongArguments(pulumi.RunError, TypeError):
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the program: ``__main__.py:12``, relative to the current folder where it is below that."""
+    """A line of the program: ``__main__.py:12``, relative to the current folder if it is below that."""
 
     file: str
     line: int
@@ -86,7 +86,7 @@ def refuse(type: str, name: str, text: str, fields: Collection[str] = ()) -> Non
 
 
 def grouped(names: Sequence[str]) -> Sequence[Sequence[str]]:
-    """How wrong arguments are told: all in the one line that ends the program, or a line for each."""
+    """How wrong arguments are reported: all in the one line that ends the program, or a line for each."""
     if not names:
         return []
     return [names] if _watcher is None else [[name] for name in names]
@@ -98,7 +98,7 @@ def refuse_names(
     """Refuse the arguments that it does not take, and say which are missing.
 
     ``needed``: argument → those of which one is to be given. Returns the arguments that it does not take,
-    where they are reported.
+    if they are reported.
     """
     inputs = sorted(valid)
     unknown = sorted(set(given).difference(inputs))

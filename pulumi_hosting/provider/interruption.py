@@ -5,7 +5,7 @@ does nothing about it, so a wait for an order would go on until ``wait_timeout``
 the end. gRPC holds the bound method since the server started, so its code is replaced.
 
 The SDK serves everything on four threads. Four steps that wait take them all, so the request to cancel gets a
-thread of its own: gRPC runs a method on its ``experimental_thread_pool`` where it has one, and looks at each
+thread of its own: gRPC runs a method on its ``experimental_thread_pool`` if it has one, and looks at each
 call.
 """
 
@@ -41,7 +41,7 @@ def cancel() -> None:
 
 
 def end_waits_on_cancel() -> bool:
-    """Have the process's server of dynamic providers end every wait when it is cancelled. False where
+    """Have the process's server of dynamic providers end every wait when it is cancelled. False if
     this process is none.
     """
     main = sys.modules.get("__main__")

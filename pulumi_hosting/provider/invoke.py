@@ -30,7 +30,7 @@ Ask = Callable[[str, PropertyValues, pulumi.InvokeOptions | None], Any]
 
 
 def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
-    """The function ``get_…`` or ``get_…_output``. Raises ``AttributeError`` where no lookup has this name."""
+    """The function ``get_…`` or ``get_…_output``. Raises ``AttributeError`` if no lookup has this name."""
     # A program that looks nothing up need not load what this takes.
     from pulumi_hosting.schema.lookups import LOOKUPS
 

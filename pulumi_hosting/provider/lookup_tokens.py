@@ -10,11 +10,6 @@ from pulumi_hosting.schema.fields import number_from_wire, object_to_wire, to_wi
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup, ask
 
 
-def names() -> tuple[str, ...]:
-    """The names on the wire, in the order of the API document."""
-    return tuple(LOOKUPS)
-
-
 def call(client: Client, name: str, args: PropertyValues) -> Props:
     """Ask, and answer in wire values. ``name`` may be a whole token (``hosting:index:getServers``).
 

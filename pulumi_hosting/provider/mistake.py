@@ -8,7 +8,7 @@ from difflib import get_close_matches
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """``resource``: its class, such as ``Server``, and its ``name``; of a lookup its function, and no name.
-    Both are empty where it is about no resource and no lookup.
+    Both are empty if it is about no resource and no lookup.
     """
 
     file: str

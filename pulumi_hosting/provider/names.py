@@ -15,9 +15,8 @@ NAME = "hosting"
 IDENTITY = "__identity"
 """Input and output: what names the declaration for ever; keys and the ownership tag are derived from it."""
 
-
 DECLARED = "__declared"
-"""Input and output of dynamic resources: the identity that the program declares, where it is not the recorded
+"""Input and output of dynamic resources: the identity that the program declares, if it is not the recorded
 one: an alias renamed the resource. (A native one is named by its URN.)"""
 
 TIMEOUTS = "__timeouts"
@@ -35,7 +34,7 @@ ENTRY = "__entry"
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"
-"""Input: the organization that the stack is in, where the backend has any."""
+"""Input: the organization that the stack is in, if the backend has any."""
 
 
 def class_of(kind: str) -> str:

@@ -97,20 +97,20 @@ class Findings:
         wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
         for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
             text = with_next_step(f"{name}: {reason}", [name])
-            self._add(next(self._numbers), Mistake(place.file, place.line, function, "", text))
+            self._tell(_Declared(next(self._numbers), function, "", place), text)
 
     def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
-        number = next(self._numbers)
+        one = _Declared(next(self._numbers), type, name, place)
         if self._declared and (self._declared[-1].type, self._declared[-1].name) == (type, name):
             self._declared[-1].reported.update(fields)
-            number = self._declared[-1].number
-        self._add(number, Mistake(place.file, place.line, type, name, text))
+            one.number = self._declared[-1].number
+        self._tell(one, text)
 
     def misspelled(self, text: str, place: SourceLine) -> None:
         """A name of ours that is not there. ``place``: where the program says it."""
         mistake = Mistake(place.file, place.line, "", "", text)
         if not self.found or self.found[-1][1] != mistake:  # an import asks twice
-            self._add(next(self._numbers), mistake)
+            self.found.append((next(self._numbers), mistake))
 
     def registered(self, type: str, request: Any) -> Collection[str]:
         """Check a resource as it was registered, and name its wrong fields. Registrations come some time
@@ -139,7 +139,7 @@ class Findings:
         if next_step_to_run := _to_run(error):
             self.not_run = f"{place}: {shown}. Next: {next_step_to_run}"
         text = f"the program ends here, and what follows was not checked: {shown}{next_step}"
-        self._add(next(self._numbers), Mistake(place.file, place.line, "", "", text))
+        self._tell(_Declared(next(self._numbers), "", "", place), text)
 
     def mistakes(self) -> list[Mistake]:
         """In the order of the program's declarations. Called once."""
@@ -151,10 +151,7 @@ class Findings:
         return [mistake for _, mistake in sorted(self.found, key=lambda item: item[0])]
 
     def _tell(self, one: _Declared, text: str) -> None:
-        self._add(one.number, Mistake(one.place.file, one.place.line, one.type, one.name, text))
-
-    def _add(self, number: int, mistake: Mistake) -> None:
-        self.found.append((number, mistake))
+        self.found.append((one.number, Mistake(one.place.file, one.place.line, one.type, one.name, text)))
 
     def _declaration(self, type: str, request: Any) -> _Declared:
         """Of several with one name the one on the line that registered it; on one line, in turn."""
@@ -194,7 +191,7 @@ class Findings:
 
 
 def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
-    """The reason; where few texts are allowed, what was given and which is like it."""
+    """The reason; if few texts are allowed, what was given and which is like it."""
     if not choices or not isinstance(given, str) or ", and is " in reason:
         return reason
     meant = like(given, [choice for choice in choices if isinstance(choice, str)])
@@ -202,7 +199,7 @@ def _worded(reason: str, given: Any, choices: Collection[object]) -> str:
 
 
 def _to_run(error: BaseException) -> str:
-    """What to do where the program could not be run; empty where it ran and raised."""
+    """What to do if the program could not be run; empty if it ran and raised."""
     if isinstance(error, SyntaxError):
         return "correct the line"
     if isinstance(error, ImportError):

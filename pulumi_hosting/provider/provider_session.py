@@ -29,8 +29,7 @@ from pulumi_hosting.session.session import Session
 log = logging.getLogger("pulumi_hosting")
 
 NO_ORGANIZATION = "organization"
-"""What Pulumi calls the organization where there is none: with a backend of one's own."""
-
+"""What Pulumi calls the organization if there is none: with a backend of one's own."""
 
 REACH_WITHIN = 5.0  # seconds for the first request of a process, retries included
 _BALANCE_WITHIN = 3.0  # seconds for its last; engines wait five before they end it
@@ -105,7 +104,7 @@ class ProviderSession(Session):
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization
-        and the scope, where there is one.
+        and the scope, if there is one.
 
         >>> session = ProviderSession({"HOSTING_SCOPE": "team"})
         >>> session.configure({})
@@ -154,7 +153,7 @@ class ProviderSession(Session):
 
     def unreachable(self) -> HostingError | None:
         """Why the account cannot be asked, or None. Tried once per process, for at most ``REACH_WITHIN``
-        seconds. Raises ``ApiError`` where the service refuses the key, which is asked once too.
+        seconds. Raises ``ApiError`` if the service refuses the key, which is asked once too.
         """
         client = self.client
         with self._probe:
@@ -199,7 +198,7 @@ class ProviderSession(Session):
         self._no_writes = self._no_writes or reason
 
     def must_be_able_to_write(self, *, creating: bool = False) -> None:
-        """Raise ``ResourceError`` where this process must not change anything."""
+        """Raise ``ResourceError`` if this process must not change anything."""
         if self._no_writes is not None:
             raise ResourceError(f"{self._no_writes}; nothing was sent. Next: run again")
         refuse_other_mode(self.client, self.settings.mode)

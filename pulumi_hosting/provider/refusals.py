@@ -58,7 +58,7 @@ def account_of(session: ProviderSession) -> str:
 def must_be_its_account(
     session: ProviderSession, resource: AnyResource, id: str, olds: PropertyValues
 ) -> None:
-    """Raise ``ResourceError`` where the key is another account's than the object is on: what is not found
+    """Raise ``ResourceError`` if the key is another account's than the object is on: what is not found
     there may well live.
     """
     if olds.get(ACCOUNT) not in (None, own := account_of(session)):
@@ -71,8 +71,8 @@ def must_be_its_account(
 def must_be_of_this_key(
     session: ProviderSession, resource: AnyResource, state: State, olds: PropertyValues
 ) -> HostingError | None:
-    """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated,
-    or on another account. Raises ``ApiError`` where the service refuses the key. Why the account cannot be
+    """Raise ``ResourceError`` if the key cannot be the one that the object was made with: it is simulated,
+    or on another account. Raises ``ApiError`` if the service refuses the key. Why the account cannot be
     asked, if so.
     """
     if recorded_mode(resource, state) == "test" and not session.client.is_test_key:

@@ -89,18 +89,6 @@ class Replacements:
 
     # --- declarations and their objects
 
-    def found(
-        self,
-        label: str,
-        resource: AnyResource,
-        state: State,
-        changed: frozenset[str] = frozenset(),
-    ) -> None:
-        """The stack has this object of the declaration, with these fields ``changed``."""
-        with self._lock:
-            declared = self._declared.setdefault(label, Declaring(resource))
-            declared.state, declared.made, declared.changed = state, False, changed
-
     def checked(
         self,
         label: str,
@@ -174,8 +162,10 @@ class Replacements:
         self, label: str, resource: AnyResource, state: State, entry: str | None, identity: str, found: Diff
     ) -> None:
         """The entry was compared with what is declared."""
-        self.found(label, resource, state, frozenset() if found.replaces else found.fields)
         with self._lock:
+            declared = self._declared.setdefault(label, Declaring(resource))
+            declared.state, declared.made = state, False
+            declared.changed = frozenset() if found.replaces else found.fields
             holders = self._holders.setdefault((resource.kind, state.id), [])
             holders[:] = [holder for holder in holders if holder.created or holder.entry != entry]
             if not found.replaces and identity in self._checked:
@@ -183,8 +173,9 @@ class Replacements:
 
     def read(self, label: str, resource: AnyResource, state: State, entry: str | None) -> None:
         """The entry was refreshed."""
-        self.found(label, resource, state)
         with self._lock:
+            declared = self._declared.setdefault(label, Declaring(resource))
+            declared.state, declared.made, declared.changed = state, False, frozenset()
             tags = self._tags.setdefault((resource.kind, state.id), {})
             tags[entry] = getattr(state, "ownership_tag", None)
 

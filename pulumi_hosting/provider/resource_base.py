@@ -68,7 +68,7 @@ class Declaration:
     _is_of_a_server: ClassVar[bool] = False
     """Whether it takes ``server``, and goes when that goes."""
     _early_deletion: ClassVar[str] = ""
-    """What a person should know where it may be deleted before its server."""
+    """What a person should know if it may be deleted before its server."""
     _stays: bool = False
     """Whether its declaration says that the engine does not delete the object. If the engine shows the final
     options, those decide: see ``final_options``."""
@@ -146,7 +146,7 @@ class Declaration:
             self._stays = stays or opts.id is not None
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
-        # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The
+        # Also for a replacement on demand (--target-replace), for which an engine asks for no difference. The
         # program's own option wins.
         ours = pulumi.ResourceOptions(delete_before_replace=self._delete_before_replace or None)
         opts = _merged(ours, opts)
@@ -160,7 +160,7 @@ class Declaration:
     def _with_its_server(
         self, resource_name: str, given: Props, opts: pulumi.ResourceOptions | None
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
-        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
+        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning if neither is
         there. A server that the engine does not delete takes nothing with it."""
         server = given.pop("server", None)
         refuse = partial(self._refuse, resource_name, fields=["server_id"])
@@ -210,7 +210,7 @@ class Declaration:
                     _untrack(value)
 
     def _refuse(self, resource_name: str, text: str, fields: Collection[str] = ()) -> None:
-        """Raise with the resource and the program's line, or report it where a program is only checked."""
+        """Raise with the resource and the program's line, or report it if a program is only checked."""
         mistakes.refuse(class_of(self._kind), resource_name, text, fields)
 
     def _check_arguments(self, resource_name: str, given: Props) -> None:
@@ -372,7 +372,7 @@ def _organization() -> dict[str, str]:
 
 
 def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:
-    """What names the declaration: project, stack, type, the name, and the parent's name where it has one."""
+    """What names the declaration: project, stack, type, the name, and the parent's name if it has one."""
     parent = opts.parent if opts else None
     family = f"{parent.pulumi_resource_type}:{parent.pulumi_resource_name}/" if parent is not None else ""
     return f"pulumi:{pulumi.get_project()}/{pulumi.get_stack()}/{kind}/{family}{resource_name}"

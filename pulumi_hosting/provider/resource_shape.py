@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 from pulumi_hosting import resources
-from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.schema.fields import NUMBER, Field, fields
@@ -28,11 +27,6 @@ _CHANGES = {
     "policy": "Provider-side setting, not sent to the API",
 }
 """Fact of a trait → what a change does. The first that holds counts."""
-
-
-def class_name(resource: AnyResource) -> str:
-    """``ssh_key`` → ``SshKey``."""
-    return class_of(resource.kind)
 
 
 @cache

@@ -25,7 +25,7 @@ Bookings = dict[str, list[str]]
 
 
 class RunLedger:
-    """``run``: the engine's address; None where it is not known, and then only this process is counted."""
+    """``run``: the engine's address; None if it is not known, and then only this process is counted."""
 
     def __init__(self, scope: Callable[[], str]) -> None:
         self.run: str | None = None
@@ -58,9 +58,7 @@ class RunLedger:
 def _bookings(book: Book) -> Bookings:
     with book.lock:
         opening = {currency: [str(balance)] for currency, balance in book.openings.items()}
-        return {
-            currency: [str(amount), *opening.get(currency, [])] for currency, amount in book.own().items()
-        }
+        return {currency: [str(amount), *opening.get(currency, [])] for currency, amount in book.own.items()}
 
 
 def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:

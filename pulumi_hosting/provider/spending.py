@@ -22,7 +22,7 @@ _LOOK_AT_INVOICE = "Next: look at the invoice, then run again"
 
 
 def show_takeover(budget: Budget, request: Request, taken: Takeover) -> str | None:
-    """Show what is taken over instead of being made. It costs nothing and nothing is counted; a refusal where
+    """Show what is taken over instead of being made. It costs nothing and nothing is counted; a refusal if
     that differs from what was planned before.
     """
     taken.announce(request)
@@ -32,7 +32,7 @@ def show_takeover(budget: Budget, request: Request, taken: Takeover) -> str | No
 def show_price(
     budget: Budget, request: Request, cost: Cost, replacements: Replacements | None = None
 ) -> str | None:
-    """Show what making it charges; a refusal where that is more than the run may charge, or, in a run with
+    """Show what making it charges; a refusal if that is more than the run may charge, or, in a run with
     ``replacements``, more than it can pay."""
     if refusal := budget.refusal(request.identity, cost):
         return refusal
@@ -98,7 +98,7 @@ def must_be_payable(
     state: State,
     deleted: Sequence[str] = (),
 ) -> None:
-    """Raise ``ResourceError`` where the object is to be deleted before the ``awaited`` one takes its place,
+    """Raise ``ResourceError`` if the object is to be deleted before the ``awaited`` one takes its place,
     and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.
     """
     wanted = awaited.values()
@@ -152,7 +152,7 @@ def show_unpriced(budget: Budget, request: Request, resource: AnyResource, why: 
 
 
 def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, inputs: Inputs) -> None:
-    """Raise ``ResourceError`` or ``InvalidInput`` where this run must not order it."""
+    """Raise ``ResourceError`` or ``InvalidInput`` if this run must not order it."""
     if not isinstance(resource, Priced) or resource.Inputs.adopted_by(inputs.given()) is not None:
         return
     if stopped := budget.stopped:

@@ -134,7 +134,7 @@ def _boolean(value: object) -> bool | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """A number of seconds within a day; None where it is none."""
+    """A number of seconds within a day; None if it is none."""
     try:
         seconds = float(value)
     except (TypeError, ValueError):

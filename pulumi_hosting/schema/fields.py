@@ -38,7 +38,7 @@ _CATALOG_MODELS = (m.Tariff, m.TariffRef, m.Location)
 @dataclass(frozen=True, slots=True)
 class Type:
     """A kind of value. ``of``: what an array or a map holds; ``model``: what an object is; ``is_id``:
-    text for a number of 64 bits; ``choices``: the only values there are, where the set is closed.
+    text for a number of 64 bits; ``choices``: the only values there are, if the set is closed.
     """
 
     kind: Kind
@@ -131,7 +131,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
 
 
 def numbers_allowed(info: FieldInfo) -> tuple[int, ...]:
-    """The only numbers that a validator of the field lets pass; empty where it has no such list."""
+    """The only numbers that a validator of the field lets pass; empty if it has no such list."""
     parts = (getattr(part, "__metadata__", ()) for part in get_args(info.annotation))
     validators = (mark.func for mark in chain(info.metadata, *parts) if isinstance(mark, AfterValidator))
     return next((one.allowed for one in validators if isinstance(one, OneOf)), ())
@@ -197,7 +197,7 @@ def _description(annotation: object, info: FieldInfo) -> str:
 
 
 def _values(annotation: object, info: FieldInfo) -> tuple[str, Sequence[object]] | None:
-    """The values that a field may have, in words too; None where they are not listed."""
+    """The values that a field may have, in words too; None if they are not listed."""
     if get_origin(annotation) is Literal:
         allowed = get_args(annotation)
         return (f"One of {_list(allowed)}." if len(allowed) > 1 else f"Only {_list(allowed)}."), allowed
@@ -228,7 +228,7 @@ def _list(values: Sequence[object]) -> str:
 
 
 def description(model: type[BaseModel]) -> str:
-    """The model's own docstring in Markdown; empty where it has none."""
+    """The model's own docstring in Markdown; empty if it has none."""
     return markdown(model.__dict__.get("__doc__") or "")
 
 
@@ -277,7 +277,7 @@ def number_from_wire(value: object) -> object:
 
 
 def shown(value: Any, type: Type) -> object:
-    """An answer's value for those who print it: every field by Python's name, None where it is absent,
+    """An answer's value for those who print it: every field by Python's name, None if it is absent,
     and no secret.
     """
     if isinstance(value, BaseModel):

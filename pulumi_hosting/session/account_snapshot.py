@@ -14,9 +14,9 @@ many there will be; a page shows a hundred for one request. The rule of :meth:`A
   this moment count as read singly.
 - An object that a whole list does not show is read singly: only that answer shows that it is absent.
 
-So ``n`` objects of a list of ``p`` pages cost at most one page and ``n`` single reads where ``n`` is 3 or
+So ``n`` objects of a list of ``p`` pages cost at most one page and ``n`` single reads if ``n`` is 3 or
 less. Else they cost at most ``p`` pages and 3 single reads if ``p`` is at most 16, and at most 4 single reads
-if it is at most 64. That is more than ``n`` requests only where ``n`` is less than ``p``: a stack with less
+if it is at most 64. That is more than ``n`` requests only if ``n`` is less than ``p``: a stack with less
 than one hundredth of the account's objects.
 
 Where it is kept is a :class:`Storage`: the memory of a process, or files that several processes share.
@@ -27,24 +27,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api.models import Page
 from pulumi_hosting.client.results import Damaged
-
-T = TypeVar("T")
 
 ORDERS_AND_SERVERS = "orders_and_servers"
 """The part that holds ``list_orders`` and ``list_servers``."""
 
 KEYS = {"list_orders": "invoice_id", "list_os_images": "slug", "list_zones": "tld"}
-"""The field that tells the objects of a list apart, where it is not ``id``."""
+"""The field that tells the objects of a list apart, if it is not ``id``."""
 
 SINGLE_READS = 3
 _PAGES, _TIMES = 16, 4
 
 Rows = dict[str, Any]
-"""Objects by their key; by their position where nothing tells them apart."""
+"""Objects by their key; by their position if nothing tells them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class Kept:
     - ``doubted``: list and key of the objects that must be read again.
     - ``is_asked``: whether the part is being asked for now; then ``changes`` are those made meanwhile.
     - ``cursor``: where the pages that were not read begin, ``""`` before the first; None: all were.
-    - ``pages``: how many were read one by one; 0 where the part was asked for whole. ``single``: how many
+    - ``pages``: how many were read one by one; 0 if the part was asked for whole. ``single``: how many
       objects had to be read singly since.
     """
 
@@ -92,7 +90,7 @@ class Kept:
         return self.cursor is None and not self.pages
 
     def row(self, operation: str, key: str) -> Any:
-        """The object; None where it is not known, or in doubt."""
+        """The object; None if it is not known, or in doubt."""
         found = self.rows.get(operation, {}).get(key)
         return None if isinstance(found, Damaged) or (operation, key) in self.doubted else found
 
@@ -198,7 +196,7 @@ class AccountSnapshot:
         """The objects of a part, by list. At most ``max_age`` seconds old, or asked for after this call by
         whoever held the right to ask; else all of it is asked for.
 
-        ``ask_again``: reads one doubted object, given its list and key; None where it is gone.
+        ``ask_again``: reads one doubted object, given its list and key; None if it is gone.
         """
         called = now()
         kept = self._storage.load(part)
@@ -260,7 +258,7 @@ class AccountSnapshot:
         return [row for row in kept.rows[operation].values() if not isinstance(row, Damaged)]
 
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
-        """One object as it is known; None where it is not, or only as it was longer ago. Asks nothing."""
+        """One object as it is known; None if it is not, or only as it was longer ago. Asks nothing."""
         kept = self._storage.load(part)
         return kept.row(operation, key) if kept.is_fresh(now, max_age) else None
 

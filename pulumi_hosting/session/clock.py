@@ -19,4 +19,4 @@ class RunClock:
         time.sleep(seconds)
 
     def raise_if_cancelled(self) -> None:
-        """Called before anything is paid. Raises where the run was cancelled; here it never is."""
+        """Called before anything is paid. Raises if the run was cancelled; here it never is."""

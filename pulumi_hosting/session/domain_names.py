@@ -23,7 +23,7 @@ def domain_name(name: str) -> str:
 
 
 def unicode_name(name: str) -> str | None:
-    """The name as people read it, where that is another spelling.
+    """The name as people read it, if that is another spelling.
 
     >>> unicode_name("xn--mnster-3ya.example"), unicode_name("example.com")
     ('münster.example', None)

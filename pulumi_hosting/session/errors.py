@@ -102,7 +102,7 @@ def failing_with(error: HostingError) -> Iterator[None]:
 
 
 def and_then(error: Exception, step: str) -> str:
-    """``Next:`` and the step that follows from ``error``: where the service refused the key, what the key
+    """``Next:`` and the step that follows from ``error``: if the service refused the key, what the key
     needs comes first.
     """
     if isinstance(error, CallError) and getattr(error, "code", "") in KEY_REFUSED:

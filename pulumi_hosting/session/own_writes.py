@@ -1,67 +1,68 @@
-"""What a request of ours means for the snapshot of the account, told by its result.
+"""What a request of ours changes in the snapshot of the account, by its result.
 
 A result that shows the object as it is now replaces it in the snapshot; after any other result of a write, or
-where there is none, the object is read again when it is wanted, or the whole list where not even its id is
+if there is none, the object is read again when it is wanted, or the whole list if not even its id is
 known.
 """
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, RedirectRefused
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, Change
 
 SERVERS, ORDERS = "list_servers", "list_orders"
-SHOWN = {
-    "get_server": (ORDERS_AND_SERVERS, SERVERS, m.Server),
-    "get_domain": ("domains", "list_domains", m.Domain),
+
+
+class _Listed(NamedTuple):
+    """Where the snapshot has the objects of a path: the list, its part, and how it shows one.
+    ``read_again``: whether one in doubt is read singly; else the list is asked for again.
+    """
+
+    part: str
+    operation: str
+    model: Any
+    read_again: bool = False
+
+
+_LISTED = {
+    "servers": _Listed(ORDERS_AND_SERVERS, SERVERS, m.Server, read_again=True),
+    "domains": _Listed("domains", "list_domains", m.Domain, read_again=True),
+    "ssh-keys": _Listed("ssh_keys", "list_ssh_keys", m.SshKey),
+    "webhooks": _Listed("webhooks", "list_webhooks", m.Subscription),
 }
-"""The part and the list that hold what a read of one object shows, and how the list shows it."""
-_CREATES = {"create_webhook": m.Subscription, "update_webhook": m.Subscription, "create_ssh_key": m.SshKey}
-_LISTS = {"webhooks": "list_webhooks", "ssh_keys": "list_ssh_keys"}
+"""By the first part of a path."""
+_UNLISTED = {"set_server_ip_ptr", "rotate_webhook_secret", "test_webhook", "redeliver_webhook"}
+"""Writes that change nothing of what the list of the path shows."""
 _ADDRESSES = {"add_server_ip", "delete_server_ip", "set_server_ip_ptr"}
 
 
 def changes_of(request: HttpRequest, outcome: object) -> Iterator[Change]:
     """``outcome``: the result of the request, or its error."""
-    operation, id = request.operation, _id(request.path)
-    if not operation.is_write:
-        yield from _shown(operation.id, id, outcome)
-        return
+    operation, (_, group, *rest) = request.operation, request.path.split("/")
+    id = rest[0] if operation.path.startswith(f"/{group}/{{") else ""
     if operation.is_keyed or operation.id == "delete_server_ip":  # it may charge, or credit
         yield Change("forget", "balance")
+    # An entry that was written is known to whoever wrote it.
+    if operation.id in _ADDRESSES and (operation.id != "set_server_ip_ptr" or is_unknown(outcome)):
+        yield Change("forget", f"ips {rest[0]}")
     if operation.id == "create_server":
         yield from _ordered(request, outcome)
-    elif operation.path.startswith("/servers/{server_id}"):
-        yield from _of_server(operation.id, id, outcome)
-    elif operation.path.startswith("/domains"):
-        yield from _of_domain(operation.id, id, outcome)
-    elif operation.id in ("create_ssh_key", "delete_ssh_key"):
-        yield from _of_list("ssh_keys", operation.id, id, outcome)
-    elif operation.id in ("create_webhook", "update_webhook", "delete_webhook"):
-        yield from _of_list("webhooks", operation.id, id, outcome)
-    elif operation.id == "pay_invoice":  # what was suspended may run again
-        yield Change("forget", ORDERS_AND_SERVERS)
-    elif operation.id == "revoke_api_key":  # the key sees nothing any more
-        for part in (ORDERS_AND_SERVERS, "ssh_keys", "domains", "webhooks"):
-            yield Change("forget", part)
-
-
-def _shown(operation: str, id: str, outcome: object) -> Iterator[Change]:
-    """What a read of one object shows: the object, or that an order has ended."""
-    if operation in SHOWN:
-        part, listed, model = SHOWN[operation]
-        if isinstance(outcome, NotFound):
-            yield Change("delete", part, listed, id)
-        elif (row := _row(model, outcome, id)) is not None:
-            yield Change("set", part, listed, id, row)
-    elif isinstance(outcome, m.Order) and operation == "get_order" and not outcome.is_pending:
+    elif group in _LISTED and operation.id not in _UNLISTED:
+        yield from _of_object(_LISTED[group], operation, id, outcome)
+    elif isinstance(outcome, m.Order) and operation.id == "get_order" and not outcome.is_pending:
         yield Change("delete", ORDERS_AND_SERVERS, ORDERS, id)
         if outcome.server_id is not None:
             yield Change("doubt", ORDERS_AND_SERVERS, SERVERS, str(outcome.server_id))
+    elif operation.id == "pay_invoice":  # what was suspended may run again
+        yield Change("forget", ORDERS_AND_SERVERS)
+    elif operation.id == "revoke_api_key":  # the key sees nothing any more
+        for listed in _LISTED.values():
+            yield Change("forget", listed.part)
 
 
 def _ordered(request: HttpRequest, outcome: object) -> Iterator[Change]:
@@ -69,8 +70,9 @@ def _ordered(request: HttpRequest, outcome: object) -> Iterator[Change]:
         return  # nothing was made
     if isinstance(outcome, m.ServerCreated):
         # A replay shows no password, and its server may be gone by now.
-        known = outcome.server if outcome.root_password else None
-        yield _set_or_doubt(ORDERS_AND_SERVERS, SERVERS, str(outcome.server.id), known)
+        row = outcome.server if outcome.root_password else None
+        place = (ORDERS_AND_SERVERS, SERVERS, str(outcome.server.id))
+        yield Change("doubt", *place) if row is None else Change("set", *place, row)
     elif isinstance(outcome, m.Order):
         # The list shows the name, by which others wait for it; the answer need not.
         sent = json.loads(request.body or b"{}")
@@ -83,45 +85,23 @@ def _ordered(request: HttpRequest, outcome: object) -> Iterator[Change]:
         yield Change("forget", ORDERS_AND_SERVERS)
 
 
-def _of_server(operation: str, id: str, outcome: object) -> Iterator[Change]:
-    # An entry that was written is known to whoever wrote it.
-    if operation in _ADDRESSES and (operation != "set_server_ip_ptr" or is_unknown(outcome)):
-        yield Change("forget", f"ips {id}")
-    if _is_refused(outcome):
-        # A renewal is also sent for a server that cannot exist, to probe a key.
-        if isinstance(outcome, NotFound) and operation != "renew_server" and operation not in _ADDRESSES:
-            yield Change("delete", ORDERS_AND_SERVERS, SERVERS, id)
-    elif operation == "delete_server" and not is_unknown(outcome):
-        yield Change("delete", ORDERS_AND_SERVERS, SERVERS, id)
-    elif operation != "set_server_ip_ptr":
-        yield _set_or_doubt(ORDERS_AND_SERVERS, SERVERS, id, _row(m.Server, outcome, id))
-
-
-def _of_domain(operation: str, id: str, outcome: object) -> Iterator[Change]:
-    if _is_refused(outcome):
-        return
-    if operation in ("register_domain", "transfer_domain"):  # the answer may be a replay of long ago
-        yield Change("forget", "domains")
-    else:
-        yield _set_or_doubt("domains", "list_domains", id, _row(m.Domain, outcome, id))
-
-
-def _of_list(part: str, operation: str, id: str, outcome: object) -> Iterator[Change]:
-    is_create = operation.startswith("create_")
-    if isinstance(outcome, NotFound) and not is_create:
-        yield Change("delete", part, _LISTS[part], id)
+def _of_object(listed: _Listed, operation: Operation, id: str, outcome: object) -> Iterator[Change]:
+    """What a write to an object of the list, or a read of one, shows. The ``id`` of a new one is empty, and
+    so is that of a request which was made by its path."""
+    place, model = (listed.part, listed.operation, id), listed.model
+    is_deletion = operation.path.count("/") == 2 and operation.method == "DELETE"
+    if isinstance(outcome, NotFound) and id and operation.path.count("{") == 1:
+        yield Change("delete", *place)
     elif _is_refused(outcome):
         return
-    elif operation.startswith("delete_") and not isinstance(outcome, HostingError):
-        yield Change("delete", part, _LISTS[part], id)
-    elif (row := _row(_CREATES.get(operation), outcome)) is not None:
-        yield Change("set", part, _LISTS[part], str(row.id), row)
-    else:
-        yield Change("forget", part)
-
-
-def _set_or_doubt(part: str, operation: str, id: str, row: Any) -> Change:
-    return Change("doubt" if row is None else "set", part, operation, id, row)
+    elif is_deletion and id and not isinstance(outcome, HostingError):
+        yield Change("delete", *place)
+    elif isinstance(outcome, model) and id in ("", str(outcome.id)):
+        # without what the list does not show
+        row = model.model_construct(**{name: getattr(outcome, name) for name in model.model_fields})
+        yield Change("set", listed.part, listed.operation, str(row.id), row)
+    elif operation.is_write:
+        yield Change("doubt", *place) if id and listed.read_again else Change("forget", listed.part)
 
 
 def _is_refused(outcome: object) -> bool:
@@ -132,20 +112,3 @@ def _is_refused(outcome: object) -> bool:
 def is_unknown(outcome: object) -> bool:
     """Whether something may have been carried out, and no result shows what."""
     return isinstance(outcome, HostingError) and not _is_refused(outcome)
-
-
-def _id(path: str) -> str:
-    """The first id in a path.
-
-    >>> _id("/servers/7/ips")
-    '7'
-    """
-    return [*path.split("/"), "", "", ""][2]
-
-
-def _row(model: Any, result: object, id: str | None = None) -> Any:
-    """The object as a list shows it: without what its ``model`` does not name. None where the result is
-    another, or not that with this id."""
-    if model is None or not isinstance(result, model) or id not in (None, str(result.id)):
-        return None
-    return model.model_construct(**{name: getattr(result, name) for name in model.model_fields})

@@ -32,11 +32,11 @@ class Request:
     - ``label``: what tells the declaration from the others of the program: its URN, or the identity that it
       declares. A renamed one keeps its ``identity``.
     - ``kind``: the kind of resource whose ids ``ownership`` is about; None for the session's own.
-    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is
+    - ``name_is_identity``: true if nothing else is remembered (Ansible): the living object of that name is
       the one meant.
     - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by the frontend.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
-    - ``fresh``: whether an object is taken for absent only where an answer shows it that was asked for after
+    - ``fresh``: whether an object is taken for absent only if an answer shows it that was asked for after
       the question; what is found may be as old as what is reported.
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
@@ -50,10 +50,10 @@ class Request:
     - ``approve``: called before something is paid that may have been announced as found; raises to refuse
       it.
     - ``stays``: whether the object of this kind and id stays in the program, as far as this run knows.
-    - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
+    - ``credited``: called with what a removal credited to the balance, and the currency if it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
-      stops with an error. Only where objects are listed, never where it is concluded that something is
+      stops with an error. Only when objects are listed, never when it is concluded that something is
       absent.
     """
 

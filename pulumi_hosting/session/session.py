@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from pulumi_hosting.client.client import WALK_LIMIT, Client
 from pulumi_hosting.session.account_snapshot import Answers, ReadPage
@@ -10,17 +10,15 @@ from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
 
-T = TypeVar("T")
-
 
 class Session:
     """Client, clock, shared reads and ownership. Made once per process or run; thread-safe as its parts are.
 
     - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None if not set.
-    - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
+    - ``scope``: the setting ``hosting:scope``, which is part of each identity; None if it is not set.
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity
       names, for one.
-    - ``starts_empty``: whether the run has found no state of an earlier one; False where none is kept.
+    - ``starts_empty``: whether the run has found no state of an earlier one; False if none is kept.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
     """
 

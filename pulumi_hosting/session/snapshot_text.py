@@ -25,7 +25,9 @@ def to_text(kept: Kept, texts: Texts) -> str:
     """``texts``: is used, and then holds what ``kept`` consists of."""
     known: Texts = {}
 
-    def text_of(row: Any) -> str:
+    def text_of(row: Any) -> str | None:
+        if row is None:
+            return None
         found = texts.get(id(row)) or (row, json.dumps(plain(row)))
         known[id(row)] = found
         return found[1]
@@ -41,17 +43,13 @@ def to_text(kept: Kept, texts: Texts) -> str:
             },
             "doubted": sorted(kept.doubted),
             "is_asked": kept.is_asked,
-            "paged": [kept.cursor, kept.pages, kept.single],
             "changes": [
-                [
-                    change.action,
-                    change.part,
-                    change.operation,
-                    change.key,
-                    None if change.row is None else text_of(change.row),
-                ]
+                [change.action, change.part, change.operation, change.key, text_of(change.row)]
                 for change in kept.changes
             ],
+            "cursor": kept.cursor,
+            "pages": kept.pages,
+            "single": kept.single,
         }
     )
     texts.clear()
@@ -73,26 +71,23 @@ def from_text(text: str, texts: Texts) -> Kept:
         return made
 
     try:
+        rows = {
+            operation: {key: row_of(operation, row) for key, row in rows.items()}
+            for operation, rows in found["rows"].items()
+        }
+        changes = tuple(
+            Change(action, part, operation, key, row_of(operation, row))
+            for action, part, operation, key, row in found["changes"]
+        )
         return Kept(
-            found["at"],
-            {
-                operation: {key: row_of(operation, row) for key, row in rows.items()}
-                for operation, rows in found["rows"].items()
-            },
-            frozenset((operation, key) for operation, key in found["doubted"]),
-            found["is_asked"],
-            tuple(
-                Change(action, part, operation, key, row_of(operation, row))
-                for action, part, operation, key, row in found["changes"]
-            ),
-            *found["paged"],
+            **{**found, "rows": rows, "doubted": frozenset(map(tuple, found["doubted"])), "changes": changes}
         )
     except (KeyError, TypeError) as error:
         raise ValueError("not a part of a snapshot") from error
 
 
 def row_model(operation: str) -> Any:
-    """What a list holds; the answer itself where it is no list."""
+    """What a list holds; the answer itself if it is no list."""
     model: Any = next(iter(BY_ID[operation].responses.values()))
     return item_model(model) or model
 

@@ -34,7 +34,7 @@ def alias_option(name: str) -> str:
 
 def if_renamed(name: str | None) -> str:
     """The advice to a declaration that may have had another name in the program before; another one follows.
-    Empty where that name is not known.
+    Empty if that name is not known.
     """
     return f"if this resource was renamed from {name!r}, add {alias_option(name)}; else " if name else ""
 

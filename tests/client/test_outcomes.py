@@ -3,6 +3,7 @@ and the key is at hand.
 """
 
 import itertools
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,6 @@ from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.client.exceptions import (
     ApiError,
     CallError,
-    ConfigurationError,
     InvalidResponse,
     TimedOut,
     TransportError,
@@ -157,20 +157,10 @@ def test_a_gateway_does_not_say_what_became_of_a_request() -> None:
     check_facts(error, requests)
 
 
-def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    client, _ = scripted(httpx.ReadError("gone"), httpx.ConnectError("certificate"))
-    real = client.transport._failure
-
-    def refused(operation: Any, error: Exception) -> Any:
-        return (
-            ConfigurationError("not trusted")
-            if isinstance(error, httpx.ConnectError)
-            else real(operation, error)
-        )
-
-    monkeypatch.setattr(client.transport, "_failure", refused)
+def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it() -> None:
+    refused = httpx.ConnectError("certificate")
+    refused.__cause__ = ssl.SSLCertVerificationError("self-signed")
+    client, _ = scripted(httpx.ReadError("gone"), refused)
     with pytest.raises(TransportError, match="not trusted") as caught:
         ordered(client)
     assert caught.value.outcome_unknown

@@ -80,7 +80,7 @@ class Shared:
     def open(self, book: Book, identity: str) -> Iterator[None]:
         book.elsewhere = {"EUR": Decimal("4.00")}
         yield
-        self.told.append((identity, dict(book.own())))
+        self.told.append((identity, dict(book.own)))
         if self.failure is not None:
             raise self.failure
 

@@ -16,8 +16,9 @@ from pulumi.runtime.sync_await import _sync_await
 
 import pulumi_hosting
 from pulumi_hosting import native
+from pulumi_hosting.provider.names import class_of as class_name
 from pulumi_hosting.provider.output_type import OutputType
-from pulumi_hosting.provider.resource_shape import class_name, inputs_of
+from pulumi_hosting.provider.resource_shape import inputs_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.fields import Type, fields
@@ -129,11 +130,11 @@ def declared(kind: str) -> dict[str, Any]:
 
 
 def class_of(form: str, kind: str) -> Any:
-    return getattr(FORMS[form], class_name(RESOURCES[kind]))
+    return getattr(FORMS[form], class_name(kind))
 
 
 def args_of(kind: str) -> Any:
-    return getattr(pulumi_hosting, f"{class_name(RESOURCES[kind])}Args")
+    return getattr(pulumi_hosting, f"{class_name(kind)}Args")
 
 
 def revealed(value: Any) -> Any:

@@ -21,7 +21,8 @@ from pulumi_hosting import native
 from pulumi_hosting.installation import install_extras
 from pulumi_hosting.provider import dynamic, resource_base
 from pulumi_hosting.provider.names import camel
-from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
+from pulumi_hosting.provider.names import class_of as class_name
+from pulumi_hosting.provider.resource_shape import inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.fields import type_name
@@ -56,7 +57,7 @@ def test_every_input_travels_by_its_name_on_the_wire(pretended: Engine, form: st
     given = declared(kind)
     pretended.run(lambda: class_of(form, kind)("main", **given))
     (made,) = pretended.recorded.made
-    assert made.typ == TOKENS[form].format(class_name(RESOURCES[kind]))
+    assert made.typ == TOKENS[form].format(class_name(kind))
     own = {name: value for name, value in made.inputs.items() if not name.startswith("__")}
     assert {name: revealed(value) for name, value in own.items()} == {
         camel(name): value for name, value in given.items()
@@ -114,7 +115,7 @@ def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: s
         urn.split("::")[2] for urn in request.aliasURNs
     ]
     other = "dynamic" if form == "native" else "native"
-    assert aliased == [TOKENS[other].format(class_name(RESOURCES[kind]))]
+    assert aliased == [TOKENS[other].format(class_name(kind))]
 
 
 def test_the_resources_own_name_is_the_default_one(pretended: Engine, form: str) -> None:
@@ -288,7 +289,7 @@ def test_an_object_is_looked_up_by_its_id(pretended: Engine, form: str, kind: st
     pretended.recorded.outputs = {"createdAt": "2026-01-02T03:04:05Z"} if kind == "server" else {}
     found = pretended.run(lambda: class_of(form, kind).get("old", "815"))
     (made,) = pretended.recorded.made
-    assert (made.typ, made.resource_id) == (TOKENS[form].format(class_name(RESOURCES[kind])), "815")
+    assert (made.typ, made.resource_id) == (TOKENS[form].format(class_name(kind)), "815")
     assert {name: value for name, value in made.inputs.items() if name != "__provider"} == {}
     assert type(found) is class_of(form, kind)
     if kind == "server":
@@ -331,7 +332,7 @@ def test_what_pulumi_stores_of_a_provider_never_changes() -> None:
             for _, argument, _ in pickletools.genops(base64.b64decode(text))
             if isinstance(argument, str)
         ]
-        assert names == ["pulumi_hosting.provider.dynamic", f"{class_name(RESOURCES[kind])}Provider"]
+        assert names == ["pulumi_hosting.provider.dynamic", f"{class_name(kind)}Provider"]
 
 
 def test_a_declaration_is_named_by_project_stack_type_parent_and_name(pretended: Engine) -> None:
@@ -387,7 +388,7 @@ def test_every_name_of_the_package_is_there() -> None:
     for name in pulumi_hosting.__all__:
         if name != "UNSET":  # an object; of modules the last part of the name
             assert getattr(pulumi_hosting, name).__name__.rpartition(".")[2] == name
-    made = {class_name(resource) for resource in RESOURCES.values()}
+    made = {class_name(resource.kind) for resource in RESOURCES.values()}
     asked = {name for lookup in LOOKUPS.values() for name in (lookup.name, f"{lookup.name}_output")}
     assert made | {f"{name}Args" for name in made} | asked <= set(pulumi_hosting.__all__)
     assert {*made, *(f"{name}Args" for name in made), *asked, "Provider"} == set(native.__all__)

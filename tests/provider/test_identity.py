@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.provider.names import IDENTITY, ORGANIZATION
-from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
+from pulumi_hosting.provider.names import IDENTITY, ORGANIZATION, identity_of
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, provider_process
@@ -32,8 +31,8 @@ def test_an_identity_names_organization_and_scope(
     session = ProviderSession({})
     session.configure({"scope": scope})
     assert session.identity(BASE, organization) == identity
-    subject = ResourceUrn.parse("urn:pulumi:dev::t::hosting:index:Server::web")
-    assert session.identity(subject.identity, organization) == identity  # dynamic and native are one resource
+    declared = identity_of("urn:pulumi:dev::t::hosting:index:Server::web", "server")
+    assert session.identity(declared, organization) == identity  # dynamic and native are one resource
 
 
 def test_a_recorded_identity_is_kept(account: Account) -> None:

@@ -12,7 +12,8 @@ from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client.exceptions import InvalidInput, NotFound, ValidationFailed
 from pulumi_hosting.provider import lookup_tokens
-from pulumi_hosting.provider.plugin.package_schema import package_spec, token
+from pulumi_hosting.provider.names import token
+from pulumi_hosting.provider.plugin.package_schema import package_spec
 from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.contract.harness import ApiHarness
 
@@ -103,7 +104,7 @@ def test_every_read_is_a_lookup_and_no_write_is() -> None:
     assert {lookup.operation.id for lookup in LOOKUPS.values()} == {
         row.id for row in OPERATIONS if row.method == "GET"
     }
-    assert [token(name) for name in lookup_tokens.names()] == list(SPEC["functions"])
+    assert [token(name) for name in LOOKUPS] == list(SPEC["functions"])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pulumi
 import pytest
 
 from pulumi_hosting.provider.names import camel
-from pulumi_hosting.provider.resource_shape import class_name, outputs_of
+from pulumi_hosting.provider.names import class_of as class_name
+from pulumi_hosting.provider.resource_shape import outputs_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.provider.fake_engine import FORMS, TOKENS, Engine, class_of, declared, revealed, sample, unrecorded
@@ -31,7 +32,7 @@ def test_mocks_see_what_the_program_declares_and_nothing_else(mocks: Engine, for
     timeouts = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="5m"))
     mocks.run(lambda: class_of(form, kind)("main", **declared(kind), opts=timeouts))
     (made,) = mocks.recorded.made
-    assert (made.typ, made.name) == (TOKENS[form].format(class_name(RESOURCES[kind])), "main")
+    assert (made.typ, made.name) == (TOKENS[form].format(class_name(kind)), "main")
     assert {name: revealed(value) for name, value in made.inputs.items()} == {
         camel(name): value for name, value in declared(kind).items()
     }

@@ -14,6 +14,7 @@ from pulumi.runtime.proto import (
 
 from pulumi_hosting.provider.plugin.engine_log import engine_address
 from pulumi_hosting.provider.plugin.marshal import UNKNOWN, Properties, marshal, unmarshal
+from pulumi_hosting.provider.plugin.servicer import Plugin
 from tests.provider.plugin_client import WEB, Asked, Refused
 
 
@@ -64,6 +65,18 @@ def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_b
     plugin.configure("default_0_1_0", apiKey="vk_live_stale")
     servers = {server["name"]: server for server in plugin.control("GET", "/objects")["servers"]}
     assert servers["declared"]["account_id"] != other["account_id"]
+
+
+@pytest.mark.parametrize(("name", "is_strict", "seconds"), [("second", False, 0.0), ("default", True, 60.0)])
+def test_false_and_zero_are_settings_of_a_declared_provider(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_strict: bool, seconds: float
+) -> None:
+    monkeypatch.setenv("HOSTING_STRICT", "true")
+    monkeypatch.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "60")
+    plugin, given = Plugin(), marshal({"strict": False, "rateLimitTimeout": 0.0})
+    plugin.Configure(provider_pb2.ConfigureRequest(name=name, args=given), None)  # type: ignore[arg-type]  # for errors
+    settings = plugin.session.settings
+    assert (settings.strict, settings.rate_limit_timeout) == (is_strict, seconds)
 
 
 # --- the rest of the protocol

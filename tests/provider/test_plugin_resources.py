@@ -6,7 +6,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from pulumi_hosting.provider.plugin.marshal import unmarshal
-from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
+from pulumi_hosting.provider.plugin.resource_call import resource_of
 from pulumi_hosting.resources import RESOURCES
 from tests.provider.plugin_client import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked
 from tests.support.programs import PUBLIC_KEY
@@ -30,9 +30,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 
 
 def test_what_is_declared_here_are_resources() -> None:
-    assert {
-        ResourceUrn.parse(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED
-    } <= set(RESOURCES)
+    assert {resource_of(f"urn:pulumi:dev::toys::{token}::x").kind for token in DECLARED} <= set(RESOURCES)
 
 
 @pytest.mark.parametrize("token", DECLARED)

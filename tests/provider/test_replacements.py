@@ -370,7 +370,7 @@ def test_a_declaration_is_replaced_from_its_check_as_new_until_its_object_is_del
     state = SERVER.State.partial({"id": "7"})
     known.checked("web", SERVER, "web", lambda: {"size": 1})
     assert known.under_way() == [], "a new one"
-    known.found("web", SERVER, state)
+    known.read("web", SERVER, state, None)
     assert [str(found) for found in known.under_way()] == ["server 7"]
     assert known.awaited(SERVER, "7", "another label") is not None, "it was renamed"
     assert known.awaited(SERVER, "8", "web") is None

@@ -12,15 +12,16 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from pulumi_hosting.provider.names import camel
-from pulumi_hosting.provider.plugin.package_schema import package_spec, token
-from pulumi_hosting.provider.resource_shape import class_name, secrets_of
+from pulumi_hosting.provider.names import camel, token
+from pulumi_hosting.provider.names import class_of as class_name
+from pulumi_hosting.provider.plugin.package_schema import package_spec
+from pulumi_hosting.provider.resource_shape import secrets_of
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS
 
 SPEC = package_spec("1.2.3")
-SPECS = {resource.kind: SPEC["resources"][token(class_name(resource))] for resource in RESOURCES.values()}
+SPECS = {kind: SPEC["resources"][token(class_name(kind))] for kind in RESOURCES}
 
 # The metamodel is a file of Pulumi's Go module, taken by the ordinary Go client; it is not ours to copy.
 METAMODEL = "github.com/pulumi/pulumi/pkg/v3@v3.259.0"
@@ -63,7 +64,7 @@ def test_every_field_of_every_resource_is_in_it(kind: str) -> None:
     needed = {camel(name) for name, info in resource.Inputs.model_fields.items() if info.is_required()}
     needed -= {camel(name) for name in resource.Inputs.named_by()}
     assert set(spec["requiredInputs"]) == needed - ({"name"} if resource.default_name else set())
-    assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(resource)}"}]
+    assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(resource.kind)}"}]
     for properties in (spec["inputProperties"], spec["properties"]):
         assert {name for name, found in properties.items() if found.get("secret")} == {
             name for name in map(camel, secrets_of(resource)) if name in properties

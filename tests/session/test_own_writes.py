@@ -101,6 +101,15 @@ def test_a_write_is_seen_without_asking_for_the_list(account: Account, name: str
     assert seen == fresh(account)
 
 
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_a_write_by_its_path_makes_the_list_asked_for_again(account: Account, method: str) -> None:
+    client, request = session_on(account)
+    id = int(order(client).server.id)
+    orders_and_servers(request)
+    client.request(method, f"/servers/{id}", body={"name": "renamed"} if method == "PATCH" else None)
+    assert known(request) == fresh(account)
+
+
 def test_an_order_under_way_is_known_by_its_name(account: Account) -> None:
     client, request = session_on(account)
     orders_and_servers(request)

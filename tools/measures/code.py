@@ -68,15 +68,16 @@ def count(root: Path) -> Counts:
 
 def product(root: Path) -> Iterator[Path]:
     """The tracked Python files of package and collection, without tests."""
-    listed = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-z", PACKAGE, COLLECTION],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    for path in map(Path, filter(None, listed.split("\0"))):
-        if path.suffix == ".py" and "tests" not in path.parts and (root / path).is_file():
+    for path in tracked(root, PACKAGE, COLLECTION):
+        if path.suffix == ".py" and "tests" not in path.parts:
             yield path
+
+
+def tracked(root: Path, *folders: str) -> list[Path]:
+    """The tracked files of a checkout, or of these folders of it."""
+    command = ["git", "-C", str(root), "ls-files", "-z", *folders]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [path for path in map(Path, filter(None, listed.split("\0"))) if (root / path).is_file()]
 
 
 def folder(path: Path) -> str:

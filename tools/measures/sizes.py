@@ -58,11 +58,8 @@ def complex_functions(root: Path) -> list[str]:
 
 def _files(root: Path) -> Iterator[tuple[Path, int, bool]]:
     """The tracked files: path, lines, whether generated."""
-    listed = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=True
-    ).stdout
-    for path in map(Path, filter(None, listed.split("\0"))):
-        if path.suffix in SUFFIXES and (root / path).is_file():
+    for path in code.tracked(root):
+        if path.suffix in SUFFIXES:
             text = (root / path).read_text(encoding="utf-8")
             yield path, len(text.splitlines()), path.suffix == ".py" and code.is_generated(text)
 

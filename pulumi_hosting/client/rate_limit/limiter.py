@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger("pulumi_hosting")
 
-ANNOUNCE_AFTER = 3.0  # seconds of waiting after which the user is told
+ANNOUNCE_AFTER = 3.0  # seconds of waiting after which a line says so
 LONGEST_PAUSE = 1.0  # seconds between two looks at the queue
 LOOK_FOR_DEAD = 1.0  # seconds between two looks whether processes in the queue have ended
 
@@ -42,7 +42,7 @@ class RateLimiter:
     """The rate limit of one key, shared with all processes of this user on this machine.
 
     - ``timeout``: seconds for which one call may wait in all.
-    - ``on_wait``: told once per wait, in one line, when it takes longer than a few seconds.
+    - ``on_wait``: called once per wait, with a line for the user, when it takes more than a few seconds.
     - ``store``: where the windows are, instead of in a file.
     """
 
@@ -146,7 +146,7 @@ class Place:
 
     @staticmethod
     def pause(wait: Wait, waited: float) -> float:
-        """Seconds until the next look, after ``waited`` of them. Where responses decide, the pauses grow."""
+        """Seconds until the next look, after ``waited`` of them. When responses decide, the pauses grow."""
         soon = wait.seconds if wait.earliest else max(wait.seconds, min(0.25, waited / 10))
         return min(soon, LONGEST_PAUSE)
 
@@ -207,12 +207,12 @@ class Place:
         return pause(after, self.refusals, self._limiter.rng)
 
     def is_refused(self, operation: Operation) -> bool:
-        """Whether the latest request got a 429 of its bucket, and may wait for another turn: where it may be
+        """Whether the latest request got a 429 of its bucket, and may wait for another turn: if it may be
         repeated at all, or the response shows that it was not processed."""
         return self._is_refused and (self._is_empty or may_repeat(operation))
 
     def lost(self) -> None:
-        """A request was sent, and no response came. Nothing where :meth:`answered` was called."""
+        """A request was sent, and no response came. Nothing if :meth:`answered` was called."""
         self._end(KeyWindows.lost)
 
     def leave(self) -> None:

@@ -1,5 +1,5 @@
 """Where the windows of a key are kept: in the store that the processes of one user on this machine share, or
-the memory of this process where there can be none.
+the memory of this process if there can be none.
 
 The name is an HMAC of the base URL with the API key, so that live and test keys have windows of their own,
 and nothing tells the key. What cannot be read counts as empty: the next response fills it again.

@@ -17,9 +17,9 @@ AGE_SECONDS = 2 * WINDOW_SECONDS
 LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
 LONE_SECONDS = 0.5  # after that long without any other request, the slot is the only waiter's
 PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
-LAST_PROBE_SECONDS = 5.0  # the same where other machines send the last requests of a window too
+LAST_PROBE_SECONDS = 5.0  # the same if other machines send the last requests of a window too
 GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
-SPARE = 6  # of what is left to it, a machine sends this part at once where others use the key too
+SPARE = 6  # of what is left to it, a machine sends this part at once if others use the key too
 
 
 @dataclass(repr=False, eq=False)
@@ -54,7 +54,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the headers of a response say. ``count``: None where it is not complete; ``date``: its Date header
+    """What the headers of a response say. ``count``: None if it is not complete; ``date``: its Date header
     as unix time; ``refused``: a 429."""
 
     count: Count | None = None
@@ -107,12 +107,12 @@ class Window:
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> Self:
-        """From its JSON. Raises ``KeyError`` or ``TypeError`` where that is another."""
+        """From its JSON. Raises ``KeyError`` or ``TypeError`` if that is another."""
         tickets = {name: [Ticket(**one) for one in found[name]] for name in ("sent", "waiting")}
         return cls(**{**found, **tickets})
 
     def roll(self, service_now: float, now: float) -> None:
-        """Begin the next window where this one is over."""
+        """Begin the next window if this one is over."""
         if self.reset is None or service_now < self.reset:
             return
         passed = int((service_now - self.reset) / WINDOW_SECONDS) + 1
@@ -172,7 +172,7 @@ class Window:
 
     @property
     def at_once(self) -> int:
-        """How many requests may be on their way at once. Where others use the key too, the last requests of a
+        """How many requests may be on their way at once. If others use the key too, the last requests of a
         window go out one by one, since another machine may send the same ones."""
         foreign = self.foreign + self.last_foreign
         if not foreign:

@@ -66,7 +66,7 @@ class KeyWindows:
         return self.moved.get(f"{operation.id} {bucket}", bucket)
 
     def join(self, bucket: str, priority: int, pid: int, now: float) -> Ticket:
-        """A ticket at the end of the queue, granted at once where no one else waits and there is room."""
+        """A ticket at the end of the queue, granted at once if no one else waits and there is room."""
         self.last_number += 1
         ticket = Ticket(self.last_number, pid, priority, now)
         self.rejoin(bucket, ticket)
@@ -190,7 +190,7 @@ class KeyWindows:
 
     @classmethod
     def load(cls, found: Any) -> Self:
-        """From its JSON. Raises ``KeyError``, ``TypeError`` or ``ValueError`` where that is another."""
+        """From its JSON. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if that is another."""
         if found["version"] != _VERSION or found.keys() != cls.__dataclass_fields__.keys():
             raise ValueError
         return cls(**{**found, "windows": {name: Window.load(found["windows"][name]) for name in BUCKETS}})

@@ -10,7 +10,7 @@ from pulumi_hosting.provider.quick_imports import quick_imports
 
 
 def main() -> None:
-    """Serve the plugin; one line where the extra that it needs is not installed."""
+    """Serve the plugin; one line if the extra that it needs is not installed."""
     # Plugins of pydantic are for a user's models; looking for them takes a tenth of the start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:

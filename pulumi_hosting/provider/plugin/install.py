@@ -36,7 +36,7 @@ def place(environ: Mapping[str, str] = os.environ) -> Path:
 def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
     """Make the plugin of this Python installation known to Pulumi, and tell where it is.
 
-    ``pulumi``: the CLI to ask; else the one on PATH; where there is none, the plugin is put where a CLI will
+    ``pulumi``: the CLI to ask; else the one on PATH; if there is none, the plugin is put where a CLI will
     find it. What was there of the same version is replaced. Raises :class:`InstallError`.
     """
     try:
@@ -62,7 +62,7 @@ def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) 
 
 
 def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Remove this version's plugin, and tell where it was; None where there was none."""
+    """Remove this version's plugin, and tell where it was; None if there was none."""
     target = place(environ)
     if not target.exists():
         return None

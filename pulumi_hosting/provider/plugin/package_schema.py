@@ -7,10 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pulumi_hosting.provider.names import NAME as NAME
-from pulumi_hosting.provider.names import camel, dynamic_token
-from pulumi_hosting.provider.names import token as token
-from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, summary_of, title_of
+from pulumi_hosting.provider.names import NAME, camel, class_of, dynamic_token, token
+from pulumi_hosting.provider.resource_shape import inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.provider.stack_settings import STACK_SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
@@ -41,7 +39,7 @@ def package_spec(version: str) -> Spec:
         "config": {"variables": configuration()},
         "provider": {"description": "One account, by its API key.", "inputProperties": configuration()},
         "types": {token(type_name(model)): _object(model) for model in nested(properties)},
-        "resources": {token(class_name(resource)): _resource(resource) for resource in RESOURCES.values()},
+        "resources": {token(class_of(kind)): _resource(resource) for kind, resource in RESOURCES.items()},
         "functions": {token(lookup.wire): _function(lookup) for lookup in lookups},
         "language": {
             # pulumi_hosting is this package, which has classes of its own for Python.

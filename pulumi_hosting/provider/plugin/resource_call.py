@@ -1,7 +1,6 @@
 """One request of the engine about a resource: what its URN names, its adapter, its properties."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from google.protobuf.struct_pb2 import Struct
@@ -32,38 +31,23 @@ from pulumi_hosting.resources.base import AnyResource
 _KINDS: Mapping[str, str] = {token(class_of(kind)): kind for kind in RESOURCES}
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUrn:
-    """``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``, and the resource of that type."""
-
-    urn: str
-    resource: AnyResource
-
-    @classmethod
-    def parse(cls, urn: str) -> "ResourceUrn":
-        type = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
-        kind = _KINDS.get(type)
-        if kind is None:
-            fail(
-                f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
-                f"{', '.join(sorted(_KINDS))}"
-            )
-        return cls(urn, RESOURCES[kind])
-
-    @property
-    def name(self) -> str:
-        return self.urn.split("::", 3)[3]
-
-    @property
-    def identity(self) -> str:
-        return identity_of(self.urn, self.resource.kind)
+def resource_of(urn: str) -> AnyResource:
+    """That of the type in ``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``."""
+    type = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
+    kind = _KINDS.get(type)
+    if kind is None:
+        fail(
+            f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
+            f"{', '.join(sorted(_KINDS))}"
+        )
+    return RESOURCES[kind]
 
 
 class ResourceCall:
     """The properties of a request go to ``adapter`` with the identity of the resource; what the adapter
     returns is marshalled, and what was secret in the request stays so.
 
-    - ``declared``: the inputs, ``recorded``: the outputs of before, where the request has any. A renamed
+    - ``declared``: the inputs, ``recorded``: the outputs of before, if the request has any. A renamed
       resource keeps the recorded identity, since its object's tag is made of it.
     - ``received``: the properties from which secrets and organization are kept.
     - ``timeout``: the custom timeout of the step, in seconds.
@@ -79,17 +63,16 @@ class ResourceCall:
         recorded: PropertyValues | None = None,
         timeout: float = 0.0,
     ) -> None:
-        self.urn = ResourceUrn.parse(urn)
-        self.resource = self.urn.resource
+        self.resource, self.name = resource_of(urn), urn.split("::", 3)[3]
         organization = declared.get(ORGANIZATION)
         self.declared_identity = session.identity(
-            self.urn.identity, organization if isinstance(organization, str) else None
+            identity_of(urn, self.resource.kind), organization if isinstance(organization, str) else None
         )
         self.identity = str((recorded or {}).get(IDENTITY) or self.declared_identity)
         self._secrets = _always_secret(self.resource).union(*(part.secrets for part in received))
         organizations = [part.values[ORGANIZATION] for part in received if part.values.get(ORGANIZATION)]
         self._organization = {ORGANIZATION: organizations[-1]} if organizations else {}
-        known = f"{self.urn.name}: "  # the engine shows the name beside the line
+        known = f"{self.name}: "  # the engine shows the name beside the line
         self.adapter = Adapter(
             self.resource,
             session,

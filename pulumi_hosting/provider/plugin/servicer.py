@@ -113,7 +113,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         # The engine makes the default provider of the stack's configuration. One that the program declares is
         # another account beside the one of the environment: its own settings come first.
         is_default = request.name in ("", "default") or request.name.startswith("default_")
-        others = {variable for name, variable in SETTINGS.items() if is_default or not given.get(name)}
+        others = {
+            variable for name, variable in SETTINGS.items() if is_default or given.get(name) in (None, "")
+        }
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(
@@ -141,7 +143,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         with self._call(request, news, declared=news.values) as call:
             props = program_inputs(news.values)
             if call.resource.default_name and props.get("name") is None:
-                props["name"] = call.urn.name
+                props["name"] = call.name
             inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
             return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 

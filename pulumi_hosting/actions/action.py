@@ -157,7 +157,7 @@ def act(
     """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does
     not wait.
 
-    ``approve`` raises to refuse; nothing was sent by then. It is told None where the price is not known.
+    ``approve`` raises to refuse; nothing was sent by then. It gets None if the price is not known.
 
     Raises ``InvalidInput``, ``ResourceError`` and whatever the service answers.
     """

@@ -23,7 +23,7 @@ TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 def connect(progress: ProgressLine) -> Client:
     """The client of the environment, which may only read; ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds its waits for
-    the rate limit, which are told on standard error, above the bar. Raises ``ConfigurationError``.
+    the rate limit, which are shown on standard error, above the bar. Raises ``ConfigurationError``.
     """
     given = os.environ.get(TIMEOUT_VARIABLE, "").strip() or "600"
     try:

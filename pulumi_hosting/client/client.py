@@ -111,8 +111,8 @@ class Client(Services):
         self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self.observer: Callable[[HttpRequest, object], None] | None = None
-        """Is told of each attempt of a write, and of each read of one object: the request, and its result or
-        its error."""
+        """Called after each attempt of a write, and after each read of one object, with the request and its
+        result or error."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less

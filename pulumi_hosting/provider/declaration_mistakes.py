@@ -1,5 +1,5 @@
-"""What is wrong with the arguments of a declaration or of a lookup, told with the resource and the line of
-the program.
+"""What is wrong with the arguments of a declaration or of a lookup, reported with the resource and the line
+of the program.
 """
 
 import os
@@ -86,7 +86,7 @@ def refuse(type: str, name: str, text: str, fields: Collection[str] = ()) -> Non
 
 
 def grouped(names: Sequence[str]) -> Sequence[Sequence[str]]:
-    """How wrong arguments are told: all in the one line that ends the program, or a line for each."""
+    """How wrong arguments are reported: all in the one line that ends the program, or a line for each."""
     if not names:
         return []
     return [names] if _watcher is None else [[name] for name in names]

@@ -1,5 +1,5 @@
-"""Names of ours that a program misspells: while it is checked they are told, and what is meant stands in for
-them, so that the check goes on.
+"""Names of ours that a program misspells: the check of a program reports them, and goes on with the names
+that are meant.
 """
 
 import sys
@@ -21,7 +21,7 @@ Tell = Callable[[str, SourceLine], None]
 def misspelled_names(tell: Tell, modules: Iterable[ModuleType], directory: Path) -> Iterator[None]:
     """Within, ``tell`` takes what is wrong and where the program says it.
 
-    ``modules``: whose names are told, beside the outputs of resources; ``directory``: the program's.
+    ``modules``: whose names are checked, beside the outputs of resources; ``directory``: the program's.
     """
     finds = {module: module.__getattr__ for module in modules}
     for module, find in finds.items():

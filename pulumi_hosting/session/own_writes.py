@@ -1,4 +1,4 @@
-"""What a request of ours means for the snapshot of the account, told by its result.
+"""What a request of ours means for the snapshot of the account, by its result.
 
 A result that shows the object as it is now replaces it in the snapshot; after any other result of a write, or
 where there is none, the object is read again when it is wanted, or the whole list where not even its id is

@@ -1,4 +1,4 @@
-"""What a run or a process knows of the account, and whom it is told by.
+"""What a run or a process knows of the account.
 
 The first to ask fetches an answer and the others wait for it. What a write makes untrue is brought up to date
 by ``observe``, or forgotten by the code that writes.

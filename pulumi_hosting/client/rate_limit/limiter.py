@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger("pulumi_hosting")
 
-ANNOUNCE_AFTER = 3.0  # seconds of waiting after which the user is told
+ANNOUNCE_AFTER = 3.0  # seconds of waiting before a line says so
 LONGEST_PAUSE = 1.0  # seconds between two looks at the queue
 LOOK_FOR_DEAD = 1.0  # seconds between two looks whether processes in the queue have ended
 
@@ -42,7 +42,7 @@ class RateLimiter:
     """The rate limit of one key, shared with all processes of this user on this machine.
 
     - ``timeout``: seconds for which one call may wait in all.
-    - ``on_wait``: told once per wait, in one line, when it takes longer than a few seconds.
+    - ``on_wait``: called once per wait, with one line, when it takes longer than a few seconds.
     - ``store``: where the windows are, instead of in a file.
     """
 

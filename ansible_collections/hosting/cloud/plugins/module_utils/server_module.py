@@ -227,8 +227,8 @@ class PtrModule(OfServerModule):
 
 
 class ServerIpModule(OfServerModule):
-    """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase) tells
-    which is meant."""
+    """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase)
+    names the one that is meant."""
 
     def identity(self, task: ModuleTask, desired: Values) -> str:
         return f"{desired.get('server_id') or ''}/{task.params.get('position')}"

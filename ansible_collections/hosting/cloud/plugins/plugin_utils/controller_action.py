@@ -206,7 +206,7 @@ class ControllerAction(ActionBase):
     def _run_module(
         self, known: Values | None, task_vars: Values | None, budget: Budget | None = None
     ) -> Json:
-        """``known``: what it is told of the run; None where it acts alone."""
+        """``known``: what it gets to know of the run; None if it acts alone."""
         arguments = {**self._task.args, **(budget.limit_as_option() if budget else {})}
         if known is not None:
             arguments[CONTROLLER] = {**known, "log": os.environ.get("HOSTING_LOG")}

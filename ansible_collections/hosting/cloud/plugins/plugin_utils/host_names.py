@@ -58,7 +58,7 @@ def connection_address(server: dict[str, Any], kinds: Iterable[str]) -> str | No
 
 
 def host_names(desired: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
-    """A name for each pair of desired name and server id: the desired one if it is valid and unique, else one
+    """A name for each pair of wanted name and server id: the wanted one if it is valid and unique, else one
     with the id.
 
     When two servers have the same name, both get their id: ``web-1`` must not become another machine when the

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from generate.example_programs import Program, Statement, is_setting, text_of
+from generate.example_programs import Program, Statement, is_setting, joined, text_of
 from generate.render import render
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources import RESOURCES
@@ -49,15 +49,7 @@ def _value(node: ast.expr, program: Program) -> str:
         return f"[{', '.join(_value(item, program) for item in node.elts)}]"
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else json.dumps(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return json.dumps("".join(_part(part, program) for part in node.values))
-    return json.dumps(f"{{{{ {_reference(node, program)} }}}}")
-
-
-def _part(node: ast.expr, program: Program) -> str:
-    if isinstance(node, ast.FormattedValue):
-        return f"{{{{ {_reference(node.value, program)} }}}}"
-    return text_of(node)
+    return json.dumps(joined(node, lambda part: f"{{{{ {_reference(part, program)} }}}}"))
 
 
 def _reference(node: ast.expr, program: Program) -> str:

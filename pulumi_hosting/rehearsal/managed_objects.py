@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.text import without_secrets
@@ -165,13 +165,9 @@ def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 def _before(kind: str, result: JsonObject) -> JsonObject:
     """The object before the task: from its diff, else from its arguments."""
-    diff = result.get("diff")
-    before = diff.get("before") if isinstance(diff, Mapping) else None
     arguments = (result.get("invocation") or {}).get("module_args") or {}
-    return {
-        **{key: arguments.get(key) for key in ("id", *_naming_fields(kind))},
-        **(before if isinstance(before, Mapping) else {}),
-    }
+    named = {key: arguments.get(key) for key in ("id", *_naming_fields(kind))}
+    return {**named, **mapping(mapping(result.get("diff")).get("before"))}
 
 
 def _naming_fields(kind: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.reports.module_scopes import MODULES
 
 _COLLECTION = "hosting.cloud"
@@ -98,5 +98,4 @@ def _failed(host: object, task: object, module: str, message: object, stopped: b
 
 
 def _mappings(values: object) -> Mapping[str, JsonObject]:
-    rows = values.items() if isinstance(values, Mapping) else ()
-    return {name: row for name, row in rows if isinstance(row, Mapping)}
+    return {name: row for name, row in mapping(values).items() if isinstance(row, Mapping)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
@@ -205,8 +205,9 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
             yield PlannedChange(module or "task", name, "pay", {}, {}, amount, currency, note)
         return
     after = _kept(result[kind]) if isinstance(result[kind], Mapping) else None
-    diff = result.get("diff") if isinstance(result.get("diff"), Mapping) else {}
-    before = _kept({**arguments, **_mapping((diff or {}).get("before"))}) if result.get("changed") else after
+    before = after
+    if result.get("changed"):
+        before = _kept({**arguments, **mapping(mapping(result.get("diff")).get("before"))})
     shown = after if after is not None else before or {}
     named_by = next((key for key in ("name", "url", "address", "id") if shown.get(key)), None)
     name = str(shown[named_by]) if named_by else _place(kind, arguments)
@@ -232,10 +233,6 @@ def _place(kind: str, arguments: JsonObject) -> str:
     server = arguments.get("server_name") or arguments.get("server_id") or "new server"
     position = arguments.get("position")
     return f"{server}/{position}" if position else str(server)
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _snake(values: Any) -> dict[str, object]:

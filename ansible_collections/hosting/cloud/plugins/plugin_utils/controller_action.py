@@ -250,8 +250,7 @@ def _remember(task: ModuleTask, result: Json) -> None:
         identity, amount, currency, what = booking
         task.booking = identity, Cost(Decimal(amount), currency, what)
         Budget(ledger=task.memory).book(*task.booking)
-    if task.booking or result.get("charge"):
-        settle_charge(task, result)
+    settle_charge(task, result)
 
 
 def _account_of(task: ModuleTask) -> str:

@@ -25,6 +25,21 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.client.responses import has_odd_number
 
+__all__ = [
+    "EVENT_HEADER",
+    "ID_HEADER",
+    "MAX_BODY_BYTES",
+    "SIGNATURE_HEADER",
+    "TIMESTAMP_HEADER",
+    "TOLERANCE_SECONDS",
+    "Headers",
+    "Secrets",
+    "parse",
+    "sign",
+    "verify",
+    "verify_signature",
+]
+
 SIGNATURE_HEADER = "X-Webhook-Signature"
 TIMESTAMP_HEADER = "X-Webhook-Timestamp"
 ID_HEADER = "X-Webhook-Id"

@@ -176,12 +176,9 @@ def _options(text: str, constants: Mapping[str, str]) -> dict[str, bool | str]:
             if name.startswith("..."):
                 found |= _options(name[3:], constants)
             elif name:
-                found[name.strip()] = _literal(value.strip() if colon else name.strip())
+                value = value.strip() if colon else name
+                found[name.strip()] = value == "true" if value in ("true", "false") else value
     return found
-
-
-def _literal(value: str) -> bool | str:
-    return value == "true" if value in ("true", "false") else value
 
 
 def _inside(code: str, start: int) -> tuple[list[tuple[int, int]], int]:

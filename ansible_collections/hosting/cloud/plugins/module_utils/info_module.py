@@ -49,14 +49,10 @@ class ResourceInfoModule(HostingModule):
             found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
-            states = list(listed(request, resource, **task.chosen(self.filters)))
+            filters = [name for name in self.options if name not in ("id", "details", "live")]
+            states = list(listed(request, resource, **task.chosen(filters)))
         shown = [shown_fields(resource.State, apply.shown(resource, state)) for state in states]
         return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
-
-    @property
-    def filters(self) -> list[str]:
-        """The options that filter."""
-        return [name for name in self.options if name not in ("id", "details", "live")]
 
     def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         """One object, as the result shows it."""

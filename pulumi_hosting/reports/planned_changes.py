@@ -12,7 +12,7 @@ from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json
+from pulumi_hosting.reports.run_results import file_for, name_of, named, reading
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 
@@ -85,7 +85,11 @@ def planned(path: Path) -> Planned:
     """The changes in a file: the output of ``pulumi preview --json``, the report of the callback
     ``hosting.cloud.drift`` or the output of the callback ``ansible.posix.json``. Raises ``Unusable``.
     """
-    found = read_json(path, "pulumi preview --json")
+    with reading(path, "pulumi preview --json") as found:
+        return _planned(path, found)
+
+
+def _planned(path: Path, found: JsonObject) -> Planned:
     if isinstance(found.get("steps"), list) or "changeSummary" in found:
         if failed := _failure_of(found):
             raise Unusable(

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pulumi_hosting.rehearsal.facts import JsonObject, mapping
+from pulumi_hosting.rehearsal.managed_objects import COLLECTION
 from pulumi_hosting.reports.module_scopes import MODULES
-
-_COLLECTION = "hosting.cloud"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def _of_plays(found: JsonObject, recap: Mapping[str, JsonObject]) -> Iterator[Fa
 def _failed(host: object, task: object, module: str, message: object, stopped: bool) -> FailedTask:
     """The module may have one of the short names of plays with ``collections``."""
     collection, _, name = module.rpartition(".")
-    is_ours = collection == _COLLECTION or (not collection and name in MODULES)
+    is_ours = collection == COLLECTION or (not collection and name in MODULES)
     return FailedTask(str(host), str(task or module), str(message or "no message"), stopped, is_ours)
 
 

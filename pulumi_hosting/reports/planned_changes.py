@@ -197,10 +197,10 @@ def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
 
 
 def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
-    charge = result.get("charge") or {}
+    charge = mapping(result.get("charge"))
     amount, currency = decimal_of(charge.get("amount")), charge.get("currency")
     kind = next((kind for kind in RESOURCES if kind in result), None)
-    arguments = (result.get("invocation") or {}).get("module_args") or {}
+    arguments = mapping(mapping(result.get("invocation")).get("module_args"))
     module = str(result.get("action", "")).rpartition(".")[2]
     if kind is None or (charge and module not in ("", kind, f"{kind}_transfer")):
         if charge:

@@ -2,11 +2,11 @@
 
 import ast
 import json
-import re
 from collections.abc import Callable, Mapping
 
-from generate.example_programs import Program, Statement, is_setting, text_of
+from generate.example_programs import Program, Statement, is_setting, joined, text_of
 from generate.render import render
+from pulumi_hosting.provider.conversion import snake
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources import RESOURCES
 
@@ -15,12 +15,12 @@ _KINDS: Mapping[str, str] = {class_of(kind): kind for kind in RESOURCES}
 
 def playbook(program: Program) -> str:
     """The text of the playbook."""
-    if taken := {*map(_snake, program.settings())} & {one.target for one in program.of("resource")}:
+    if taken := {*map(snake, program.settings())} & {one.target for one in program.of("resource")}:
         raise ValueError(f"{program.source}: {taken} are settings too, which a playbook cannot tell apart")
     filters: dict[str, Callable[..., object]] = {
         "module": lambda statement: _KINDS[statement.type],
         "options": lambda statement: _options(statement, program),
-        "snake": _snake,
+        "snake": snake,
         "title": lambda statement: _title(_KINDS[statement.type]),
         "value": lambda node: _value(node, program),
     }
@@ -49,30 +49,16 @@ def _value(node: ast.expr, program: Program) -> str:
         return f"[{', '.join(_value(item, program) for item in node.elts)}]"
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else json.dumps(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return json.dumps("".join(_part(part, program) for part in node.values))
-    return json.dumps(f"{{{{ {_reference(node, program)} }}}}")
-
-
-def _part(node: ast.expr, program: Program) -> str:
-    if isinstance(node, ast.FormattedValue):
-        return f"{{{{ {_reference(node.value, program)} }}}}"
-    return text_of(node)
+    return json.dumps(joined(node, lambda part: f"{{{{ {_reference(part, program)} }}}}"))
 
 
 def _reference(node: ast.expr, program: Program) -> str:
     """A variable of the playbook: a setting, or what a task has registered."""
     if isinstance(node, ast.Call) and is_setting(node):
-        return _snake(text_of(node.args[0]))
+        return snake(text_of(node.args[0]))
     if isinstance(node, ast.Attribute):
         return f"{_reference(node.value, program)}.{node.attr}"
     if isinstance(node, ast.Name):
         statement = program.set_by(node.id)
-        return (
-            _snake(statement.name) if statement.kind == "setting" else f"{node.id}.{_KINDS[statement.type]}"
-        )
+        return snake(statement.name) if statement.kind == "setting" else f"{node.id}.{_KINDS[statement.type]}"
     raise ValueError(f"{program.source}:{node.lineno}: this value cannot be translated")
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)

@@ -5,7 +5,7 @@ names, attributes and f-strings; anything else in the program is an error here.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from generate.render import ROOT
@@ -111,3 +111,12 @@ def called(call: ast.Call) -> str:
 def text_of(node: ast.expr) -> str:
     text: str = ast.literal_eval(node)
     return text
+
+
+def joined(node: ast.expr, referred: Callable[[ast.expr], str]) -> str:
+    """The text of a literal or an f-string; ``referred`` writes what is not literal."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(joined(part, referred) for part in node.values)
+    return referred(node.value if isinstance(node, ast.FormattedValue) else node)

@@ -4,10 +4,10 @@ provider: the program with every resource, and one for each resource.
 
 import ast
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from generate import example_playbooks
-from generate.example_programs import Program, Statement, called, is_setting, read, text_of
+from generate.example_programs import Program, Statement, called, is_setting, joined, read, text_of
 from generate.render import ROOT, render
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.resources import RESOURCES
@@ -74,7 +74,7 @@ def _yaml(node: ast.expr, program: Program) -> str:
         return f"[{', '.join(json.dumps(item) if '{' in item else item for item in items)}]"
     if isinstance(node, ast.Constant) and not isinstance(node.value, str):
         return json.dumps(node.value)
-    text = _joined(node, lambda part: f"${{{_reference(part, program, yaml=True)}}}")
+    text = joined(node, lambda part: f"${{{_reference(part, program, yaml=True)}}}")
     return json.dumps(text, ensure_ascii=False) if ": " in text or text[:1] in "*&!%@`'\"[{#" else text
 
 
@@ -88,20 +88,9 @@ def _script(node: ast.expr, program: Program) -> str:
         parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
         # a property of a resource or of what a lookup finds
         later = any(isinstance(part, ast.Attribute) for part in parts)
-        text = _joined(node, lambda part: f"${{{_reference(part, program, yaml=False)}}}")
+        text = joined(node, lambda part: f"${{{_reference(part, program, yaml=False)}}}")
         return f"{'pulumi.interpolate' if later else ''}`{text}`"
     return _reference(node, program, yaml=False)
-
-
-def _joined(node: ast.expr, referred: Callable[[ast.expr], str]) -> str:
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            _joined(part.value if isinstance(part, ast.FormattedValue) else part, referred)
-            for part in node.values
-        )
-    return referred(node)
 
 
 def _reference(node: ast.expr, program: Program, *, yaml: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from generate.collection import Module, lookups_of
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.provider.names import token
-from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
+from pulumi_hosting.schema.lookups import Lookup
 
 SAMPLES: Mapping[str, object] = {
     "delivery_id": "90001",
@@ -56,8 +56,3 @@ def typescript(lookup: Lookup, values: Mapping[str, object] = SAMPLES) -> str:
 def module_of(lookup: Lookup, modules: list[Module]) -> Module | None:
     """The Ansible module that asks it: alone, for one object, or as a part of its result."""
     return next((module for module in modules if lookup.wire in lookups_of(module.source)), None)
-
-
-def lookup_of(module: Module) -> Lookup | None:
-    """The lookup that a module asks first; None for a module that changes something."""
-    return LOOKUPS.get(module.source.get("lookup", ""))

@@ -46,13 +46,15 @@ def files() -> Mapping[str, str]:
         "presets": PRESETS,
         "resources": RESOURCES,
         "scopes": SCOPES,
-        "tags": [
-            (tag, [*rows])
-            for tag, rows in groupby(OPERATIONS, key=lambda row: row.tag if "." in row.call else "service")
-        ],
+        "tags": [(tag, [*rows]) for tag, rows in groupby(OPERATIONS, key=group_of)],
     }
     names = ("resources.md", "lookups.md", "operations.md", "errors.md", "models.md")
     return {f"docs/reference/{name}": render(f"reference/{name}.j2", filters, **values) for name in names}
+
+
+def group_of(operation: Operation) -> str:
+    """The area of the API; the operations of the service itself are one."""
+    return operation.tag if "." in operation.call else "service"
 
 
 def on_change(name: str, inputs: type[Inputs]) -> str:

@@ -65,16 +65,14 @@ def releases() -> Mapping[str, Mapping[str, object]]:
         found[version] = {
             "date": heading["date"],
             "summary": " ".join(summary["text"].split()).replace("`", "") if summary else "",
-            "modules": {one.name: one.source["short_description"] for one in _by_name(version)},
+            "modules": {
+                one.name: one.source["short_description"]
+                for one in sorted(modules(), key=lambda one: one.name)
+                if one.source["version_added"] == version
+            },
             "plugins": {kind: _plugins(kind, version) for kind in ("callback", "inventory")},
         }
     return found
-
-
-def _by_name(version: str) -> list[Any]:
-    return sorted(
-        (one for one in modules() if one.source["version_added"] == version), key=lambda one: one.name
-    )
 
 
 def _plugins(kind: str, version: str) -> Mapping[str, str]:

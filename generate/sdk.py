@@ -39,13 +39,13 @@ TEMPLATES = {
     f"{FOLDER}/__init__.py": "__init__.py.j2",
     f"{FOLDER}/args.py": "args.py.j2",
     f"{FOLDER}/declarations/__init__.py": "declarations/__init__.py.j2",
-    f"{FOLDER}/dynamic_resources.py": "dynamic_resources.py.j2",
+    f"{FOLDER}/dynamic_resources.py": "resources.py.j2",
     f"{FOLDER}/exports.py": "exports.py.j2",
     f"{FOLDER}/lookups.py": "lookups.py.j2",
     f"{FOLDER}/lookups.pyi": "lookups.pyi.j2",
     f"{FOLDER}/native_lookups.py": "lookups.py.j2",
     f"{FOLDER}/native_lookups.pyi": "lookups.pyi.j2",
-    f"{FOLDER}/native_resources.py": "native_resources.py.j2",
+    f"{FOLDER}/native_resources.py": "resources.py.j2",
     f"{FOLDER}/results/__init__.py": "results/__init__.py.j2",
 }
 

@@ -16,6 +16,7 @@ from pulumi_hosting.api.models.body import Clears
 from pulumi_hosting.api.operations import AREAS, GROUPS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CODES, error_class
+from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources.base import mentions_secret
 from pulumi_hosting.schema.fields import fields, id_of
 
@@ -49,8 +50,7 @@ class Service:
 
     @property
     def name(self) -> str:
-        last = self.path.rpartition(".")[2]
-        return "".join(part.capitalize() for part in last.split("_")) + "Service"
+        return f"{class_of(self.attribute)}Service"
 
     @property
     def attribute(self) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from generate.collection import COLLECTION, modules
+from generate.reference import on_change
 from generate.render import ROOT
 from pulumi_hosting.provider.names import NAME, class_of
 from pulumi_hosting.provider.plugin.package_schema import configuration
@@ -45,23 +46,14 @@ def _changes() -> Iterator[str]:
     yield "| Resource | Changed in place | Change replaces the resource | Used at creation only |"
     yield "|---|---|---|---|"
     for kind, resource in RESOURCES.items():
-        in_place: list[str] = []
-        replaced: list[str] = []
-        created: list[str] = []
+        columns: dict[str, list[str]] = {"in place": [], "replaced": [], "no effect": []}
         for name in resource.Inputs.model_fields:
-            trait = resource.Inputs.trait(name)
-            if trait.replaces:
-                replaced.append(f"`{name}`")
-            elif trait.rebuilds:
-                (replaced if name == "os" else created).append(f"`{name}` (or as `rebuild` says)")
-            elif trait.when_creating:
-                created.append(f"`{name}`")
-            elif not trait.policy:
-                in_place.append(f"`{name}`")
-        yield (
-            f"| `{class_of(kind)}` | "
-            f"{' | '.join(', '.join(names) or '-' for names in (in_place, replaced, created))} |"
-        )
+            effect, otherwise, _ = on_change(name, resource.Inputs).partition(", or as `rebuild` says")
+            column = "in place" if effect == "an action" else effect
+            if not resource.Inputs.trait(name).policy:
+                columns[column].append(f"`{name}`" + (" (or as `rebuild` says)" if otherwise else ""))
+        cells = " | ".join(", ".join(names) or "-" for names in columns.values())
+        yield f"| `{class_of(kind)}` | {cells} |"
 
 
 def _registry_example() -> Iterator[str]:

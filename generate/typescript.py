@@ -80,14 +80,8 @@ def _sent(key: str, kind: Spec) -> str:
 
 def _comment(spec: Spec, margin: str = "") -> str:
     words = str(spec.get("description", "")).replace("*/", "*\\/").splitlines()
-    return (
-        "".join(
-            f"{line}\n"
-            for line in (f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in words), f"{margin} */")
-        )
-        if words
-        else ""
-    )
+    lines = ["/**", *(f" * {line}".rstrip() for line in words), " */"] if words else []
+    return "".join(f"{margin}{line}\n" for line in lines)
 
 
 def _name(token: str) -> str:

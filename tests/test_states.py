@@ -38,7 +38,10 @@ def test_this_version_or_one_before_it_is_recorded() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_reports_read_exports_and_results_of(version: str) -> None:
     folder = record.HERE / version
-    of_stacks = [ManagedObjects.of_stack(stack_export(folder / form / "stack.json")) for form in FORMS]
+    of_stacks = []
+    for form in FORMS:
+        with stack_export(folder / form / "stack.json") as export:
+            of_stacks.append(ManagedObjects.of_stack(export))
     assert [{found.kind for found in objects} for objects in of_stacks] == [
         KINDS | {"webhook_subscription"}
     ] * 2

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from textwrap import indent
 from typing import Any
 
 from generate.render import cell
@@ -13,13 +14,9 @@ _CODE = re.compile(r"(`[^`]*`)")
 def tabs(examples: Mapping[str, tuple[str, str]]) -> str:
     """One tab for each language: its title, the name of its highlighting, the text."""
     return "\n".join(
-        f'=== "{title}"\n\n    ```{language}\n' + _indented(text) + "\n    ```\n"
+        f'=== "{title}"\n\n' + indent(f"```{language}\n{text.strip()}\n```\n", " " * 4)
         for title, (language, text) in examples.items()
     )
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.strip("\n").splitlines())
 
 
 def safe(text: str | None) -> str:

@@ -69,7 +69,6 @@ _GENERATED = frozenset(
     {"docs/README.md", "README.md", "docs/reference/resources.md", "docs/reference/lookups.md"}
 )
 _OF_REGISTRY = frozenset({"docs/_index.md", "docs/installation-configuration.md"})
-_SERVICE = "service"
 
 
 def of_files() -> dict[str, str]:
@@ -145,11 +144,10 @@ def areas(found: list[Module]) -> dict[str, list[Module]]:
 
 
 def lookup_groups() -> dict[str, list[Lookup]]:
-    """The lookups by the area of the API; those of the service itself are one."""
+    """The lookups by the area of the API."""
     found: dict[str, list[Lookup]] = {}
     for lookup in LOOKUPS.values():
-        operation = lookup.operation
-        found.setdefault(operation.tag if "." in operation.call else _SERVICE, []).append(lookup)
+        found.setdefault(reference.group_of(lookup.operation), []).append(lookup)
     return found
 
 
@@ -249,7 +247,7 @@ def _lookup_tabs(lookup: Lookup, found: list[Module]) -> str:
 
 def _module(module: Module) -> str:
     source = module.source
-    lookup = lookup_examples.lookup_of(module)
+    lookup = LOOKUPS.get(source.get("lookup", ""))
     return _rendered(
         "module.md",
         module=module,

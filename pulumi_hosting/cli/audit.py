@@ -32,7 +32,10 @@ def run(
     not_given = _not_given(stacks, results, form)
     if commands and not_given:
         raise Unusable(f"--commands names what deletes objects, but {not_given}")
-    managed = ManagedObjects.of_stack(*map(stack_export, stacks))
+    managed = ManagedObjects()
+    for path in stacks:
+        with stack_export(path) as export:
+            managed += ManagedObjects.of_stack(export)
     for path in results:
         managed += run_results(path)
     with asking() as (request, progress):

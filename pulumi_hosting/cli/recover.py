@@ -1,6 +1,6 @@
 """The work of `pulumi-hosting recover`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from pulumi_hosting.cli.connection import asking
@@ -13,21 +13,21 @@ from pulumi_hosting.reports.run_results import stack_export
 
 
 def run(export: Path) -> Report:
-    found = stack_export(export)
-    rows = unfinished(found)
+    with stack_export(export) as found:
+        rows = unfinished(found)
+        held = [(item.kind, item.id) for item in ManagedObjects.of_stack(found)]
     if not rows:
         return Report({"unfinished": [], "commands": []}, ["Nothing is unfinished."])
-    rows = _with_account(rows, found)
+    rows = _with_account(rows, held)
     facts = {"unfinished": [row.facts() for row in rows], "commands": commands(rows)}
     return Report(facts, [*_sections(rows)], exit_code=FOUND)
 
 
-def _with_account(rows: list[Unfinished], export: Mapping[str, object]) -> list[Unfinished]:
+def _with_account(rows: list[Unfinished], held: list[tuple[str, str]]) -> list[Unfinished]:
     try:
         with asking() as (request, progress):
             kinds = list(dict.fromkeys(row.kind for row in rows))
             account = read_account(request, progress.step, kinds)
-            held = [(item.kind, item.id) for item in ManagedObjects.of_stack(export)]
             return with_account(rows, request, account, held)
     except CannotAnswer as error:
         print_warning(f"the account was not checked: {error}")

@@ -36,7 +36,7 @@ def orders_and_servers(
 ) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
     Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
-    what an own order adds is told apart by its claim."""
+    an own order is recognised by its claim."""
 
     def ask() -> dict[str, list[Any]]:
         return {

@@ -234,7 +234,7 @@ class Budget(Book):
             return None  # as nearly always: nothing changes for the others
         return self._counted(identity, lambda: self._exceeded(identity, cost, amount))
 
-    # --- what is said of it
+    # --- what it reports
 
     def moved(self, what: Moved, amount: Decimal, currency: str | None) -> None:
         """Money was ``charged`` to the balance, or ``credited`` to it, by this process."""

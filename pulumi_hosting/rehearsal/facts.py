@@ -10,6 +10,11 @@ JsonObject = Mapping[str, Any]
 Json = str | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
+def mapping(value: object) -> JsonObject:
+    """The object; empty if it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
 class ReportFacts:
     """What machines read of a value: the attributes that ``JSON`` names, in this order."""
 

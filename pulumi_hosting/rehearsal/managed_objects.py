@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.text import without_secrets
@@ -15,6 +15,7 @@ SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
 """Kinds of resources of which the account check knows more than that they exist: what they cost, and when
 they end."""
 
+COLLECTION = "hosting.cloud"
 _PAID_ACTIONS = ("renew_server", "renew_domain", "pay_invoice")
 _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
 
@@ -155,8 +156,10 @@ class _KnownFromTasks:
 
 
 def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """The results of tasks; of a loop, the result of each item."""
+    """The results of the collection's tasks, of loops those of each item."""
     for result in results:
+        if str(result.get("action", "")).rpartition(".")[0] not in ("", COLLECTION):
+            continue  # modules of other collections have results of the same names
         if isinstance(result.get("results"), list):
             yield from flat(item for item in result["results"] if isinstance(item, Mapping))
         else:
@@ -165,13 +168,9 @@ def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 def _before(kind: str, result: JsonObject) -> JsonObject:
     """The object before the task: from its diff, else from its arguments."""
-    diff = result.get("diff")
-    before = diff.get("before") if isinstance(diff, Mapping) else None
-    arguments = (result.get("invocation") or {}).get("module_args") or {}
-    return {
-        **{key: arguments.get(key) for key in ("id", *_naming_fields(kind))},
-        **(before if isinstance(before, Mapping) else {}),
-    }
+    arguments = mapping(mapping(result.get("invocation")).get("module_args"))
+    named = {key: arguments.get(key) for key in ("id", *_naming_fields(kind))}
+    return {**named, **mapping(mapping(result.get("diff")).get("before"))}
 
 
 def _naming_fields(kind: str) -> tuple[str, ...]:

@@ -159,9 +159,14 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
         return None, [LeftOut(found, "its order is under way. Next: import it when it is delivered")]
     shown = {name: state.values()[name] for name in shown_inputs(resource, state)}
     shown |= {"months": found.months} if found.months else {}
-    inputs = {name: shown[name] for name in _in_order(resource, shown)}
     model: type[Inputs] = resource.Inputs
-    inputs = {name: value for name, value in inputs.items() if value != model.model_fields[name].default}
+    # What names the object first, then the fields in the order of the resource.
+    order = dict.fromkeys((*natural_key(resource), *model.model_fields))
+    inputs = {
+        name: shown[name]
+        for name in order
+        if name in shown and shown[name] != model.model_fields[name].default
+    }
     # Without these the object would be renamed, or another one be meant.
     naming = (*natural_key(resource), *(("name",) if resource.default_name else ()))
     dropped: list[LeftOut] = []
@@ -173,14 +178,6 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
         del inputs[field]
         dropped.append(LeftOut(found, f"declared without {field}, which {reason}", field))
     return inputs, dropped
-
-
-def _in_order(resource: AnyResource, fields: Iterable[str]) -> list[str]:
-    """What names the object first, then the fields in the order of the resource."""
-    first = natural_key(resource)
-    return sorted(
-        fields, key=lambda name: (name not in first, list(resource.Inputs.model_fields).index(name))
-    )
 
 
 def _natural_values(found: AccountObject) -> tuple[str, ...]:

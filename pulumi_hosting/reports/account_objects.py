@@ -12,6 +12,7 @@ from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.rehearsal.facts import ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.reports.account_prices import monthly_of_domain
+from pulumi_hosting.reports.planned_changes import decimal_of
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Registered, listed
@@ -153,18 +154,12 @@ def _servers(request: Request, resource: AnyResource) -> Iterator[AccountObject]
 
 
 def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:
-    values = state.values()
-    currency = values.get("currency")
-    if "price_monthly" in type(state).model_fields:
-        price = values.get("price_monthly")
-        return (None if price is None else Decimal(price)), currency
-    if "price_renew" in type(state).model_fields:
-        return (
-            (Decimal(0), currency)
-            if values.get("auto_renew") is False
-            else monthly_of_domain(request, values)
-        )
-    return Decimal(0), None
+    fields, values = type(state).model_fields, state.values()
+    if "price_monthly" in fields:
+        return decimal_of(values.get("price_monthly")), values.get("currency")
+    if "price_renew" in fields and values.get("auto_renew") is not False:
+        return monthly_of_domain(request, values)
+    return Decimal(0), values.get("currency")
 
 
 def _note(state: State) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pulumi_hosting.api.openapi import document
 from pulumi_hosting.api.operations import BY_ID
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 
 Kind = Literal["missing", "added", "changed"]
 
@@ -97,7 +97,7 @@ class _Node:
     def _referred(self, reference: str) -> object:
         node: object = self.document
         for part in reference.removeprefix("#/").split("/"):
-            node = _mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
+            node = mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
         return node
 
     def at(self, *names: str) -> "_Node":
@@ -109,7 +109,7 @@ class _Node:
 
     def parts(self, name: str) -> "dict[str, _Node]":
         """What stands below a name, by its own names."""
-        return {str(key): _Node(self.document, part) for key, part in _mapping(self.found.get(name)).items()}
+        return {str(key): _Node(self.document, part) for key, part in mapping(self.found.get(name)).items()}
 
     def elements(self, name: str) -> "list[_Node]":
         """What the list of a name holds."""
@@ -141,7 +141,7 @@ def _operations(found: JsonObject) -> dict[tuple[str, str], _Node]:
     """By method and path, the names of path parameters left out."""
     return {
         (method, re.sub(r"{[^}]*}", "{}", path.removeprefix("/v1"))): _Node(found, item[method])
-        for path, item in _mapping(found.get("paths")).items()
+        for path, item in mapping(found.get("paths")).items()
         for method in _METHODS
         if isinstance(item, Mapping) and isinstance(item.get(method), Mapping)
     }
@@ -232,10 +232,6 @@ def _plain(value: object) -> str:
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {_plain(values)}" for name, values in sorted(value.items())) or "none"
     return "none" if value is None else str(value).lower()
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: object) -> list[object]:

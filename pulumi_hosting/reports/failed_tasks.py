@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
+from pulumi_hosting.rehearsal.managed_objects import COLLECTION
 from pulumi_hosting.reports.module_scopes import MODULES
-
-_COLLECTION = "hosting.cloud"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,9 @@ def _of_plays(found: JsonObject, recap: Mapping[str, JsonObject]) -> Iterator[Fa
 def _failed(host: object, task: object, module: str, message: object, stopped: bool) -> FailedTask:
     """The module may have one of the short names of plays with ``collections``."""
     collection, _, name = module.rpartition(".")
-    is_ours = collection == _COLLECTION or (not collection and name in MODULES)
+    is_ours = collection == COLLECTION or (not collection and name in MODULES)
     return FailedTask(str(host), str(task or module), str(message or "no message"), stopped, is_ours)
 
 
 def _mappings(values: object) -> Mapping[str, JsonObject]:
-    rows = values.items() if isinstance(values, Mapping) else ()
-    return {name: row for name, row in rows if isinstance(row, Mapping)}
+    return {name: row for name, row in mapping(values).items() if isinstance(row, Mapping)}

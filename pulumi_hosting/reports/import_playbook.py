@@ -2,6 +2,7 @@
 
 import re
 from itertools import chain, repeat
+from textwrap import indent
 from typing import Any
 
 import yaml
@@ -73,7 +74,7 @@ def playbook(found: AccountImport) -> Written:
         *(f'    hosting.cloud.{kind}: {{max_charge: "0.00"}}' for kind in _PRICED),
     ]
     tasks = "\n".join(
-        _indented(commented([one.remark] if one.remark else []) + _dumped([_task(one)]))
+        indent(commented([one.remark] if one.remark else []) + _dumped([_task(one)]), " " * 4)
         for one in found.declared
     )
     play = "\n".join([*head, "  tasks:", ""])
@@ -108,7 +109,3 @@ def _dumped(value: object) -> str:
         if all(line.isprintable() for line in dumped.split("\n")):
             break
     return dumped
-
-
-def _indented(text: str) -> str:
-    return "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True))

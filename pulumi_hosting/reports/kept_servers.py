@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.names import NAME
+from pulumi_hosting.rehearsal.facts import mapping
 from pulumi_hosting.reports.report import Unusable
 
 SERVER, OF_A_SERVER = "Server", ("ServerIp", "Ptr")
@@ -88,30 +88,26 @@ def _yaml(directory: Path) -> Iterator[tuple[str, list[dict[str, SourceObject]]]
         program = _Loader(path.read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise Unusable(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    components = _mapping(_mapping(program).get("components")).values()
-    yield path.name, [_resources(_mapping(one)) for one in (program, *components)]
+    components = mapping(mapping(program).get("components")).values()
+    yield path.name, [_resources(mapping(one)) for one in (program, *components)]
 
 
 def _resources(scope: Mapping[str, object]) -> dict[str, SourceObject]:
     found: dict[str, SourceObject] = {}
-    for name, resource in _mapping(scope.get("resources")).items():
+    for name, resource in mapping(scope.get("resources")).items():
         if not isinstance(name, _Text):
             continue  # Pulumi refuses the program
-        package, _, kind = str(_mapping(resource).get("type", "")).partition(":")
+        package, _, kind = str(mapping(resource).get("type", "")).partition(":")
         options = {
             option: reference[1]
             if (reference := re.fullmatch(r"\$\{\s*([\w-]+)\s*\}", str(value)))
             else value
-            for option, value in _mapping(_mapping(resource).get("options")).items()
+            for option, value in mapping(mapping(resource).get("options")).items()
             if isinstance(value, bool | str)
         }
         ours = kind.rpartition(":")[2] if package == NAME else ""
-        found[name] = SourceObject(ours, str(_mapping(resource).get("name", name)), name.line, options)
+        found[name] = SourceObject(ours, str(mapping(resource).get("name", name)), name.line, options)
     return found
-
-
-def _mapping(value: object) -> dict[Any, object]:
-    return value if isinstance(value, dict) else {}
 
 
 class _Text(str):
@@ -180,12 +176,9 @@ def _options(text: str, constants: Mapping[str, str]) -> dict[str, bool | str]:
             if name.startswith("..."):
                 found |= _options(name[3:], constants)
             elif name:
-                found[name.strip()] = _literal(value.strip() if colon else name.strip())
+                value = value.strip() if colon else name
+                found[name.strip()] = value == "true" if value in ("true", "false") else value
     return found
-
-
-def _literal(value: str) -> bool | str:
-    return value == "true" if value in ("true", "false") else value
 
 
 def _inside(code: str, start: int) -> tuple[list[tuple[int, int]], int]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
-from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
 from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import file_for, name_of, named, read_json
+from pulumi_hosting.reports.run_results import file_for, name_of, named, reading
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 
@@ -85,7 +85,11 @@ def planned(path: Path) -> Planned:
     """The changes in a file: the output of ``pulumi preview --json``, the report of the callback
     ``hosting.cloud.drift`` or the output of the callback ``ansible.posix.json``. Raises ``Unusable``.
     """
-    found = read_json(path, "pulumi preview --json")
+    with reading(path, "pulumi preview --json") as found:
+        return _planned(path, found)
+
+
+def _planned(path: Path, found: JsonObject) -> Planned:
     if isinstance(found.get("steps"), list) or "changeSummary" in found:
         if failed := _failure_of(found):
             raise Unusable(
@@ -193,10 +197,10 @@ def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
 
 
 def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
-    charge = result.get("charge") or {}
+    charge = mapping(result.get("charge"))
     amount, currency = decimal_of(charge.get("amount")), charge.get("currency")
     kind = next((kind for kind in RESOURCES if kind in result), None)
-    arguments = (result.get("invocation") or {}).get("module_args") or {}
+    arguments = mapping(mapping(result.get("invocation")).get("module_args"))
     module = str(result.get("action", "")).rpartition(".")[2]
     if kind is None or (charge and module not in ("", kind, f"{kind}_transfer")):
         if charge:
@@ -205,8 +209,9 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
             yield PlannedChange(module or "task", name, "pay", {}, {}, amount, currency, note)
         return
     after = _kept(result[kind]) if isinstance(result[kind], Mapping) else None
-    diff = result.get("diff") if isinstance(result.get("diff"), Mapping) else {}
-    before = _kept({**arguments, **_mapping((diff or {}).get("before"))}) if result.get("changed") else after
+    before = after
+    if result.get("changed"):
+        before = _kept({**arguments, **mapping(mapping(result.get("diff")).get("before"))})
     shown = after if after is not None else before or {}
     named_by = next((key for key in ("name", "url", "address", "id") if shown.get(key)), None)
     name = str(shown[named_by]) if named_by else _place(kind, arguments)
@@ -232,10 +237,6 @@ def _place(kind: str, arguments: JsonObject) -> str:
     server = arguments.get("server_name") or arguments.get("server_id") or "new server"
     position = arguments.get("position")
     return f"{server}/{position}" if position else str(server)
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _snake(values: Any) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pulumi_hosting.rehearsal.facts import JsonObject
@@ -12,15 +13,16 @@ from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.session.text import without_secrets
 
 
-def stack_export(path: Path) -> JsonObject:
-    """What ``pulumi stack export`` wrote."""
-    found = read_json(path, "pulumi stack export")
-    if not isinstance(found.get("deployment"), Mapping):
-        raise Unusable(
-            f"{named(path)} is no export of a stack. Next: "
-            f"pulumi stack export > {file_for(path, 'stack.json')}"
-        )
-    return found
+@contextmanager
+def stack_export(path: Path) -> Iterator[JsonObject]:
+    """What ``pulumi stack export`` wrote, as in ``reading``."""
+    with reading(path, "pulumi stack export") as found:
+        if not isinstance(found.get("deployment"), Mapping):
+            raise Unusable(
+                f"{named(path)} is no export of a stack. Next: "
+                f"pulumi stack export > {file_for(path, 'stack.json')}"
+            )
+        yield found
 
 
 def run_results(path: Path) -> ManagedObjects:
@@ -28,7 +30,11 @@ def run_results(path: Path) -> ManagedObjects:
     the output of the callback ``ansible.posix.json``. Raises ``CannotAnswer`` where a task failed whose
     objects, or those of the tasks behind it, are not among them.
     """
-    found = read_json(path, "the report of the callback hosting.cloud.drift")
+    with reading(path, "the report of the callback hosting.cloud.drift") as found:
+        return _managed(path, found)
+
+
+def _managed(path: Path, found: JsonObject) -> ManagedObjects:
     if gap := failed_tasks(found).gap:
         raise CannotAnswer(
             f"{named(path)}: what the playbook manages is not known completely: {gap}. Next: correct the "
@@ -57,8 +63,11 @@ def name_of(row: JsonObject) -> str:
     return without_secrets(name) if row.get("kind") == WEBHOOK else name
 
 
-def read_json(path: Path, what: str) -> JsonObject:
-    """The JSON object in a file; ``-`` is standard input. ``what``: how such a file is made."""
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[JsonObject]:
+    """The JSON object in a file; ``-`` is standard input. ``what``: how such a file is made. Raises
+    ``Unusable`` if there is none, or if it has another structure than the code within reads.
+    """
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         found = json.loads(text)
@@ -67,33 +76,28 @@ def read_json(path: Path, what: str) -> JsonObject:
         raise Unusable(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
     if not isinstance(found, Mapping):
         raise Unusable(f"{named(path)} holds no JSON object. Next: give {what}")
-    if damage := _damage(found):
-        raise Unusable(f"{named(path)} cannot be read: {damage}. Next: give {what}")
-    return found
+    try:
+        _check_parts(found)
+        yield found
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise Unusable(f"{named(path)} cannot be read: it is damaged. Next: give {what}") from None
 
 
-_LISTS = ("steps", "resources", "plays", "tasks")
+_LISTS = ("steps", "resources", "pending_operations", "plays", "tasks")
 _OBJECTS = ("deployment", "newState", "oldState", "inputs", "outputs", "hosts")
 
 
-def _damage(found: JsonObject) -> str | None:
-    """What is not as the tools write it: a list of objects, or an object."""
-    for name in _LISTS:
-        rows = found.get(name)
-        if rows is not None and not (
-            isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows)
-        ):
-            return f"{name} is no list of objects"
-        if damage := next(filter(None, map(_damage, rows or ())), None):
-            return damage
-    for name in _OBJECTS:
-        inner = found.get(name)
-        if inner is not None and not isinstance(inner, Mapping):
-            return f"{name} is no object"
-        # what a program declares may have any names
-        if inner and name not in ("inputs", "outputs", "hosts") and (damage := _damage(inner)):
-            return damage
-    return None
+def _check_parts(found: JsonObject) -> None:
+    """Raise ``TypeError`` for what is no object, or no list of objects, as the tools write it."""
+    for name in (*_LISTS, *_OBJECTS):
+        value = found.get(name)
+        if value is None:
+            continue
+        for part in value if name in _LISTS else [value]:
+            if not isinstance(part, Mapping):
+                raise TypeError(name)
+            if name not in ("inputs", "outputs", "hosts"):  # what a program declares may have any names
+                _check_parts(part)
 
 
 def named(path: Path) -> str:

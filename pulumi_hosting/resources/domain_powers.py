@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pulumi_hosting.api.values import look_alike
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
@@ -55,7 +55,10 @@ class DomainResource(
 
     def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
         """By ``status`` (the service looks) and by ``name`` (we do)."""
-        wanted = None if name is None else ascii_name(name)
+        try:
+            wanted = None if name is None else ascii_name(name)
+        except ValueError as error:
+            raise InvalidInput({"name": str(error)}, self.title) from None
         return (
             _from_api(found)
             for found in request.client.domains.list(**filters)

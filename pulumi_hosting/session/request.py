@@ -1,5 +1,5 @@
-"""What a resource or an action is given: for which declaration it works, how long it may take, and whom
-it tells.
+"""What a resource or an action is given: for which declaration it works, how long it may take, and the
+callbacks of its frontend.
 """
 
 import logging

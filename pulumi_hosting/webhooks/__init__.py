@@ -7,32 +7,5 @@
   and repeats no event.
 """
 
-from pulumi_hosting.webhooks.signature import (
-    EVENT_HEADER,
-    ID_HEADER,
-    MAX_BODY_BYTES,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
-    TOLERANCE_SECONDS,
-    Headers,
-    Secrets,
-    parse,
-    sign,
-    verify,
-    verify_signature,
-)
-
-__all__ = [
-    "EVENT_HEADER",
-    "ID_HEADER",
-    "MAX_BODY_BYTES",
-    "SIGNATURE_HEADER",
-    "TIMESTAMP_HEADER",
-    "TOLERANCE_SECONDS",
-    "Headers",
-    "Secrets",
-    "parse",
-    "sign",
-    "verify",
-    "verify_signature",
-]
+from pulumi_hosting.webhooks.signature import *  # noqa: F403  # its __all__ is the one below
+from pulumi_hosting.webhooks.signature import __all__ as __all__

@@ -15,6 +15,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,6 +24,21 @@ from pulumi_hosting.api.models import Event
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.client.responses import has_odd_number
+
+__all__ = [
+    "EVENT_HEADER",
+    "ID_HEADER",
+    "MAX_BODY_BYTES",
+    "SIGNATURE_HEADER",
+    "TIMESTAMP_HEADER",
+    "TOLERANCE_SECONDS",
+    "Headers",
+    "Secrets",
+    "parse",
+    "sign",
+    "verify",
+    "verify_signature",
+]
 
 SIGNATURE_HEADER = "X-Webhook-Signature"
 TIMESTAMP_HEADER = "X-Webhook-Timestamp"
@@ -54,17 +70,17 @@ def verify(
     Raises ``WebhookRejected`` for a delivery that cannot be trusted, ``ConfigurationError`` for an empty
     secret or arguments of a wrong type.
     """
-    headers = _pairs(headers)
-    verify_signature(body, headers, secret, now=now, tolerance=tolerance)
+    pairs = _pairs(headers)
+    verify_signature(body, pairs, secret, now=now, tolerance=tolerance)
     event = parse(bytes(body))
     # The signature covers the body only: an id or a type in the headers that differs was changed by a
     # stranger.
-    named = _header(headers, ID_HEADER)
+    named = _header(pairs, ID_HEADER)
     if named is None:
         raise WebhookRejected(f"{ID_HEADER} is missing")
     if named != event.id:
         raise WebhookRejected(f"{ID_HEADER} is not the id of the event")
-    if _header(headers, EVENT_HEADER) not in (None, event.type):
+    if _header(pairs, EVENT_HEADER) not in (None, event.type):
         raise WebhookRejected(f"{EVENT_HEADER} is not the type of the event")
     return event
 
@@ -82,14 +98,14 @@ def verify_signature(
     keys = _keys(secret)
     if not _is_number(tolerance) or not 0 <= tolerance < math.inf or not (now is None or _is_number(now)):
         raise ConfigurationError("now and tolerance must be numbers of seconds, tolerance not below 0")
-    headers = _pairs(headers)
+    pairs = _pairs(headers)
     if not isinstance(body, bytes | bytearray | memoryview):
         raise ConfigurationError(
             "the body must be the raw bytes of the request. Next: pass them before the request is parsed"
         )
     if len(body) > MAX_BODY_BYTES:
         raise WebhookRejected("the body is larger than any event")
-    stamp = _header(headers, TIMESTAMP_HEADER) or ""
+    stamp = _header(pairs, TIMESTAMP_HEADER) or ""
     if not re.fullmatch(r"[0-9]{1,12}", stamp):
         raise WebhookRejected(f"{TIMESTAMP_HEADER} is missing or not a number of seconds")
     if not abs((time.time() if now is None else now) - int(stamp)) <= tolerance:
@@ -97,7 +113,7 @@ def verify_signature(
             f"the delivery's time is more than {tolerance:g} s away. Next: check the clock of this machine"
         )
     # All are compared, also after a match: the time that it takes must not depend on the secret.
-    candidates = _signatures(_header(headers, SIGNATURE_HEADER) or "")
+    candidates = _signatures(_header(pairs, SIGNATURE_HEADER) or "")
     matches = [
         hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in candidates
     ]
@@ -133,13 +149,8 @@ def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
 
 
 def _keys(secret: Secrets) -> list[bytes]:
-    given: list[Any] = (
-        [secret]
-        if isinstance(secret, str | bytes | Secret)
-        else list(secret)
-        if isinstance(secret, Sequence)
-        else []
-    )
+    is_one = isinstance(secret, str | bytes) or not isinstance(secret, Sequence)
+    given: Any = [secret] if is_one else secret
     if not all(isinstance(one, str | bytes | Secret) for one in given):
         raise ConfigurationError("the webhook secret must be text, bytes or a Secret, or several of them")
     # A real secret has no lone surrogates. One that has matches nothing, and no error shows it.
@@ -161,16 +172,10 @@ def _pairs(headers: Headers) -> list[tuple[str, str]]:
     """The headers as pairs of strings; a value that is a list becomes several pairs. Raises
     ``ConfigurationError`` for anything else."""
     items: Any = headers.items() if isinstance(headers, Mapping) else headers
-    found: list[tuple[str, str]] = []
-    try:
-        for name, value in items:
-            values = value if isinstance(value, list | tuple) else [value]
-            found += [(_text(name), _text(one)) for one in values]
-    except (TypeError, ValueError):
-        items = None
-    if items is None:
-        raise ConfigurationError("the headers must be a mapping or pairs of strings")
-    return found
+    with suppress(TypeError, ValueError):
+        pairs = [(name, value if isinstance(value, list | tuple) else [value]) for name, value in items]
+        return [(_text(name), _text(value)) for name, values in pairs for value in values]
+    raise ConfigurationError("the headers must be a mapping or pairs of strings")
 
 
 def _text(value: object) -> str:
@@ -181,8 +186,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _header(headers: Headers, name: str) -> str | None:
-    found = [value for key, value in _pairs(headers) if key.lower() == name.lower()]
+def _header(pairs: Iterable[tuple[str, str]], name: str) -> str | None:
+    found = [value for key, value in pairs if key.lower() == name.lower()]
     if len(found) > 1:
         raise WebhookRejected(f"{name} is there more than once")
     return found[0] if found else None

@@ -52,3 +52,24 @@ def test_what_is_no_id_is_one_line(
         assert text.count("Next: ") == 1, (id, text)
         assert len(text.splitlines()) == 1
     assert account.requested("POST") == account.requested("DELETE") == []
+
+
+@pytest.mark.parametrize("check_mode", [False, True], ids=["run", "check"])
+@pytest.mark.parametrize(
+    ("name", "options", "option"),
+    [
+        ("server_ip", {"server_id": "{id}", "address": "web-1"}, "address"),
+        ("server_ip", {"server_id": "{id}", "address": "web-1", "state": "absent"}, "address"),
+        ("domain_info", {"name": "a b.example"}, "name"),
+    ],
+)
+def test_what_is_no_address_or_domain_is_one_line(
+    name: str, options: dict[str, Any], option: str, check_mode: bool
+) -> None:
+    account = Account()
+    server = Play(account)("server", name="web-1", tariff_id=1, os="debian-12")["server"]
+    play = Play(account, check_mode=check_mode)
+    result = play(name, **{key: value.format(id=server["id"]) for key, value in options.items()})
+    assert result["failure"]["code"] == "invalid_input", result
+    assert [*result["failure"]["fields"]] == [option]
+    assert result["msg"].count("Next: ") == 1

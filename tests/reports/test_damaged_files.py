@@ -14,6 +14,9 @@ FILES = {
         '{"steps": [1]}',
         '{"steps": [{"op": "create", "urn": 5, "newState": 3}]}',
         '{"plays": [{"tasks": [1]}]}',
+        '{"steps": [], "changeSummary": {"same": "x"}}',
+        '{"steps": [], "diagnostics": 5}',
+        '{"priced": [1]}',
     ],
     "export": [
         '{"deployment": 3}',
@@ -21,8 +24,16 @@ FILES = {
         '{"deployment": {"resources": [1]}}',
         STATE % '"inputs": 4',
         STATE % '"outputs": []',
+        '{"deployment": {"resources": [{}]}}',
+        '{"deployment": {"pending_operations": [5]}}',
     ],
-    "results": ['{"plays": 5}', '{"plays": [{"tasks": [1]}]}', '{"plays": [{"tasks": [{"hosts": 5}]}]}'],
+    "results": [
+        '{"plays": 5}',
+        '{"plays": [{"tasks": [1]}]}',
+        '{"plays": [{"tasks": [{"hosts": 5}]}]}',
+        '{"plays": [{"tasks": [{"hosts": {"a": 1}}]}]}',
+        '{"failures": 5}',
+    ],
 }
 COMMANDS = {
     "preview": [["cost"]],

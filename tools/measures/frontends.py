@@ -128,7 +128,7 @@ def _followed(tracer: Tracer, create: Callable[[], None]) -> Walk:
         account(sent=sent),
         redirect_stdout(StringIO()),
         tracer.watching(),
-    ):  # what the provider tells its user
+    ):  # what the provider shows its user
         create()
     return tracer.walk()
 
@@ -147,7 +147,7 @@ def account(
     """A fresh account whose only tariff has the number; every client that is made meanwhile reaches it. A
     process keeps the client of an address, so each account has a ``port`` of its own.
 
-    ``sent`` and ``answered`` are told what leaves the client, and what reaches it.
+    ``sent`` and ``answered`` get what leaves the client, and what reaches it.
     """
     core = Core(clock=Clock(manual=True))
     core.announce("http://emulator/v1", "http://emulator/_control", 1)

@@ -1,4 +1,4 @@
-"""Compares the desired inputs of a resource with its state."""
+"""Compares the declared inputs of a resource with its state."""
 
 from collections.abc import Iterable
 from dataclasses import replace

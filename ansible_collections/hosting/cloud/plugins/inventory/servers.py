@@ -456,7 +456,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self._add_host_to_keyed_groups(self.get_option("keyed_groups"), {}, name, strict=strict)
 
     def _warn_of_renamed(self, desired: Iterable[tuple[str, str]], names: Iterable[str]) -> None:
-        """List the hosts that do not have the desired name: one line for each such name."""
+        """List the hosts that could not have their server's name: one line for each such name."""
         renamed: dict[str, dict[str, str]] = {}
         for (name, id), given in zip(desired, names, strict=True):
             if given != name:

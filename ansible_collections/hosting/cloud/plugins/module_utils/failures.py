@@ -35,7 +35,7 @@ FACTS: Json = {
     "outcome_unknown": False,
     "idempotency_key": None,
 }
-"""What a failure tells beside its code, empty."""
+"""The facts of a failure beside its code, empty."""
 CODES = {
     "failed": "refused",
     "key_lacks_scope": "insufficient_scope",

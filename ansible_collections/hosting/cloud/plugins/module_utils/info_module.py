@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from .json_types import Json, Values
 from .module import HostingModule, models_of, shown_fields
@@ -49,14 +49,10 @@ class ResourceInfoModule(HostingModule):
             found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
-            states = list(listed(request, resource, **task.chosen(self.filters)))
+            filters = [name for name in self.options if name not in ("id", "details", "live")]
+            states = list(listed(request, resource, **task.chosen(filters)))
         shown = [shown_fields(resource.State, apply.shown(resource, state)) for state in states]
         return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
-
-    @property
-    def filters(self) -> list[str]:
-        """The options that filter."""
-        return [name for name in self.options if name not in ("id", "details", "live")]
 
     def shown(self, task: ModuleTask, request: Request, values: Json) -> Json:
         """One object, as the result shows it."""
@@ -82,9 +78,11 @@ class ServerInfoModule(ResourceInfoModule):
 class LookupInfoModule(HostingModule):
     """Shows what a ``lookup`` finds under ``result``.
 
-    - ``one``: the lookup that is used instead where the option ``id`` names one item of the list.
+    - ``one``: the lookup that is used instead if the option ``id`` names one item of the list.
     - ``path``: the options that hold the ids in the operation's path.
     """
+
+    id_option: ClassVar = "id"
 
     def __init__(
         self,
@@ -108,14 +106,10 @@ class LookupInfoModule(HostingModule):
         return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        return self.found_by("id", self.one, task, request)
-
-    def found_by(self, option: str, one: str | None, task: ModuleTask, request: Request) -> Any:
-        """The item that the ``option`` names, which the lookup ``one`` finds; without the option all."""
-        if one is None or task.params.get(option) is None:
+        if self.one is None or task.params.get(self.id_option) is None:
             return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
-            return [ask(request, one, [task.params[option]], {})]
+            return [ask(request, self.one, [task.params[self.id_option]], {})]
         except NotFound:
             return []
 
@@ -182,13 +176,12 @@ class ServerIpInfoModule(LookupInfoModule):
 class DeliveryInfoModule(LookupInfoModule):
     """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
+    id_option: ClassVar = "delivery_id"
+
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
 
         return [resolve(request, RESOURCES["webhook_subscription"], **task.chosen(("id", "url"))).id]
-
-    def found(self, task: ModuleTask, request: Request) -> Any:
-        return self.found_by("delivery_id", "getWebhookDelivery", task, request)
 
 
 def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:

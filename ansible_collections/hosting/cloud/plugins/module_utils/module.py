@@ -71,8 +71,6 @@ class HostingModule(ABC):
             task.was_reported()
         if task.check_mode:
             result = without_planned_ids(result)
-        if not (task.booking or result.get("charge")):
-            return with_amounts(result)
         try:
             return with_amounts(settle_charge(task, result))
         except Exception as error:  # noqa: BLE001  # the same
@@ -113,13 +111,15 @@ def with_amounts(result: Json) -> Json:
         for name in ("charge", "refund")
         if (amount := result.get(name))
     )
-    return (
-        {**result, "diff": {**result["diff"], "prepared": lines}} if lines and result.get("diff") else result
-    )
+    if lines and result.get("diff"):
+        return {**result, "diff": {**result["diff"], "prepared": lines}}
+    return result
 
 
 def settle_charge(task: ModuleTask, result: Json) -> Json:
     """The result, once its charge is counted. Each charge is reported by one task of the run."""
+    if not (task.booking or result.get("charge")):
+        return result
     failure = result.get("failure")
     identity, cost = task.booking or (task.charge_name or "", None)
     if failure is not None and result.get("charge") is None:

@@ -54,7 +54,7 @@ def of_outcome(
         memory.predict_deletion(resource.kind, before["id"])
         inputs_before = {name: before.get(name) for name in resource.Inputs.model_fields}
         given = {name: value for name, value in inputs_before.items() if value is not None} | given
-    if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
+    if outcome.action == "replaced" or (outcome.action == "created" and not before):
         name = str(given.get(natural_key(resource)[0]) or given.get("name"))
         if resource.parent is not None:
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Modules that bring one object to its declared state.
 
-The options of a task are the desired inputs; ``pulumi_hosting.planning`` finds the object, plans and applies.
+The options of a task are the inputs of a resource; ``pulumi_hosting.planning`` finds the object, plans and
+applies.
 Nothing is remembered from one run to the next, so the options must name the object.
 """
 

@@ -79,8 +79,8 @@ class ProcessStorage:
         return nullcontext(self._parts.setdefault(part, {}))
 
     def snapshot(self, scope: Callable[[], str]) -> SnapshotStorage | None:
-        """Where the snapshot of an account is kept; None: in this process. ``scope``: what tells it from
-        those of other accounts."""
+        """Where the snapshot of an account is kept; None: in this process. ``scope``: what
+        distinguishes it from those of other accounts."""
         return None
 
     def forget_snapshots(self) -> None:
@@ -94,8 +94,8 @@ class RunMemory:
     - ``storage``: where it is kept.
     - ``account``: whose money the task spends. Called when it is needed first: it may ask the service.
     - ``key``: what stands for the task's API key and service, without telling them.
-    - ``rights``: what tells the key's rights from those of others. Called as ``account`` is.
-    - ``holder``: what tells the task from those of other hosts.
+    - ``rights``: what distinguishes the key's rights from those of others. Called as ``account`` is.
+    - ``holder``: what distinguishes the task from those of other hosts.
     - ``check_mode``: whether charges are only predicted.
     - ``allowance``: what was booked for a task that goes on alone (``async``); None for all others.
     """
@@ -248,7 +248,7 @@ class RunMemory:
             content.setdefault(self._plans, []).append(effect)
 
     def predict_new(self, kind: str, name: str, item: Values) -> int:
-        """An object would be made; ``name`` tells it from others of its kind. Returns its id."""
+        """An object would be made; ``name`` is unique among its kind. Returns its id."""
         id = planned_id(kind, name)
         self.predict(["add", kind, {**item, "id": id}])
         return id
@@ -322,7 +322,7 @@ class RunMemory:
 
     @cached_property
     def _scope(self) -> str:
-        """What tells the account, and what this key may see of it, from others."""
+        """The account, and what this key may see of it."""
         if self.account == UNKNOWN_ACCOUNT:
             return self._key
         return f"{self.account} {self._ask_rights()}"
@@ -344,7 +344,7 @@ class RunMemory:
 
     @property
     def _knows_owner(self) -> bool:
-        """Whether the account can be told without asking."""
+        """Whether the account is known without asking."""
         kept = self._storage.snapshot(lambda: self._key)
         return kept is None or bool(kept.load("me").rows)
 
@@ -374,5 +374,5 @@ def set_fields(item: Json, fields: Values) -> None:
 
 
 def _id_of(kind: str, item: Values) -> str:
-    """What tells an object from others of its kind. An address has a number within its server."""
+    """The id of an object, unique among its kind. An address has a number within its server."""
     return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])

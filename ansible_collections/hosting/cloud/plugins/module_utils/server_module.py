@@ -20,6 +20,7 @@ from .shared_options import STATE_OPTION
 from .task import ModuleTask
 
 with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.api.values import passes
     from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.exactly_once import address_list
     from pulumi_hosting.exactly_once.server_search import refuse_renamed
@@ -227,8 +228,8 @@ class PtrModule(OfServerModule):
 
 
 class ServerIpModule(OfServerModule):
-    """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase) tells
-    which is meant."""
+    """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase)
+    names the one that is meant."""
 
     def identity(self, task: ModuleTask, desired: Values) -> str:
         return f"{desired.get('server_id') or ''}/{task.params.get('position')}"
@@ -236,6 +237,8 @@ class ServerIpModule(OfServerModule):
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
         if task.params["position"] < 1:
             raise InvalidInput({"position": "must be 1 or more"}, self.resource.title)
+        if (address := task.params.get("address")) and not passes(address_list.plain_address, address):
+            raise InvalidInput({"address": "must be an IPv4 or IPv6 address"}, self.resource.title)
         return None
 
     def is_priced(self, task: ModuleTask, desired: Values) -> bool:

@@ -132,7 +132,7 @@ class ModuleTask:
         self.hide(str(value) for name, value in record.values().items() if name in secret and value)
 
     def client(self, read_only: bool) -> Client:
-        """A client for the task's key and address, which tells the task what its requests have done."""
+        """A client for the task's key and address, whose requests the task observes."""
         client = self.open_client(self.params, read_only)
         client.rate_limiter.on_wait = self.tell or self.warn
         client.words = words()

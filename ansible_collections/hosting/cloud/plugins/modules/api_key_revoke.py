@@ -41,7 +41,7 @@ EXAMPLES = r"""
       hosting.cloud.me_info:
       register: me
 
-    - name: Revoke it, if the play was told to
+    - name: Revoke it, if the variable says so
       hosting.cloud.api_key_revoke:
         key_id: "{{ me.me.key.id }}"
       when: revoke_this_key | default(false)

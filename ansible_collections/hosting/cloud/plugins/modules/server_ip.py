@@ -11,8 +11,8 @@ short_description: Buy and release an additional IPv4 address of a server
 version_added: "0.1.0"
 description:
   - Makes sure that a server has an additional address, or that it does not have it.
-  - Bought addresses have no names. The one that is meant is told by O(id), by O(address), or by its O(position)
-    in the order of purchase. To have three addresses, declare positions 1, 2 and 3.
+  - Bought addresses have no names. Name the one you mean by O(id), by O(address), or by its O(position) in the
+    order of purchase. To have three addresses, declare positions 1, 2 and 3.
   - Buying is paid from the balance, at once, until the server's next due date. Afterwards the address is part
     of each renewal. A task that was interrupted is run again without danger and does not buy a second address.
   - Releasing an address refunds nothing.

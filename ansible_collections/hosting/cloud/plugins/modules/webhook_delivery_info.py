@@ -196,6 +196,7 @@ MODULE = DeliveryInfoModule(
     "deliveries",
     "getWebhookDeliveries",
     OPTIONS,
+    one="getWebhookDelivery",
     required_one_of=[("id", "url", "delivery_id")],
     mutually_exclusive=[("id", "url", "delivery_id")],
 )

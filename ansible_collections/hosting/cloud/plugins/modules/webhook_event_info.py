@@ -10,7 +10,7 @@ module: webhook_event_info
 short_description: Read the types of webhook events
 version_added: "0.1.0"
 description:
-  - Reads the event types that a webhook can be told of (live keys only).
+  - Reads the event types that a webhook can subscribe to (live keys only).
   - The answer is always a list, which is empty when nothing matches.
   - The API key needs C(webhooks:manage).
 author:

@@ -65,7 +65,7 @@ EXAMPLES = r"""
   vars:
     ansible_python_interpreter: "{{ ansible_playbook_python }}"
   tasks:
-    - name: Be told of suspended servers and a low balance
+    - name: Get events of suspended servers and a low balance
       hosting.cloud.webhook_subscription:
         url: https://hooks.example.com/hosting
         events: [server.suspended, balance.low]

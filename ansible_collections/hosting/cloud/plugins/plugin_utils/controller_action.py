@@ -206,7 +206,7 @@ class ControllerAction(ActionBase):
     def _run_module(
         self, known: Values | None, task_vars: Values | None, budget: Budget | None = None
     ) -> Json:
-        """``known``: what it is told of the run; None where it acts alone."""
+        """``known``: what it gets to know of the run; None if it acts alone."""
         arguments = {**self._task.args, **(budget.limit_as_option() if budget else {})}
         if known is not None:
             arguments[CONTROLLER] = {**known, "log": os.environ.get("HOSTING_LOG")}
@@ -250,8 +250,7 @@ def _remember(task: ModuleTask, result: Json) -> None:
         identity, amount, currency, what = booking
         task.booking = identity, Cost(Decimal(amount), currency, what)
         Budget(ledger=task.memory).book(*task.booking)
-    if task.booking or result.get("charge"):
-        settle_charge(task, result)
+    settle_charge(task, result)
 
 
 def _account_of(task: ModuleTask) -> str:

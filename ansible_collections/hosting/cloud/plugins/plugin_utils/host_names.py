@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # To Ansible, hosts of these names are the controller, and these are its own groups.
@@ -45,20 +45,18 @@ def reverse_dns_name(server: dict[str, Any]) -> str | None:
 def connection_address(server: dict[str, Any], kinds: Iterable[str]) -> str | None:
     """The address to connect to: the first of ``kinds`` (choices of the option ``connect_with``) that the
     server has."""
-    addresses: dict[str, Callable[[], str | None]] = {
-        "public_ipv4": lambda: address_of(server, 4),
-        "public_ipv6": lambda: address_of(server, 6),
-        "hostname": lambda: next(
-            (name for name in (server["hostname"], server["name"]) if is_host_name(name)), None
-        ),
-        "ipv4_dns_ptr": lambda: reverse_dns_name(server),
-        "none": lambda: None,
+    addresses = {
+        "public_ipv4": address_of(server, 4),
+        "public_ipv6": address_of(server, 6),
+        "hostname": next((name for name in (server["hostname"], server["name"]) if is_host_name(name)), None),
+        "ipv4_dns_ptr": reverse_dns_name(server),
+        "none": None,
     }
-    return next((address for kind in kinds if (address := addresses[kind]()) is not None), None)
+    return next((addresses[kind] for kind in kinds if addresses[kind] is not None), None)
 
 
 def host_names(desired: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
-    """A name for each pair of desired name and server id: the desired one if it is valid and unique, else one
+    """A name for each pair of wanted name and server id: the wanted one if it is valid and unique, else one
     with the id.
 
     When two servers have the same name, both get their id: ``web-1`` must not become another machine when the

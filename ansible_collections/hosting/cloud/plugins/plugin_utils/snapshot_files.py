@@ -4,7 +4,7 @@
 part, in the store of the run.
 
 One process at a time asks the service; the others wait for the value and read it. Nothing in it is a secret.
-Where the store has no locks, each process asks for itself.
+If the store has no locks, each process asks for itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.shared_store import SharedStore
-    from pulumi_hosting.session.account_snapshot import Kept
+    from pulumi_hosting.session.account_snapshot import InMemory, Kept
     from pulumi_hosting.session.snapshot_text import from_text, to_text
 
 
@@ -24,8 +24,8 @@ SNAPSHOT = "hosting.cloud.snapshot-"
 
 
 class SnapshotFiles:
-    """A :class:`~pulumi_hosting.session.account_snapshot.Storage` in ``store``. ``scope``: what tells the
-    account and its key's rights from others; asked for when it is needed."""
+    """A :class:`~pulumi_hosting.session.account_snapshot.Storage` in ``store``. ``scope``: names
+    the account and its key's rights; called when it is needed."""
 
     _read: ClassVar[dict[tuple[SharedStore, str], tuple[bytes, Any, dict[int, tuple[Any, str]]]]] = {}
     """Of this process, by store and name: the text that was read or written last, what it says, and the texts
@@ -33,13 +33,13 @@ class SnapshotFiles:
 
     def __init__(self, store: SharedStore, scope: Callable[[], str]) -> None:
         self._store, self._scope = store, scope
-        self._unshared: dict[str, Kept] | None = None
-        """What this process knows, where nothing can be shared."""
+        self._unshared: InMemory | None = None
+        """What this process knows, if nothing can be shared."""
 
     def load(self, part: str) -> Kept:
-        name = self._name(part)
         if self._unshared is not None:
-            return self._unshared.get(name) or Kept()
+            return self._unshared.load(part)
+        name = self._name(part)
         text = self._store.read(name)
         if not text:
             return Kept()
@@ -58,11 +58,11 @@ class SnapshotFiles:
     def change(self, part: str, after: Callable[[Kept], Kept]) -> Kept:
         name = self._name(part)
         with self._hold(name):
+            if self._unshared is not None:
+                return self._unshared.change(part, after)
             before = self.load(part)
             kept = after(before)
-            if self._unshared is not None:
-                self._unshared[name] = kept
-            elif kept is not before:
+            if kept is not before:
                 place = self._store, name
                 texts = self._read[place][2] if place in self._read else {}
                 text = to_text(kept, texts).encode()
@@ -83,7 +83,7 @@ class SnapshotFiles:
                 try:
                     held.enter_context(self._store.lock(name))
                 except OSError:
-                    self._unshared = {}
+                    self._unshared = InMemory()
             yield
 
     def _name(self, part: str) -> str:

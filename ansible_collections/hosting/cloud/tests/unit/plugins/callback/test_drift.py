@@ -55,6 +55,28 @@ def stats(**counts: int) -> AggregateStats:
     return found
 
 
+def test_results_of_other_collections_are_no_objects_and_no_prices(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report = tmp_path / "drift.json"
+    drift = callback(monkeypatch, report)
+    drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
+    results = [
+        ("openstack.cloud.server", {"changed": True, "server": {"id": "a", "name": "db"}}),
+        ("community.general.dns", {"changed": True, "domain": "example.com", "charge": "5.00"}),
+        ("shop", {"changed": True, "charge": "5.00", "invocation": "shop"}),  # of the playbook's own library
+    ]
+    for module, outcome in results:
+        result = OldResult(outcome)
+        result._task.resolved_action = module
+        drift.v2_runner_on_ok(result)
+    with pytest.raises(SystemExit) as left:
+        drift.v2_playbook_on_stats(stats(changed=3))
+    assert left.value.code == 3
+    written = json.loads(report.read_text())
+    assert (len(written["changes"]), written["objects"], written["priced"]) == (3, [], [])
+
+
 def test_results_before_2_19(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     report = tmp_path / "drift.json"
     drift = callback(monkeypatch, report)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource_module, version
+from ansible_collections.hosting.cloud.plugins.module_utils import failures, module, resource_module, version
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import ProcessStorage, RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import ModuleTask
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
@@ -51,7 +51,7 @@ def test_a_null_that_cannot_empty_anything_leaves_it_out() -> None:
 
 
 def test_one_shape_without_secrets() -> None:
-    shaped = resource_module.shown_fields(
+    shaped = module.shown_fields(
         SERVER.State, {"name": "web-1", "root_password": "hidden", "password": "hidden"}
     )
     assert shaped["name"] == "web-1"

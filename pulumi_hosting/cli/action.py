@@ -1,12 +1,11 @@
-"""The commands of `pulumi-hosting action`: one for each action, made of the inputs that it declares."""
+"""The list of `pulumi-hosting action`: one command for each action, made when it is called."""
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from pkgutil import resolve_name
 
 import click
 
-from pulumi_hosting.cli.lazy import CommandGroup, works_in
+from pulumi_hosting.cli.lazy import CommandGroup
 
 ACTIONS: Mapping[str, tuple[str, str]] = {
     "api-key-revoke": ("Revoke the API key that makes the call, for good.", "--key-id 7"),
@@ -48,9 +47,10 @@ class ActionGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ACTIONS:
             return None
-        from pulumi_hosting.actions import ACTIONS as KNOWN
-
-        return _command(cmd_name, KNOWN[cmd_name.replace("-", "_")])
+        found: click.Command = resolve_name("pulumi_hosting.cli.run_action:command")(
+            cmd_name, *ACTIONS[cmd_name]
+        )
+        return found
 
     def line(self, ctx: click.Context, name: str) -> str:
         return ACTIONS[name][0]
@@ -65,52 +65,3 @@ def action() -> None:
 
     Example: pulumi-hosting action server-renew --name web --until 2030-01-31 --max-charge 10.00
     """
-
-
-def _command(name: str, one: Any) -> click.Command:
-    from pulumi_hosting.schema.fields import fields
-
-    given = [field for field in fields(one.Inputs) if not field.secret]
-    options: list[click.Parameter] = [
-        click.Option(
-            [f"--{field.name.replace('_', '-')}", field.name],
-            required=field.required,
-            multiple=field.type.kind == "array",
-            metavar="TEXT",
-            help=field.description.replace("`", ""),
-        )
-        for field in given
-    ]
-    if one.makes_password:
-        options.append(
-            click.Option(
-                ["--password-file", "password_file"],
-                required=True,
-                type=click.Path(dir_okay=False),
-                help="A new file for the new password. It is shown nowhere else.",
-            )
-        )
-    if one.charges:
-        help = "Refuse to charge more than this (decimal, in the account's currency)."
-        options.append(click.Option(["--max-charge", "max_charge"], metavar="AMOUNT", help=help))
-    options += [
-        click.Option(["--preview-only"], is_flag=True, help="Say what would happen, and do nothing."),
-        click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
-    ]
-    work = works_in("pulumi_hosting.cli.run_action:run")(_declared)
-    return click.Command(name, callback=partial(work, kind=one.kind), params=options, help=_help(name, one))
-
-
-def _declared() -> None:
-    pass
-
-
-def _help(name: str, one: Any) -> str:
-    line, example = ACTIONS[name]
-    scopes = ", ".join(one.scopes) or "none"
-    return (
-        f"{line}\n\nScopes of the key: {scopes}. Exit codes: 0 when it is done or there is nothing "
-        "to do, 1 when it failed or was refused, 2 for options that cannot be used."
-        f"\n\nExample: pulumi-hosting action {name} {example}"
-    )

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from pulumi_hosting.cli.connection import asking
@@ -12,7 +14,7 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.reports.account_objects import read_account
 from pulumi_hosting.reports.audit import Audit, Form, audit
 from pulumi_hosting.reports.report import FOUND, Report, Section, Table, Unusable
-from pulumi_hosting.reports.run_results import run_results, stack_export
+from pulumi_hosting.reports.run_results import managed_by, run_results
 
 _NOT_GIVEN = {
     "pulumi": "no stack was given, so what stacks manage is listed too. "
@@ -32,12 +34,7 @@ def run(
     not_given = _not_given(stacks, results, form)
     if commands and not_given:
         raise Unusable(f"--commands names what deletes objects, but {not_given}")
-    managed = ManagedObjects()
-    for path in stacks:
-        with stack_export(path) as export:
-            managed += ManagedObjects.of_stack(export)
-    for path in results:
-        managed += run_results(path)
+    managed = reduce(add, [*map(managed_by, stacks), *map(run_results, results)], ManagedObjects())
     with asking() as (request, progress):
         account = read_account(request, progress.step)
         paid = None if ends_within is None else paid_time_of(request)

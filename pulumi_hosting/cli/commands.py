@@ -31,11 +31,7 @@ _config_option = click.option(
     help="Stack configuration that the program reads; may be repeated.",
 )
 _LOADED_WHEN_CALLED = {
-    "action": Command(
-        "pulumi_hosting.cli.action",
-        "action",
-        "Renew, pay, restart, reset a password.",
-    ),
+    "action": Command("pulumi_hosting.cli.action:action", "Renew, pay, restart, reset a password."),
     "emulator": Command(
         "pulumi_hosting.emulator.cli:emulator", "Serve the whole API on this machine.", ("emulator",)
     ),

@@ -7,11 +7,11 @@ from pathlib import Path
 from pulumi_hosting.cli.connection import asking
 from pulumi_hosting.cli.output import money
 from pulumi_hosting.planning.paid_reads import paid_time_of
-from pulumi_hosting.planning.paid_time import Event, PaidTime
+from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.reports.report import FOUND, Points, Report, Section, Summary, Table
-from pulumi_hosting.reports.run_results import run_results, stack_export
+from pulumi_hosting.reports.run_results import managed_by, run_results
 
 HAPPENS = {
     "renewed": "renews itself",
@@ -23,10 +23,8 @@ _Known = Mapping[tuple[str, str], Sequence[str]]
 
 
 def run(days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
-    known = _known(
-        [(path, ManagedObjects.of_stack(stack_export(path))) for path in stacks]
-        + [(path, run_results(path)) for path in results]
-    )
+    managed = [(path, managed_by(path)) for path in stacks]
+    known = _known([*managed, *((path, run_results(path)) for path in results)])
     with asking() as (request, progress):
         progress.step(1, None, "reading what is paid until when")
         paid = paid_time_of(request)
@@ -57,12 +55,12 @@ def _known(managed: Iterable[tuple[Path, ManagedObjects]]) -> _Known:
     return known
 
 
-def _known_to(event: Event, known: _Known) -> Sequence[str]:
+def _known_to(event: Due, known: _Known) -> Sequence[str]:
     what = event.what
     return known.get(what.key) or (known.get((what.kind, what.name)) if what.kind == "domain" else None) or ()
 
 
-def _facts(paid: PaidTime, event: Event, known: _Known) -> dict[str, object]:
+def _facts(paid: PaidTime, event: Due, known: _Known) -> dict[str, object]:
     what = event.what
     return {
         "kind": what.kind,
@@ -78,7 +76,7 @@ def _facts(paid: PaidTime, event: Event, known: _Known) -> dict[str, object]:
 
 
 def _sections(
-    paid: PaidTime, found: list[Event], uncovered: list[Event], known: _Known, days: int
+    paid: PaidTime, found: list[Due], uncovered: list[Due], known: _Known, days: int
 ) -> Iterator[Section]:
     if found:
         headers = ("DAY", "KIND", "ID", "NAME", "SUM", "WHAT HAPPENS", "KNOWN TO")
@@ -91,7 +89,7 @@ def _sections(
         yield Points("ends", "Ends, and is not paid for", [paid.described(event) for event in uncovered])
 
 
-def _row(paid: PaidTime, event: Event, known: _Known) -> tuple[object, ...]:
+def _row(paid: PaidTime, event: Due, known: _Known) -> tuple[object, ...]:
     what, day = event.what, f"{event.at:%Y-%m-%d}" if event.at else "not known"
     happens = "TO BE PAID" if what.kind == "invoice" else HAPPENS[event.kind]
     price = money(what.amount, paid.currency)

@@ -1,4 +1,4 @@
-"""The work of the commands of `pulumi-hosting action`."""
+"""The commands of `pulumi-hosting action`, made of the inputs that each action declares, and their work."""
 
 import os
 import sys
@@ -14,13 +14,56 @@ import click
 from pulumi_hosting.actions import ACTIONS, ActionOutcome, act, check
 from pulumi_hosting.actions.action import AnyAction, Shown
 from pulumi_hosting.cli.connection import asking
+from pulumi_hosting.cli.lazy import works_in
 from pulumi_hosting.cli.output import finish, money
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.reports.report import Report, Section, Table, Unusable
+from pulumi_hosting.schema.fields import fields
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded
 from pulumi_hosting.session.request import Request
+
+
+def command(name: str, line: str, example: str) -> click.Command:
+    """The command of an action. ``line``: what it does; ``example``: options that it may be called with."""
+    one = ACTIONS[name.replace("-", "_")]
+    given = [field for field in fields(one.Inputs) if not field.secret]
+    options: list[click.Parameter] = [
+        click.Option(
+            [f"--{field.name.replace('_', '-')}", field.name],
+            required=field.required,
+            multiple=field.type.kind == "array",
+            metavar="TEXT",
+            help=field.description.replace("`", ""),
+        )
+        for field in given
+    ]
+    if one.makes_password:
+        options.append(
+            click.Option(
+                ["--password-file", "password_file"],
+                required=True,
+                type=click.Path(dir_okay=False),
+                help="A new file for the new password. It is shown nowhere else.",
+            )
+        )
+    if one.charges:
+        help = "Refuse to charge more than this (decimal, in the account's currency)."
+        options.append(click.Option(["--max-charge", "max_charge"], metavar="AMOUNT", help=help))
+    options += [
+        click.Option(["--preview-only"], is_flag=True, help="Say what would happen, and do nothing."),
+        click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
+    ]
+    scopes = ", ".join(one.scopes) or "none"
+    help = (
+        f"{line}\n\nScopes of the key: {scopes}. Exit codes: 0 when it is done or there is nothing "
+        "to do, 1 when it failed or was refused, 2 for options that cannot be used."
+        f"\n\nExample: pulumi-hosting action {name} {example}"
+    )
+    work = works_in("pulumi_hosting.cli.run_action:run")(run)
+    return click.Command(name, callback=partial(work, kind=one.kind), params=options, help=help)
 
 
 def run(

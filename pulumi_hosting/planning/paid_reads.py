@@ -14,7 +14,7 @@ from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.planning.paid_time import Event, PaidTime
+from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Remarked
 from pulumi_hosting.session import prepaid
@@ -44,7 +44,7 @@ def remark(request: Request, resource: AnyResource, state: State) -> Remark:
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
             return Remark()
         paid = paid_time_of(request)
-        event = paid.of(what.key) or (Event("over", what, what.until) if what.ended else None)
+        event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
         return Remark()

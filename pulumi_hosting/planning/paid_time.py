@@ -23,8 +23,8 @@ _WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by da
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """What happens to one object.
+class Due:
+    """What happens to one object when its paid time ends.
 
     - ``kind``: ``renewed``: the service renews it. ``short``: it would, and the balance does not cover
       what is due by then. ``ends``: nobody renews it. ``over``: its time has ended, or it is suspended.
@@ -37,7 +37,7 @@ class Event:
     due: Decimal = Decimal(0)
 
 
-def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Event]:
+def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Due]:
     """What happens to the objects, in order of days, for three years.
 
     Everything that is due on one day shares the balance: where that does not cover the day, each of the day's
@@ -47,7 +47,7 @@ def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -
     waiting: list[tuple[datetime, int, Prepaid]] = []
     for number, what in enumerate(objects):
         if what.ended:
-            yield Event("over", what, what.until)
+            yield Due("over", what, what.until)
         elif what.until is not None:
             waiting.append((what.until, number, what))
     heapify(waiting)
@@ -62,7 +62,7 @@ def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -
             kind: Literal["ends", "short", "renewed"] = "renewed" if what.renews else "ends"
             if is_short and what.renews and what.amount:
                 kind = "short"
-            yield Event(kind, what, at, due)
+            yield Due(kind, what, at, due)
             if kind == "renewed" and what.amount:
                 then = months_after(at, what.months) if what.months else at + timedelta(days=1)
                 heappush(waiting, (then, number, replace(what, until=then)))
@@ -84,36 +84,36 @@ class PaidTime:
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[Due, ...]:
         """In order of days, for three years."""
         return tuple(events(self.objects, self.balance, self.now))
 
     @property
-    def first_short(self) -> Event | None:
+    def first_short(self) -> Due | None:
         """The first renewal that the balance does not cover; None where it covers all within three years."""
         return next((event for event in self.events if event.kind == "short"), None)
 
-    def of(self, key: tuple[str, str]) -> Event | None:
+    def of(self, key: tuple[str, str]) -> Due | None:
         """What happens next to the object that this names; None where it is not known."""
         return next((event for event in self.events if event.what.key == key), None)
 
-    def uncovered(self, within: timedelta | None = None) -> list[Event]:
+    def uncovered(self, within: timedelta | None = None) -> list[Due]:
         """What has ended, or will within this time, and is not covered: each object once. Without a time,
         what a warning names."""
-        found: dict[tuple[str, str], Event] = {}
+        found: dict[tuple[str, str], Due] = {}
         for event in self.events:
             reach = event.what.near if within is None else within
             if event.kind != "renewed" and (event.at or self.now) - self.now <= reach:
                 found.setdefault(event.what.key, event)
         return [*found.values()]
 
-    def warning(self, event: Event) -> str | None:
+    def warning(self, event: Due) -> str | None:
         """The line for an object that has ended, or whose end is near and not covered; None where there is
         nothing to say."""
         is_due = event.kind == "over" or (event.kind != "renewed" and event.what.is_near(self.now))
         return self.described(event) if is_due else None
 
-    def described(self, event: Event) -> str:
+    def described(self, event: Due) -> str:
         """The line for an object that has ended, or will and is not covered."""
         what, money = event.what, self.currency or ""
         if event.kind == "over" or event.at is None:
@@ -133,7 +133,7 @@ class PaidTime:
             f"{event.due} {money} that are due by then. Next: {self.step(event)}"
         )
 
-    def step(self, event: Event) -> str:
+    def step(self, event: Due) -> str:
         """What keeps the object; empty where nothing has to be done."""
         what = event.what
         if event.kind == "renewed":
@@ -155,7 +155,7 @@ class PaidTime:
             until = f"it is paid until {what.until:%Y-%m-%d}"
             return f"{what.label} is {what.ended}, though {until}. Next: ask the provider why"
         since = f" (it was paid until {what.until:%Y-%m-%d})" if what.until else ""
-        return f"{what.label} is {what.ended}{since}. Next: {self.step(Event('over', what, what.until))}"
+        return f"{what.label} is {what.ended}{since}. Next: {self.step(Due('over', what, what.until))}"
 
     def covers(self) -> str:
         """How long the balance lasts."""

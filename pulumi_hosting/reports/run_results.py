@@ -25,6 +25,12 @@ def stack_export(path: Path) -> Iterator[JsonObject]:
         yield found
 
 
+def managed_by(path: Path) -> ManagedObjects:
+    """The objects of a stack, from its export."""
+    with stack_export(path) as export:
+        return ManagedObjects.of_stack(export)
+
+
 def run_results(path: Path) -> ManagedObjects:
     """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
     the output of the callback ``ansible.posix.json``. Raises ``CannotAnswer`` where a task failed whose

@@ -319,12 +319,8 @@ class Adapter:
         beside = provider_fields(olds)
         kept = {**beside, **entry_stamp(olds), MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):
-            try:
-                with refusals.advising(self.resource, olds, self.urn):
-                    state = apply.wait(request, self.resource, state)
-            except HostingError as error:
-                outputs = {**outputs_of(self.resource, state.values(), declared), **kept}
-                raise self._failure(state, outputs, error, inputs) from None
+            outputs = {**outputs_of(self.resource, state.values(), declared), **kept}
+            state = self._delivered(request, state, olds, outputs, inputs)
         self.session.record_mode(state.mode)
         self.session.replacements.read(self._label(olds), self.resource, state, olds.get(ENTRY))
         if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
@@ -332,6 +328,22 @@ class Adapter:
         now = state.values()
         live = to_pulumi(live_inputs(self.resource, now, managed, declared))
         return state.id, {**outputs_of(self.resource, now, declared), **kept}, {**live, **beside}
+
+    def _delivered(
+        self,
+        request: Request,
+        state: State,
+        olds: PropertyValues,
+        outputs: Props,
+        inputs: PropertyValues | None,
+    ) -> State:
+        """What an order under way has become. ``outputs``: what is recorded of it while that is not known."""
+        try:
+            with refusals.advising(self.resource, olds, self.urn):
+                delivered: State = apply.wait(request, self.resource, state)
+                return delivered
+        except HostingError as error:
+            raise self._failure(state, outputs, error, inputs) from None
 
     def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         self.session.must_be_able_to_write()

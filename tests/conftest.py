@@ -33,7 +33,7 @@ DIALECTS = ("spec", "live")
 _COMMON = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
-settings.register_profile("loop", _COMMON, max_examples=40)
+settings.register_profile("loop", _COMMON, max_examples=25)
 settings.register_profile("thorough", _COMMON, max_examples=100)  # make test-all
 settings.load_profile("loop")
 

@@ -238,7 +238,7 @@ class Scenario:
     slow: bool = False
 
 
-def refreshed(n: int, m: int, servers: int, domains: int) -> Scenario:
+def refreshed(n: int, m: int, servers: int, domains: int, *, slow: bool = False) -> Scenario:
     pages = min(n, -(-servers // 100)) + min(m, -(-domains // 100))
     what = f"{n:,} server{'s' if n > 1 else ''}" + (f" and {m} domains" if m else "")
     beside = f"{servers:,} servers" + (f" and {domains} domains" if domains else "")
@@ -249,6 +249,7 @@ def refreshed(n: int, m: int, servers: int, domains: int) -> Scenario:
         servers,
         domains,
         only_reads=True,
+        slow=slow,
     )
 
 
@@ -282,7 +283,7 @@ SCENARIOS = [
     refreshed(3, 0, 1000, 0),
     refreshed(10, 0, 10, 0),
     refreshed(100, 20, 100, 20),
-    refreshed(1000, 200, 1000, 200),
+    refreshed(1000, 200, 1000, 200, slow=True),
     Scenario("`pulumi up` of 10 new servers, beside 37", partial(up, count=10), 26, 37),
     Scenario(
         "`pulumi up` of 300 servers that were destroyed before",
@@ -310,7 +311,7 @@ def shared(servers: int, domains: int) -> Lab:
     return Lab(servers, domains)
 
 
-@pytest.mark.parametrize("parallel", [4, 16])
+@pytest.mark.parametrize("parallel", [pytest.param(4, marks=pytest.mark.slow), 16])
 def test_a_refresh_in_parallel_costs_no_more(parallel: int) -> None:
     """How many are read at once differs: 4 with dynamic resources, up to 16 with the plugin."""
     lab = shared(700, 120)

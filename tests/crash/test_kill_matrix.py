@@ -14,7 +14,7 @@ from tests.crash.processes import ENGINE_POINTS, chosen
 from tests.crash.real_frontends import AnsibleFrontend
 
 PARTS = 8
-DAILY = 3
+DAILY = 2
 """``make test`` runs so many parts of the sample; each has cases of every frontend."""
 EACH = 1
 """So many cells of each case are run here."""

@@ -99,7 +99,9 @@ def test_an_expired_domain_registered_by_another_account_is_cancelled(any_dialec
     assert code(any_dialect.api("POST", "/domains", {"name": "late.com"})) == "domain_taken"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 12))]
+)
 def test_a_name_never_has_two_active_rows(seed: int, any_dialect: Account) -> None:
     """Random operations of two accounts on one name."""
     rng = random.Random(seed)  # noqa: S311  # a test

@@ -342,7 +342,7 @@ def cycle(harness: ResourceHarness, key: str, **context: Any) -> int:
 
 
 stored = pytest.mark.parametrize("stored", [True, False])
-named = pytest.mark.parametrize("name_is_identity", [True, False])
+named = pytest.mark.parametrize("name_is_identity", [True, pytest.param(False, marks=pytest.mark.slow)])
 
 
 @stored

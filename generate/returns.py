@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel
@@ -88,12 +90,18 @@ def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, objec
 
 def known_values(model: type[BaseModel], name: str) -> list[object]:
     """The values that the API document names for a text; none where any text will do."""
-    schema = model.model_json_schema()["properties"].get(name, {})
+    schema = _properties(model).get(name, {})
     parts = [schema, *schema.get("anyOf", ()), *schema.get("allOf", ()), schema.get("items", {})]
     parts += [part.get("items", {}) for part in schema.get("anyOf", ())]
     return [
         value for part in parts for value in part.get("examples", part.get("enum", ())) if value is not None
     ]
+
+
+@cache
+def _properties(model: type[BaseModel]) -> dict[str, Any]:
+    found: dict[str, Any] = model.model_json_schema()["properties"]
+    return found
 
 
 def sample(model: type[BaseModel], item: Field) -> object:

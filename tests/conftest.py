@@ -21,7 +21,7 @@ from tests.support import browser
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 
-pytest_plugins = ["tests.support.cost", "tests.support.shards"]
+pytest_plugins = ["tests.support.cost", "tests.support.shards", "tests.support.uncovered"]
 
 # a new stack's key costs a quarter of a second in every process otherwise
 os.environ["HOSTING_OFFLINE_WEAK_TEST_SECRETS"] = "1"
@@ -33,7 +33,7 @@ DIALECTS = ("spec", "live")
 _COMMON = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
-settings.register_profile("loop", _COMMON, max_examples=40)
+settings.register_profile("loop", _COMMON, max_examples=25)
 settings.register_profile("thorough", _COMMON, max_examples=100)  # make test-all
 settings.load_profile("loop")
 

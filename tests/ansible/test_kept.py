@@ -126,7 +126,6 @@ def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: 
     assert "not written with a test key" in " ".join(simulated["simulated"]["warnings"])
 
 
-@pytest.mark.daily
 def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -> None:
     """Later tasks act on what earlier ones would make; check mode says what the real run then does."""
     until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"

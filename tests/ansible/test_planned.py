@@ -278,7 +278,7 @@ def looks(play: Play) -> dict[str, dict[str, Any]]:
     return {name: {row[key]: row for row in play(name)[rows]} for name, (rows, key) in LOOKS.items()}
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=settings().max_examples // 4, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(STEPS), min_size=2, max_size=7), st.sampled_from([None, "6.00", "30.00"]))
 def test_any_play_is_predicted(tasks: list[Step], limit: str | None) -> None:
     """Changes, charges and refusals are those of the real run, for any order of tasks. After them check mode

@@ -224,6 +224,11 @@ def paired(of: list[Cell]) -> list[Cell]:
     )
 
 
+def few(of: list[Cell]) -> list[Cell]:
+    """So many that there is each event, each purchase, each form and each command."""
+    return _covering(of, lambda cell: {cell.event, cell.purchase, cell.form, cell.command})
+
+
 def sample(of: list[Cell]) -> list[Cell]:
     """So many that each event meets each form, and each purchase each command."""
     return _covering(of, lambda cell: {(cell.event, cell.form), (cell.purchase, cell.command)})

@@ -7,16 +7,24 @@ import pytest
 from pulumi_hosting.actions import ACTIONS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
-from tests.between_runs.cases import EVENTS, PURCHASES, SUBJECTS, Cell, cells, sample
+from tests.between_runs.cases import EVENTS, PURCHASES, SUBJECTS, Cell, cells, few, sample
 from tests.between_runs.cell import broken_promises, follow, run
 from tests.between_runs.world import World
 
-PARTS = 8
+PARTS = 6
+"""The rest of the sample is run in so many parts."""
 
 
+def test_no_promise_is_broken_by_any_event_after_any_purchase() -> None:
+    for cell in few(sample(cells())):
+        assert run(cell).problems == [], f'python -m tests.between_runs --product --only "{cell}"'
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_promise_is_broken_whatever_the_account_does(part: int) -> None:
-    for cell in sample(cells())[part::PARTS]:
+    every = sample(cells())
+    for cell in [cell for cell in every if cell not in few(every)][part::PARTS]:
         assert run(cell).problems == [], f'python -m tests.between_runs --product --only "{cell}"'
 
 

@@ -14,11 +14,15 @@ from tests.crash.processes import ENGINE_POINTS, chosen
 from tests.crash.real_frontends import AnsibleFrontend
 
 PARTS = 8
+DAILY = 2
+"""``make test`` runs so many parts of the sample; each has cases of every frontend."""
 EACH = 1
 """So many cells of each case are run here."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.slow] * (part >= DAILY)) for part in range(PARTS)]
+)
 def test_killed_and_run_again_nothing_is_bought_twice_or_lost(part: int) -> None:
     for cell in sample(cases()[part::PARTS], EACH):
         assert run(cell).problems == [], f'python -m tests.crash --only "{cell}"'

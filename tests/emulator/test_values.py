@@ -298,7 +298,12 @@ def test_random_bodies_cause_no_500(operation: Operation) -> None:
     account = Account()
     account.receiver_status = 200
 
-    @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=settings().max_examples // 8,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
         account.control("POST", "/reset", {})

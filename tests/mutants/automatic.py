@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mutmut.mutation.diff_apply import get_diff_for_mutant
-
 from tests.support.named_tests import ROOT
 
 LINKS = ("pulumi_hosting", "tests", "ansible_collections", "examples")
@@ -109,6 +107,8 @@ def _run_mutmut(folder: Path, names: Iterable[str]) -> None:
 
 
 def survivors(folder: Path, names: set[str]) -> Iterator[Survivor]:
+    from mutmut.mutation.diff_apply import get_diff_for_mutant  # half a second, in each process of the tests
+
     for name in sorted(names):
         with chdir(folder):
             shown = get_diff_for_mutant(name).splitlines()

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from pulumi_hosting.provider.names import camel
 from pulumi_hosting.provider.names import class_of as class_name
 from pulumi_hosting.provider.resource_shape import outputs_of
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.provider.fake_engine import FORMS, TOKENS, Engine, class_of, declared, revealed, sample, unrecorded
@@ -91,13 +91,13 @@ def test_an_error_of_the_test_itself_is_not_changed(mocks: Engine, form: str) ->
 
 
 @pytest.mark.parametrize("package", ["pulumi_hosting", "pulumi_hosting.native"])
-def test_the_documented_example(package: str, tmp_path: Path) -> None:
+def test_the_documented_example(package: str, warm: WarmPython, tmp_path: Path) -> None:
     program, test = re.findall(
         r"```python\n# (\w+\.py)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
     for name, text in (program, test):
         (tmp_path / name).write_text(text.replace("import pulumi_hosting as", f"import {package} as"))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test[0]]
+    command = [str(warm.command), "-m", "pytest", "-q", "-p", "no:cacheprovider", test[0]]
     run = subprocess.run(
         command, check=False, capture_output=True, text=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}
     )

@@ -55,7 +55,6 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 @pytest.mark.daily
 @pytest.mark.emulator(provisioning_delay=600, own=True)
-@pytest.mark.both_providers
 @pytest.mark.parametrize(
     ("form", "orphan"),
     [

@@ -41,7 +41,6 @@ def left(program: Program) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.daily
 def test_what_is_deleted_is_gone_from_the_account(program: Program) -> None:
     web, old = ("Server", SERVER), ("Server", SERVER)
     key, hook = (

@@ -47,7 +47,6 @@ def test_every_resource_works_in_the_sandbox(sandbox: Program, dialect: str) -> 
     assert sandbox.objects("domains") == []
 
 
-@pytest.mark.daily
 def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(program: Program) -> None:
     live = program.emulator.live_key
     program.declare(ALL)

@@ -143,7 +143,6 @@ def test_a_server_of_the_same_name_is_named_in_the_preview(program: Program) -> 
     assert messages(looked).count("Next: set adopt_id") == 2
 
 
-@pytest.mark.daily
 def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(program: Program) -> None:
     declared: Declarations = {f"web{n}": ("Server", SERVER) for n in range(3)}
     program.declare(declared)
@@ -249,7 +248,6 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.daily
 @pytest.mark.emulator(clock="manual")
-@pytest.mark.both_providers
 def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Program, dialect: str) -> None:
     found = outside(program)
     addresses = [address["id"] for address in program.objects("addresses")]

@@ -68,7 +68,6 @@ def test_a_refused_key_is_one_line(program: Program, options: dict[str, Any], li
     assert program.ledger() == []
 
 
-@pytest.mark.daily
 @pytest.mark.both_providers
 def test_a_run_that_changes_nothing_fails_with_a_revoked_key(program: Program) -> None:
     """One question, and no success: neither "unchanged" nor a warning."""

@@ -35,7 +35,6 @@ def colleagues(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> tupl
     return ours, theirs
 
 
-@pytest.mark.daily
 def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Program]) -> None:
     ours, theirs = colleagues
     for program in colleagues:

@@ -126,7 +126,6 @@ def shop(public: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.daily
-@pytest.mark.both_providers
 def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
     public, private = key_pair()
     stack = program.stack

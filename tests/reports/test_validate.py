@@ -1,6 +1,7 @@
 """``pulumi-hosting validate``: every mistake of a program in one run, without an account."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pulumi_hosting.cli import main
+from pulumi_hosting.rehearsal.warm_python import WarmPython
 from tests.support.programs import PUBLIC_KEY
 
 HEAD = """\
@@ -100,6 +102,13 @@ part = pulumi.ResourceOptions(parent=pulumi.ComponentResource("shop:index:Part",
 hosting.Domain("shop", name="example.com", opts=part)
 pulumi.export("balance", hosting.get_balance_output().balance)
 """
+
+
+@pytest.fixture(autouse=True)
+def _warm_programs(warm_python: WarmPython) -> Iterator[None]:
+    """Programs run in warm processes, which count for coverage."""
+    with warm_python.substituted():
+        yield
 
 
 def project(folder: Path, text: str) -> Path:

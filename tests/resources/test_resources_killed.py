@@ -84,7 +84,7 @@ def reference(harness: ResourceHarness, name: str) -> tuple[int, Decimal]:
     return len(transport.sent), cost
 
 
-@pytest.mark.parametrize("dialect", ["spec", "live"])
+@pytest.mark.parametrize("dialect", ["spec", pytest.param("live", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DESIREDES)
 def test_killed_anywhere_it_is_made_once(harness: ResourceHarness, name: str, dialect: str) -> None:
     killed_anywhere(harness, name, dialect, lambda: None)

@@ -8,9 +8,13 @@ from tests.simulation.scenario import run
 SAMPLE = 24
 """So many seeds are run here."""
 PARTS = 6
+DAILY = 3
+"""``make test`` runs so many parts."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.slow] * (part >= DAILY)) for part in range(PARTS)]
+)
 def test_no_promise_is_broken_under_random_faults(part: int) -> None:
     for seed in range(part, SAMPLE, PARTS):
         result = run(seed)

@@ -189,7 +189,7 @@ class BothFrontends(RuleBasedStateMachine):
                 os.environ["HOSTING_RUNTIME_DIR"] = self.before
 
 
-EXAMPLES = 40 if settings().max_examples <= 40 else 75
+EXAMPLES = 15 if settings().max_examples < 100 else 40
 """In the loop, and in the profile ``thorough``; ``make prove ARGS=histories`` plays more."""
 TestBothFrontends = BothFrontends.TestCase
 HISTORIES = settings(derandomize=True, stateful_step_count=15)

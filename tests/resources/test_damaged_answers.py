@@ -107,6 +107,7 @@ def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(
     state = harness.order(keeps_secrets=keeps_secrets)
     assert state.root_password is None
     assert any(
-        "was not shown to this run" in line and "servers.reset_password" in line for line in harness.messages
+        "was not shown to this run" in line and "action server-password --id" in line
+        for line in harness.messages
     )
     assert debits(harness) == 1

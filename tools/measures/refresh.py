@@ -12,6 +12,7 @@ is a page of a list, as in most refreshes.
   the package.
 """
 
+import gc
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -121,11 +122,13 @@ def refresh_walk() -> Arrival:
         core.store.servers[int(made.id)].notes = str(NUMBER)
         SESSION.reads.forget(ORDERS_AND_SERVERS)  # a refresh is a process of its own
         refreshing = provider()
+        gc.disable()  # what a collection closes is no part of the walk
         sys.setprofile(arrival.profile)
         try:
             found = refreshing.read(made.id, made.outs)
         finally:
             sys.setprofile(None)
+            gc.enable()
     if found.outs.get("notes") != str(NUMBER):
         raise RuntimeError("the refresh did not find the notes that were changed")
     return arrival

@@ -150,7 +150,7 @@ def _ask(action: AnyAction, planned: ActionOutcome) -> None:
     for line in _lines(action, planned, is_done=False):
         click.echo(line, err=True)
     if not _is_terminal():
-        raise Unusable("nothing was done: there is nobody to ask. Next: add --yes")
+        raise Unusable("nothing was done: standard input is no terminal to ask at. Next: add --yes")
     if not click.confirm("Do it?", err=True):
         raise click.Abort
 

@@ -27,7 +27,7 @@ class Due:
     """What happens to one object when its paid time ends.
 
     - ``kind``: ``renewed``: the service renews it. ``short``: it would, and the balance does not cover
-      what is due by then. ``ends``: nobody renews it. ``over``: its time has ended, or it is suspended.
+      what is due by then. ``ends``: it does not renew itself. ``over``: its time has ended.
     - ``due``: the sum of what is due until the end of its day, itself included.
     """
 

@@ -77,7 +77,7 @@ def _ended(found: m.Server) -> str:
 
 
 def of_invoice(found: m.Invoice) -> Prepaid:
-    """An invoice that nobody has paid yet."""
+    """An invoice that is not paid yet."""
     name = found.description or found.type
     return Prepaid("invoice", str(found.id), name, found.due_at, found.amount, 1, renews=False)
 

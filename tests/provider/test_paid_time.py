@@ -69,7 +69,7 @@ def test_a_server_that_is_not_alive_is_a_difference(processes: Start, account: A
     assert not differs(processes(), "server", processes().refresh("server", web))
 
 
-def test_what_nobody_will_renew_is_said_when_it_is_bought(processes: Start, account: Account) -> None:
+def test_what_does_not_renew_itself_is_said_when_it_is_bought(processes: Start, account: Account) -> None:
     process = processes()
     shop = process.create("domain", "shop", SHOP)
     process.create("domain", "kept", {**SHOP, "name": "kept.com", "autoRenew": True})

@@ -274,6 +274,29 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     ),
     (Said.lives, r"this resource's order already created server ID, now named '\w+'"),
     (Said.lives, r"a server named '\w+' exists already \(id ID, .*"),
+    (
+        lambda said: said["status"] in (said.status(said.kind), said.status(said.kind, said.before)),
+        r"(?P<kind>server|domain) ID \([\w.-]+\) is (?P<status>suspended|expired)"
+        r"(?:, though it is paid until DATE| \(it was paid until DATE\))?",
+    ),
+    (
+        lambda said: said.status(said.kind) == "pending_cancel",
+        r"(?P<kind>server) ID \([\w.-]+\) ends with its paid time(?: on DATE)?: its cancellation is approved",
+    ),
+    (
+        lambda said: said.find(said.kind, said.after).get("auto_renew") is False,
+        r"(?:Note: |Soon: |Urgent: |Last day: |Overdue: )?(?P<kind>server|domain) ID \([\w.-]+\) (?:is|was) "
+        r"paid until DATE and does not renew itself",
+    ),
+    (
+        lambda said: said.find(said.kind, said.after).get("auto_renew") is False,
+        r"(?P<kind>server|domain) NAME(?: is paid until DATE, and)? does not renew itself",
+    ),
+    (
+        Said.lives,
+        r"(?:Note: |Soon: |Urgent: |Last day: |Overdue: )?(?P<kind>server|domain) ID \([\w.-]+\) (?:is|was) "
+        r"paid until DATE, and the balance of MONEY EUR does not cover the MONEY EUR that are due by then",
+    ),
     (Said.lives, r"(?P<kind>domain) NAME stays on the account: it cannot be deleted via the API"),
     (Said.lives, r"(?P<kind>domain) '[\w.-]+' is not valid: name: NAME cannot be registered: taken"),
     (_domain_stays, r"domain [\w.-]+ \(id ID, renews MONEY EUR a year\) stays.*: auto-renew is off"),

@@ -270,7 +270,7 @@ def shown(done: Run) -> str:
 def renewals(managed: list[Managed], environ: Mapping[str, str]) -> Run:
     """What ends within two weeks and is not paid for, and who knows it."""
     command = shlex.split(setting("PULUMI_HOSTING", "pulumi-hosting"))
-    arguments = [argument for known in managed for argument in known.arguments]
+    arguments = [argument for known in managed if not known.gaps for argument in known.arguments]
     return run([*command, "renewals", "--days", "14", *arguments], Path(), environ)
 
 

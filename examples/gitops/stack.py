@@ -9,6 +9,7 @@ from typing import Any
 from plan import CLOSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, Stop, last_line, run, setting
 
 NO_CHANGE = ("same", "read", "refresh", "discard")
+ENDED = ("suspended", "expired", "pending_cancel")
 REPLACES = ("replace", "create-replacement", "delete-replaced")
 UNCHECKED = {
     "WebhookSubscription": "event types",
@@ -135,11 +136,20 @@ def _changing(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """One step for each resource that changes: engines write a replacement as one step or as three."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for step in steps:
-        if step["op"] not in NO_CHANGE and _kind(step) != "Stack":
+        if step["op"] not in NO_CHANGE and _kind(step) != "Stack" and not _has_only_ended(step):
             op = "replace" if step["op"] in REPLACES else step["op"]
             known = found.setdefault((step["urn"], op), {"urn": step["urn"], "op": op})
             known |= {side: step[side] for side in ("oldState", "newState") if step.get(side)}
     return list(found.values())
+
+
+def _has_only_ended(step: Mapping[str, Any]) -> bool:
+    """Whether the paid time of the object is over, and nothing of it is changed: it may end between a review
+    and the merge."""
+    old, new = step.get("oldState") or {}, step.get("newState") or {}
+    is_over = (old.get("outputs") or {}).get("status") in ENDED
+    is_over = is_over or [*(step.get("detailedDiff") or ())] == ["status"]
+    return step["op"] == "update" and is_over and _inputs(old) == _inputs(new)
 
 
 def _change(step: Mapping[str, Any]) -> Change:

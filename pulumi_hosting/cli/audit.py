@@ -40,7 +40,9 @@ def run(
         paid = None if ends_within is None else paid_time_of(request)
     found = audit(account, managed, form, commands=commands)
     if paid is not None:
-        found = replace(found, uncovered=tuple(map(paid.described, paid.uncovered(ends_within))))
+        named = {(one.kind, one.id) for one in found.ended}
+        ends = [event for event in paid.uncovered(ends_within) if event.what.key not in named]
+        found = replace(found, uncovered=tuple(map(paid.described, ends)))
     warnings = [f"{plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
     if found.unmanaged and not_given:
         warnings.insert(0, not_given)

@@ -59,6 +59,14 @@ def asking(*, read_only: bool = True) -> Iterator[tuple[Request, ProgressLine]]:
     with ProgressLine() as progress:
         try:
             with connect(progress, read_only=read_only) as client:
-                yield reading(client, progress.above(print_warning)), progress
+                yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             raise CannotAnswer(str(error)) from None
+
+
+def _mode() -> str | None:
+    """The only mode in which something may be changed. Raises ``ConfigurationError``."""
+    given = os.environ.get("HOSTING_MODE", "").strip()
+    if given not in ("", "live", "test"):
+        raise ConfigurationError("HOSTING_MODE must be live or test. Next: correct HOSTING_MODE")
+    return given or None

@@ -30,7 +30,7 @@ def run(days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Repor
         paid = paid_time_of(request)
     within = timedelta(days=days)
     uncovered = paid.uncovered(within)
-    found = [event for event in paid.events if (event.at or paid.now) - paid.now <= within]
+    found = paid.within(within)
     facts = {
         "now": for_json(paid.now),
         "days": days,

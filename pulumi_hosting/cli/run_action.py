@@ -18,7 +18,7 @@ from pulumi_hosting.cli.lazy import works_in
 from pulumi_hosting.cli.output import finish, money
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.budget import Budget, Limit
-from pulumi_hosting.reports.report import Report, Section, Table, Unusable
+from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable
 from pulumi_hosting.schema.fields import fields
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded
@@ -87,7 +87,10 @@ def run(
     with file or nullcontext(), asking(read_only=preview_only) as (found, progress):
         request = replace(found, identity=f"action:{kind}", info=progress.above(_say))
         outcome = act(request, action, inputs, dry_run=True, approve=partial(_book, budget, request))
-        if not preview_only and (outcome.changed or outcome.fetches):
+        # a charge of an interrupted run is reported by the second look, which then does nothing
+        if not preview_only and (outcome.changed or outcome.fetches or action.charges):
+            if outcome.changed and action.charges and outcome.cost is None and yes and not budget.limited:
+                raise CannotAnswer("its price is not known. Next: add --max-charge, or leave --yes out")
             if outcome.changed and not yes:
                 _ask(action, outcome)
             agreed = _at_most(budget, outcome.cost)
@@ -119,8 +122,14 @@ class _PasswordFile:
         if password is None or request.mode == "test":
             request.warn(f"{self.path} is not written: the service showed no password of a real server")
             return
-        os.write(self._file, f"{password}\n".encode())
-        os.fsync(self._file)
+        try:
+            os.write(self._file, f"{password}\n".encode())
+            os.fsync(self._file)
+        except OSError as error:
+            raise CannotAnswer(
+                f"the password was changed and {self.path} cannot be written: {error.strerror}. Next: make "
+                "room, and run again for another password"
+            ) from None
         self._is_kept = True
 
     def __exit__(self, *_: object) -> None:

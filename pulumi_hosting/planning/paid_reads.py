@@ -6,7 +6,8 @@ nothing is said of it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TypeVar
 
 from pulumi_hosting.api import models as m
@@ -34,20 +35,26 @@ class Remark:
     line: str | None = None
 
 
-def remark(request: Request, resource: AnyResource, state: State) -> Remark:
-    """Look whether the time of an object is over, or about to be and not paid for. Raises nothing: what
-    cannot be read is not known."""
+def remark(request: Request, resource: AnyResource, state: State, renews: object = None) -> Remark:
+    """Look whether the time of an object is over, or about to be and not paid for. ``renews``: the
+    ``auto_renew`` that is declared, if it is. Raises nothing: what cannot be read is not known."""
     if not isinstance(resource, Remarked) or state.mode == "test" or not state.id.isdigit():
         return Remark()
+    what = None
     try:
         what = resource.prepaid(request, state)
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
             return Remark()
         paid = paid_time_of(request)
+        if renews is not None:  # this run sets it
+            declared = [
+                replace(one, renews=bool(renews)) if one.key == what.key else one for one in paid.objects
+            ]
+            paid = replace(paid, objects=tuple(declared))
         event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
-        return Remark()
+        return Remark(what.ended if what else "")
 
 
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
@@ -78,6 +85,13 @@ def _asked(request: Request) -> PaidTime:
             refused[what] = str(damaged[0].error())
         return found
 
+    def price_of(found: m.Domain) -> Decimal | None:
+        try:
+            return catalog_reads.renewal_price(request, found.name, found.price_renew, found.currency)[0]
+        except HostingError as error:
+            refused["prices"] = str(error)
+            return None
+
     client = request.client
     servers: list[m.Server] = ask(
         "servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
@@ -88,12 +102,11 @@ def _asked(request: Request) -> PaidTime:
     )
     invoices: list[m.Invoice] = ask("invoices", lambda: client.invoices.list(status="not_paid"))
     balances: list[m.Balance] = ask("balance", lambda: [client.balance.get()])
-    objects = [prepaid.of_server(found) for found in servers if not found.is_gone]
-    objects += [prepaid.of_invoice(found) for found in invoices if found.type != "topup"]
+    objects = [prepaid.of_server(found) for found in servers if not (found.is_gone or found.is_sandbox)]
     for found in domains:
         if not found.is_gone:
-            price = catalog_reads.renewal_price(request, found.name, found.price_renew, found.currency)[0]
-            objects.append(prepaid.of_domain(found, price))
+            objects.append(prepaid.of_domain(found, price_of(found)))
+    objects = prepaid.with_invoices(objects, invoices)
     amount, currency = next(((one.balance, one.currency) for one in balances), (None, None))
     return PaidTime(
         client.words, catalog_reads.service_now(request), tuple(objects), amount, currency, refused

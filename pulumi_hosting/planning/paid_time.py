@@ -9,7 +9,7 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Literal
@@ -17,6 +17,7 @@ from typing import Literal
 from pulumi_hosting.client.words import Words
 from pulumi_hosting.session.prepaid import Prepaid
 
+_CENT = Decimal("0.01")
 HORIZON = timedelta(days=3 * 366)
 """How far renewals are followed."""
 _WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by days left
@@ -73,7 +74,8 @@ class PaidTime:
     """What is paid in advance, and what is said of it to a person.
 
     - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
-    - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``), and why.
+    - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``,
+      ``prices``), and why.
     """
 
     words: Words
@@ -101,11 +103,19 @@ class PaidTime:
         """What has ended, or will within this time, and is not covered: each object once. Without a time,
         what a warning names."""
         found: dict[tuple[str, str], Due] = {}
-        for event in self.events:
-            reach = event.what.near if within is None else within
-            if event.kind != "renewed" and (event.at or self.now) - self.now <= reach:
+        for event in self.within(within):
+            if event.kind != "renewed":
                 found.setdefault(event.what.key, event)
         return [*found.values()]
+
+    def within(self, time: timedelta | None = None) -> list[Due]:
+        """What has ended, and what is due within this time; without one, within the time that a warning
+        reaches."""
+        return [
+            event
+            for event in self.events
+            if event.kind == "over" or event.at is None or event.at - self.now <= (time or event.what.near)
+        ]
 
     def warning(self, event: Due) -> str | None:
         """The line for an object that has ended, or whose end is near and not covered; None where there is
@@ -138,11 +148,12 @@ class PaidTime:
         what = event.what
         if event.kind == "renewed":
             return ""
-        if what.kind == "invoice":
-            return self.words.pay.format(id=what.id)
+        if what.kind == "invoice" or what.invoice:
+            return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":
-            lacking = event.due - (self.balance or 0)
-            return self.words.top_up.format(amount=lacking, due=event.due)
+            due = event.due.quantize(_CENT, ROUND_CEILING)
+            lacking = (event.due - (self.balance or 0)).quantize(_CENT, ROUND_CEILING)
+            return self.words.top_up.format(amount=lacking, due=due)
         until = max(self.now, what.until or self.now) + timedelta(days=1)
         return self.words.renew.format(kind=what.kind, id=what.id, until=f"{until:%Y-%m-%d}")
 

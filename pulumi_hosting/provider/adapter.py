@@ -193,7 +193,8 @@ class Adapter:
         if found.replaces and checked.unknown:
             # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
-        ended = remarks.tell(self.session, self._request(news), self.resource, state, planned)
+        request, renews = self._request(news), checked.values.get("auto_renew")
+        ended = remarks.tell(self.session, request, self.resource, state, planned, renews)
         properties = {
             camel(change.field): ("ADD" if change.before is None else "UPDATE")
             + ("_REPLACE" if change.replaces else "")

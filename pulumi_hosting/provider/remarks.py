@@ -13,11 +13,16 @@ from pulumi_hosting.session.request import Request
 
 
 def tell(
-    session: ProviderSession, request: Request, resource: AnyResource, state: State, planned: Plan
+    session: ProviderSession,
+    request: Request,
+    resource: AnyResource,
+    state: State,
+    planned: Plan,
+    renews: object = None,
 ) -> str:
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
-    answer, it shows nothing. Of an object that is gone, a change does nothing more. Returns how its paid time
-    is over, as ``Remark.ended``.
+    answer, it shows nothing. Of an object that is gone, a change does nothing more. ``renews``: the
+    ``auto_renew`` that is declared. Returns how its paid time is over, as ``Remark.ended``.
     """
     is_gone, paid = False, paid_reads.Remark()
     with suppress(HostingError):
@@ -26,7 +31,7 @@ def tell(
                 request.warn(line)
             is_gone = resource.is_gone(request, state)
     if session.unreachable() is None:
-        paid = paid_reads.remark(request, resource, state)
+        paid = paid_reads.remark(request, resource, state, renews)
     if paid.line:
         request.warn(paid.line)
     for line in () if is_gone else planned.remarks:

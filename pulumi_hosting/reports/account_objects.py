@@ -94,9 +94,10 @@ def named(item: AccountObject | ManagedObject) -> dict[str, str]:
     return {"kind": item.kind, "id": item.id, "name": item.name}
 
 
-def reading(client: Client, warn: Callable[[str], None]) -> Request:
-    """A request for reports, which only read. ``warn``: called with each object that cannot be read."""
-    request = Request(Session(client), "report")
+def reading(client: Client, warn: Callable[[str], None], mode: str | None = None) -> Request:
+    """A request for reports, which only read. ``warn``: called with each object that cannot be read;
+    ``mode``: the only one that may be written in, ``live`` or ``test``."""
+    request = Request(Session(client, declared_mode=mode), "report")
     request.warn = warn
     request.skip_damaged = lambda error: warn(str(error))
     return request

@@ -1,7 +1,8 @@
 """What is paid in advance: until when, and whether the service renews it (API document, "Resources and their
 fields", "States and transitions")."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -16,10 +17,12 @@ _NEAR = (timedelta(hours=24), timedelta(days=30))  # the shortest and the longes
 class Prepaid:
     """One object that is paid until a moment, and what its renewal costs.
 
-    - ``until``: end of the paid time; None where it is not known.
+    - ``until``: end of the paid time; None where it is not known. ``protected_until``: it is not suspended
+      before this, though its renewal is due.
     - ``months``: how many a renewal pays; 0: it is paid by the hour, and ``amount`` is that of a day.
     - ``ended``: ``suspended``, ``expired`` or ``pending_cancel`` where its time is over, or is bound to be;
       else empty.
+    - ``invoice``: the id of an unpaid invoice of its renewal, if there is one.
 
     An invoice that is to be paid is one too: ``until`` is the last moment to pay it.
     """
@@ -32,6 +35,8 @@ class Prepaid:
     months: int
     renews: bool
     ended: str = ""
+    protected_until: datetime | None = None
+    invoice: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -51,20 +56,21 @@ class Prepaid:
 
     def is_near(self, now: datetime) -> bool:
         """Whether its end is so near that a warning begins."""
-        return self.until is not None and self.until - now <= self.near
+        return (
+            self.until is not None and max(self.until, self.protected_until or self.until) - now <= self.near
+        )
 
 
 def of_server(found: m.Server) -> Prepaid:
     """A server of the account; its bought addresses are paid with it."""
     billing, flags = found.billing, found.flags
     until = billing.next_due_at if billing else None
-    if until and flags and flags.protected_until:
-        until = max(until, flags.protected_until)
     renews = bool(billing and billing.auto_renew)
     amount, months = (billing.recurring_amount, billing.months or 1) if billing else (None, 1)
     if amount is not None and billing and billing.cycle == "hourly":
         amount, months = amount * 24, 0
-    return Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found))
+    safe = flags.protected_until if flags else None
+    return Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found), safe)
 
 
 def _ended(found: m.Server) -> str:
@@ -74,6 +80,24 @@ def _ended(found: m.Server) -> str:
     if found.status == "pending_cancel" or (flags and flags.pending_cancel):
         return "pending_cancel"
     return ""
+
+
+def with_invoices(objects: Iterable[Prepaid], unpaid: Iterable[m.Invoice]) -> list[Prepaid]:
+    """The objects, each with the unpaid invoice of its renewal, and the unpaid invoices of renewals and fees
+    that name none of them."""
+    invoices = [found for found in unpaid if found.type.endswith(("_renewal", "late_fee"))]
+    of = {key: str(found.id) for found in invoices for key in _paid_by(found)}
+    known = [replace(what, invoice=of.get(what.key, "")) for what in objects]
+    attached = {what.invoice for what in known}
+    return known + [of_invoice(found) for found in invoices if str(found.id) not in attached]
+
+
+def _paid_by(found: m.Invoice) -> Iterator[tuple[str, str]]:
+    for item in found.items or ():
+        if item.server_id is not None:
+            yield "server", str(item.server_id)
+        if item.domain_id is not None:
+            yield "domain", str(item.domain_id)
 
 
 def of_invoice(found: m.Invoice) -> Prepaid:

@@ -51,7 +51,8 @@ def run_files(
     }
     played = ansible.finish(ansible.start_file(first, arguments, chosen), well=False)
     assert "Traceback" not in played.output
-    assert "WARNING" not in played.output, played.output
+    warnings = [line for line in played.output.splitlines() if "WARNING" in line]
+    assert [line for line in warnings if "paid until" not in line] == [], played.output
     written: dict[str, Any] = json.loads(report.read_text())
     assert report.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in report.parent.iterdir()] == ["drift.json"]

@@ -51,6 +51,17 @@ def step(op: str, type: str = "hosting:index:Server", name: str = "web", **input
     return {"op": op, "urn": urn, "newState": {"type": type, "inputs": inputs, "outputs": outputs}}
 
 
+def test_an_object_that_has_only_ended_is_no_change(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may end between the review and the merge, and no merge revives it."""
+    ended = step("update", "hosting:index:Domain", "shop", privacy=True)
+    ended["oldState"] = json.loads(json.dumps(ended["newState"]))
+    assert len(preview(tmp_path, monkeypatch, steps=[ended]).changes) == 1
+    ended["oldState"]["outputs"]["status"] = "expired"
+    assert preview(tmp_path, monkeypatch, steps=[ended]).changes == []
+    ended["newState"]["inputs"]["autoRenew"] = True
+    assert len(preview(tmp_path, monkeypatch, steps=[ended]).changes) == 1
+
+
 def test_prices_and_the_provider_of_a_resource_are_not_in_the_digest(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.planning.paid_time import PaidTime, events, months_after
-from pulumi_hosting.session.prepaid import Prepaid
+from pulumi_hosting.session.prepaid import Prepaid, with_invoices
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 
@@ -92,6 +93,36 @@ def test_a_time_that_is_over_is_said_at_once() -> None:
     assert said(what(ended="pending_cancel")) == (
         "server 1 (web) ends with its paid time on 2026-11-27: its cancellation is approved"
     )
+
+
+def test_what_is_over_is_uncovered_however_long_it_was_paid_for() -> None:
+    paid = PaidTime(PYTHON, NOW, (what("1", ended="suspended", days=300), what("2", days=200)), Decimal(100))
+    assert [due.what.id for due in paid.uncovered()] == ["1"]
+    assert [due.what.id for due in paid.uncovered(timedelta(days=7))] == ["1"]
+    assert [due.what.id for due in paid.within(timedelta(days=7))] == ["1"]
+
+
+def test_a_protected_server_is_warned_of_later_and_due_as_before() -> None:
+    safe = what("1", days=3, renews=False, protected_until=NOW + timedelta(days=60))
+    assert said(safe) is None
+    assert kinds([replace(safe, renews=True)], "1.00") == [("1", "short")]
+    assert said(replace(safe, protected_until=NOW + timedelta(days=2))) is not None
+
+
+def test_an_unpaid_invoice_is_what_keeps_its_object() -> None:
+    line = {"description": "web", "amount": "5.00", "server_id": 1, "domain_id": None}
+    given = {"id": 5001, "status": "not_paid", "amount": "5.00", "currency": "EUR", "items": [line]}
+    own = m.Invoice.model_validate({**given, "type": "vds_renewal"})
+    other = m.Invoice.model_validate({**given, "id": 5002, "type": "late_fee", "items": []})
+    first = m.Invoice.model_validate({**given, "id": 5003, "type": "vds_purchase"})
+    web, fee = with_invoices([what("1", ended="suspended", days=-1)], [own, other, first])
+    assert (web.invoice, fee.kind, fee.id) == ("5001", "invoice", "5002")
+    assert str(said(web)).endswith("Next: pulumi-hosting action invoice-pay --id 5001")
+
+
+def test_an_amount_to_top_up_is_rounded_up_to_cents() -> None:
+    hourly = what("1", days=0.5, months=0, amount=Decimal("0.1776"))
+    assert "--amount 0.18 --balance-below 0.18" in str(said(hourly, "0.00"))
 
 
 def test_an_invoice_that_is_to_be_paid_is_named_with_its_last_day() -> None:

@@ -56,6 +56,38 @@ def test_a_renewal_is_asked_for_and_paid_once(command: Command, owner: Owner) ->
     assert len(ledger(owner)) == len(before) + 1
 
 
+def test_a_key_of_the_other_mode_is_refused(command: Command, owner: Owner) -> None:
+    owner.order("web")
+    before = ledger(owner)
+    answer = command(*RENEW, until(owner), "--yes", HOSTING_MODE="test")
+    assert (answer.exit_code, "HOSTING_MODE" in answer.stderr or "live key" in answer.stderr) == (1, True), (
+        answer.output
+    )
+    assert ledger(owner) == before
+    wrong = command(*RENEW, until(owner), "--yes", HOSTING_MODE="tset")
+    assert (wrong.exit_code, "HOSTING_MODE must be live or test" in wrong.stderr) == (1, True)
+
+
+def test_what_an_interrupted_run_paid_is_reported(
+    command: Command, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner.order("web")
+    end = until(owner)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr("pulumi_hosting.actions.action.purchase_journal.reported", killed)
+        assert command(*RENEW, end, "--yes").exit_code != 0
+    again = command(*RENEW, end, "--yes", "--json")
+    facts = json.loads(again.stdout)
+    assert (facts["changed"], facts["charge"]["amount"]) == (True, "5.00"), again.output
+    assert ledger(owner) == ["payment", "payment"]
+    last = json.loads(command(*RENEW, end, "--yes", "--json").stdout)
+    assert (last["changed"], last["charge"]) == (False, None)
+
+
 def test_a_price_that_rises_while_a_person_reads_is_not_paid(
     command: Command, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

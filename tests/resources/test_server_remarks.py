@@ -77,6 +77,13 @@ def test_a_server_that_will_not_be_renewed_is_named_before_its_end(
     assert paid(harness, state) == Remark("", expected)
 
 
+def test_what_this_run_sets_is_not_asked_for(harness: ResourceHarness) -> None:
+    state = harness.order({**GOOD, "auto_renew": False})
+    harness.control("POST", "/clock", {"advance": 25 * DAY})
+    assert remark(harness.context(), SERVER, state).line is not None
+    assert remark(harness.context(), SERVER, state, renews=True) == Remark()
+
+
 def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHarness) -> None:
     state = harness.order()
     harness.control("PATCH", f"/servers/{state.id}", {"status": "suspended"})

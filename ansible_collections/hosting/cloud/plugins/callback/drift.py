@@ -181,12 +181,13 @@ class CallbackModule(CallbackBase):
     def _add_change(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")
         self._keep(result)
-        ended = _ended(outcome)
+        where = self._where(result)
+        ended = _ended(outcome) if str(where["module"]).startswith("hosting.cloud.") else None
         if outcome.get("changed") or ended:
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
             why = {"ended": ended} if ended else {}
-            self._changes.append({**self._where(result), **more, **shown, **why})
+            self._changes.append({**where, **more, **shown, **why})
 
     def _add_failure(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")

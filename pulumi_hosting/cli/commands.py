@@ -3,6 +3,7 @@
 import os
 import re
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ def _duration(context: click.Context, option: click.Parameter, value: str | None
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_files = partial(click.option, multiple=True, type=_FILE)
 _FILE_OR_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 _config_option = click.option(
@@ -60,18 +62,14 @@ def main(context: click.Context) -> None:
 
 
 @main.command(short_help="List what is on the account and in no stack and no playbook.")
-@click.option(
+@_files(
     "--stack",
     "stacks",
-    multiple=True,
-    type=_FILE,
     metavar="EXPORT",
     help="A file that `pulumi stack export` wrote; may be repeated.",
 )
-@click.option(
+@_files(
     "--results",
-    multiple=True,
-    type=_FILE,
     metavar="FILE",
     help="The report that the callback hosting.cloud.drift wrote in a run or check run, or the output of the "
     "callback ansible.posix.json; may be repeated.",
@@ -145,18 +143,14 @@ def doctor() -> None:
 
 @main.command(short_help="List what is paid until when, and what ends.")
 @click.option("--days", type=click.IntRange(1, 1000), default=90, show_default=True, help="How far to look.")
-@click.option(
+@_files(
     "--stack",
     "stacks",
-    multiple=True,
-    type=_FILE,
     metavar="EXPORT",
     help="A file that `pulumi stack export` wrote: say which objects it knows; may be repeated.",
 )
-@click.option(
+@_files(
     "--results",
-    multiple=True,
-    type=_FILE,
     metavar="FILE",
     help="The same for a report of the callback hosting.cloud.drift; may be repeated.",
 )

@@ -93,7 +93,7 @@ def run(
                 raise CannotAnswer("its price is not known. Next: add --max-charge, or leave --yes out")
             if outcome.changed and not yes:
                 _ask(action, outcome)
-            agreed = _at_most(budget, outcome.cost)
+            agreed = _at_most(budget, outcome)
             outcome = act(request, action, inputs, approve=partial(_book, agreed, request))
             if file is not None:
                 file.keep(outcome.result.values(), request)
@@ -148,11 +148,13 @@ def _book(budget: Budget, request: Request, cost: Cost | None) -> None:
         raise LimitExceeded(refusal)
 
 
-def _at_most(budget: Budget, shown: Cost | None) -> Budget:
-    """What may be charged: no more than was shown, where no limit was given."""
-    if budget.limited or shown is None:
+def _at_most(budget: Budget, shown: ActionOutcome) -> Budget:
+    """What may be charged: nothing if nothing was to be done, and no more than was shown if no limit was
+    given."""
+    if shown.changed and (budget.limited or shown.cost is None):
         return budget
-    return Budget(Limit("--max-charge", str(shown.amount), "run again"))
+    amount = shown.cost.amount if shown.changed and shown.cost else 0
+    return Budget(Limit("--max-charge", str(amount), "run again"))
 
 
 def _ask(action: AnyAction, planned: ActionOutcome) -> None:

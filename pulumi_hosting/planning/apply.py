@@ -203,7 +203,7 @@ class ApplyOptions:
     - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be
       known.
     - ``wait``: whether to wait for an order that is still under way.
-    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, None
+    - ``priced``: whether the price must be known before anything is ordered; ``approve`` gets it, None
       where it cannot be known, and raises ``ResourceError`` to refuse.
     - ``save``: called with the object the moment it is made, before anything else can fail.
     """

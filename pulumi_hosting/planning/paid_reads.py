@@ -46,12 +46,13 @@ def remark(request: Request, resource: AnyResource, state: State, renews: object
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
             return Remark()
         paid = paid_time_of(request)
-        if renews is not None:  # this run sets it
-            declared = [
-                replace(one, renews=bool(renews)) if one.key == what.key else one for one in paid.objects
-            ]
-            paid = replace(paid, objects=tuple(declared))
-        event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
+        event = paid.of(what.key)
+        if event is not None and renews is not None and renews != event.what.renews:  # this run sets it
+            others = tuple(one for one in paid.objects if one.key != what.key)
+            declared = next(one for one in paid.objects if one.key == what.key)
+            paid = replace(paid, objects=(*others, replace(declared, renews=bool(renews))))
+            event = paid.of(what.key)
+        event = event or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
         return Remark(what.ended if what else "")

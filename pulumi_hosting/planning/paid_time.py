@@ -41,7 +41,7 @@ class Due:
 def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Due]:
     """What happens to the objects, in order of days, for three years.
 
-    Everything that is due on one day shares the balance: where that does not cover the day, each of the day's
+    Everything that is due on one day shares the balance: if that does not cover the day, each of the day's
     renewals is ``short``, and what is short is not followed any further. A ``balance`` of None is not known,
     and covers everything.
     """
@@ -111,11 +111,14 @@ class PaidTime:
     def within(self, time: timedelta | None = None) -> list[Due]:
         """What has ended, and what is due within this time; without one, within the time that a warning
         reaches."""
-        return [
-            event
-            for event in self.events
-            if event.kind == "over" or event.at is None or event.at - self.now <= (time or event.what.near)
-        ]
+        end = self.now if time is None else self.now + time
+
+        def is_within(event: Due) -> bool:
+            if event.kind == "over" or event.at is None:
+                return True
+            return event.what.is_near(self.now) if time is None else event.at <= end
+
+        return list(filter(is_within, self.events))
 
     def warning(self, event: Due) -> str | None:
         """The line for an object that has ended, or whose end is near and not covered; None where there is

@@ -50,6 +50,7 @@ from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (
+    Remarked,
     Repeatable,
     Sandboxed,
     Validated,
@@ -360,7 +361,8 @@ class Adapter:
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
-        if not found.fields:  # its time was over: no input ends that, and what the account shows is recorded
+        if not found.fields and isinstance(self.resource, Remarked):
+            # its time was over: no input ends that, and what the account shows is recorded
             state = apply.read(request, self.resource, state) or state
         if found.fields or isinstance(self.resource, Repeatable):
             done: list[State] = []

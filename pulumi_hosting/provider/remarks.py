@@ -43,7 +43,7 @@ def tell(
 
 def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:
     """Say what replacing the object does, where an engine asks as for a new one after a comparison that
-    replaces nothing: an option does (``replace_on_changes``), which no provider is told."""
+    replaces nothing: an option does (``replace_on_changes``), which engines keep from providers."""
     if declared is None or declared.state is None or not isinstance(declared.resource, Rebuildable):
         return
     if fields := declared.changed:

@@ -1,13 +1,15 @@
 """``pulumi-hosting action``: each action of the API from a shell, once, and asked for before it is paid."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from pulumi_hosting.actions import ACTIONS
+from pulumi_hosting.actions import ACTIONS, ActionOutcome, act
 from pulumi_hosting.cli import main
 from pulumi_hosting.cli.action import ACTIONS as COMMANDS
 from tests.reports.conftest import Command, Owner
@@ -86,6 +88,25 @@ def test_what_an_interrupted_run_paid_is_reported(
     assert ledger(owner) == ["payment", "payment"]
     last = json.loads(command(*RENEW, end, "--yes", "--json").stdout)
     assert (last["changed"], last["charge"]) == (False, None)
+
+
+def test_a_renewal_that_becomes_due_after_the_first_look_is_not_paid(
+    command: Command, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look found nothing to do, so no one was asked."""
+    owner.order("web")
+    end = until(owner)
+    looks = iter([True, False])
+
+    def first_finds_nothing(*given: Any, **more: Any) -> ActionOutcome:
+        found = act(*given, **more)
+        return replace(found, changed=False, cost=None) if next(looks) else found
+
+    monkeypatch.setattr("pulumi_hosting.cli.run_action.act", first_finds_nothing)
+    answer = command(*RENEW, end)
+    assert answer.exit_code == 1
+    assert "it is not ordered" in answer.stderr
+    assert ledger(owner) == ["payment"]
 
 
 def test_a_price_that_rises_while_a_person_reads_is_not_paid(

@@ -16,6 +16,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 from forge import ForgeError, forge
@@ -193,7 +194,9 @@ def merge() -> int:
             raise Stop(f"{part.name}: {plan.error}")
     digest, has_changes = digest_of(plans), any(plan.changes for plan in plans)
     title = f"## {names()}: {summary_of(plans)}"
-    publish(report_text([title, "", *cost_of(plans, live), *changes_table(plans)], []))
+    renewals = sum((plan.renewals for plan in plans), Decimal(0))
+    beside = [f"Beside the review: renewals up to {renewals}, as keep_paid says.", ""] if renewals else []
+    publish(report_text([title, "", *beside, *cost_of(plans, live), *changes_table(plans)], []))
     if has_changes and digest not in reviewed():
         raise Stop(
             "these are not the reviewed changes; nothing was changed. Next: read them, then run this job by "
@@ -201,7 +204,7 @@ def merge() -> int:
             FOUND,
         )
     if not has_changes:
-        live[MAX_CHARGE] = "0.00"  # the run may only record outputs
+        live[MAX_CHARGE] = str(min(renewals, Decimal(live[MAX_CHARGE])))  # else it may only record outputs
     for part in managed:
         done = part.apply(live)
         word = "failed" if done.code else "applied"

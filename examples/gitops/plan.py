@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,11 +46,13 @@ class Change:
 @dataclass
 class Plan:
     """What a run would change. ``error``: why that is not known, or not completely. ``unchecked``: lines for
-    reviewers. ``source``: the JSON that the plan was read from.
+    reviewers. ``renewals``: what it charges to keep objects paid, beside the changes. ``source``: the JSON
+    that the plan was read from.
     """
 
     changes: list[Change] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
+    renewals: Decimal = Decimal(0)
     error: str = ""
     details: str = ""
     source: str = ""

@@ -4,12 +4,13 @@ import json
 import shlex
 import tempfile
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from plan import FOUND, REFUSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, last_line, run, setting
 
-VARYING = ("charge", "price", "balance", "refund", "amount", "due_at", "expires_at")
+VARYING = ("charge", "price", "balance", "refund", "amount", "due_at", "expires_at", "renewal")
 """Parts of names in a difference that are prices and dates. ``mode`` says which key looked."""
 DRIFT = 3
 """Exit code of the callback hosting.cloud.drift."""
@@ -44,7 +45,8 @@ class Playbook:
         found = json.loads(source)
         failures = _failures(found)
         return Plan(
-            changes=[_change(item) for item in found["changes"]],
+            changes=[_change(item) for item in found["changes"] if not _only_renews(item)],
+            renewals=sum(map(_renewal, found.get("priced") or ()), Decimal(0)),
             unchecked=[text for text in failures if REFUSED_TO_TEST_KEYS.search(text)],
             error="" if done.code in (0, DRIFT) else (failures or [last_line(done.output)])[-1],
             details=done.output,
@@ -79,6 +81,17 @@ def _failures(found: Mapping[str, Any]) -> list[str]:
         for item in found["failures"]
         if not item.get("ignored")
     ]
+
+
+def _only_renews(item: Mapping[str, Any]) -> bool:
+    """Whether the task only renews what it declares, as keep_paid says."""
+    sides = [_mapping(row.get(side)) for row in item.get("diff") or () for side in ("before", "after")]
+    return any("renewal" in side for side in sides) and not any(map(_lasting, sides))
+
+
+def _renewal(priced: Mapping[str, Any]) -> Decimal:
+    """What a task charges to keep an object paid."""
+    return Decimal(priced.get("charge") or 0) if priced.get("action") == "renew" else Decimal(0)
 
 
 def _change(item: Mapping[str, Any]) -> Change:

@@ -1,8 +1,10 @@
 """A Pulumi stack: its plan, its update, its drift, and the stacks of pull requests."""
 
 import json
+import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from plan import CLOSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, Stop, l
 
 NO_CHANGE = ("same", "read", "refresh", "discard")
 ENDED = ("suspended", "expired", "pending_cancel")
+RENEWAL = re.compile(r"(?:(?P<name>.+?): )?(?:will|would) charge (?P<amount>[\d.]+) \w* \(.* from \d{4}-")
+"""What the provider says of a renewal that keepPaid asks for; in front, the name of a dynamic resource."""
 REPLACES = ("replace", "create-replacement", "delete-replaced")
 UNCHECKED = {
     "WebhookSubscription": "event types",
@@ -41,7 +45,12 @@ class Stack:
         _refuse_stored_keys(found)
         messages = [str(item["message"]).strip() for item in found.get("diagnostics") or ()]
         failures = [item["message"] for item in found.get("diagnostics") or () if item["severity"] == "error"]
-        changes = [_change(step) for step in _changing(found.get("steps") or ())]
+        renewals = {
+            str(item.get("urn") or line["name"]): Decimal(line["amount"])
+            for item in found.get("diagnostics") or ()
+            if (line := RENEWAL.match(str(item["message"]).strip()))
+        }
+        changes = [_change(step) for step in _changing(found.get("steps") or (), renewals)]
         unchecked = [text for text in messages if CLOSED_TO_TEST_KEYS.search(text)]
         if environ["HOSTING_API_KEY"].startswith("vk_test_"):
             kinds = [(change, change.name.partition(" ")[0]) for change in changes]
@@ -49,6 +58,7 @@ class Stack:
         return Plan(
             changes=changes,
             unchecked=unchecked,
+            renewals=sum(renewals.values(), Decimal(0)),
             error=last_line("\n".join(failures) or done.stderr) if done.code else "",
             details="\n".join([*messages, done.stderr]),
             source=done.stdout,
@@ -132,24 +142,27 @@ def program_config() -> list[str]:
     return [line.strip() for line in setting("PROGRAM_CONFIG", "").splitlines() if line.strip()]
 
 
-def _changing(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _changing(steps: Iterable[Mapping[str, Any]], renewed: Container[str]) -> list[Mapping[str, Any]]:
     """One step for each resource that changes: engines write a replacement as one step or as three."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for step in steps:
-        if step["op"] not in NO_CHANGE and _kind(step) != "Stack" and not _has_only_ended(step):
+        if step["op"] not in NO_CHANGE and _kind(step) != "Stack" and not _is_of_paid_time(step, renewed):
             op = "replace" if step["op"] in REPLACES else step["op"]
             known = found.setdefault((step["urn"], op), {"urn": step["urn"], "op": op})
             known |= {side: step[side] for side in ("oldState", "newState") if step.get(side)}
     return list(found.values())
 
 
-def _has_only_ended(step: Mapping[str, Any]) -> bool:
-    """Whether the paid time of the object is over, and nothing of it is changed: it may end between a review
-    and the merge."""
+def _is_of_paid_time(step: Mapping[str, Any], renewed: Container[str]) -> bool:
+    """Whether nothing of the object is changed: its paid time is over, or it is renewed as keepPaid says.
+    Either may come between a review and the merge. ``renewed``: URNs, and names of dynamic resources."""
     old, new = step.get("oldState") or {}, step.get("newState") or {}
     is_over = (old.get("outputs") or {}).get("status") in ENDED
-    is_over = is_over or [*(step.get("detailedDiff") or ())] == ["status"]
-    return step["op"] == "update" and is_over and _inputs(old) == _inputs(new)
+    is_renewed = step["urn"] in renewed or step["urn"].rpartition("::")[2] in renewed
+    differs = {*(step.get("detailedDiff") or ())}
+    if step["op"] != "update" or _inputs(old) != _inputs(new):
+        return False
+    return is_over or differs == {"status"} or (is_renewed and differs <= {"status", "keepPaid"})
 
 
 def _change(step: Mapping[str, Any]) -> Change:

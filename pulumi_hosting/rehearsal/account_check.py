@@ -199,7 +199,9 @@ class AccountCheck:
         if operation in _SERVICE:
             return None
         if operation not in _PURCHASES:
-            if operation in self._look.managed.operations or self._may(id, row["invoice_id"]):
+            renewed = self._known.get((operation.removeprefix("renew_"), str(id)))
+            is_kept = renewed is not None and renewed.is_kept_paid
+            if is_kept or operation in self._look.managed.operations or self._may(id, row["invoice_id"]):
                 self._settled.add(row["id"])
                 return None
             return f"{_subject(row)} that nothing explains"

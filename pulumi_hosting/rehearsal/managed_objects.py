@@ -49,6 +49,8 @@ class ManagedObject:
     """
     is_retained: bool = False
     """The object stays when it leaves the program (``retain_on_delete``)."""
+    is_kept_paid: bool = False
+    """The tool renews it as it is declared (``keep_paid``)."""
 
     def __str__(self) -> str:
         return f"{self.kind.replace('_', ' ')} {self.id}" + (f" ({self.name})" if self.name else "")
@@ -90,6 +92,7 @@ class ManagedObjects:
                         bool(resource.get("delete") or resource.get("pendingReplacement")),
                         bool(resource.get("deletedWith")),
                         bool(resource.get("retainOnDelete")),
+                        bool((resource.get("inputs") or {}).get("keepPaid")),
                     )
                 )
         return cls(tuple(found))
@@ -139,7 +142,8 @@ class _KnownFromTasks:
         for known in [found for found in self._names if found[0] == kind and found[1].startswith("order:")]:
             if names & self._names[known]:  # a task that failed reported the order of this object
                 self.objects.pop(known, None)
-        self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
+        mode, is_kept = str(reported.get("mode") or "live"), bool(before.get("keep_paid"))
+        self.objects[kind, id] = ManagedObject(kind, id, name, mode, is_kept_paid=is_kept)
         self._names[kind, id] = names
 
     def _remove(self, kind: str, before: JsonObject) -> None:
@@ -169,7 +173,7 @@ def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
 def _before(kind: str, result: JsonObject) -> JsonObject:
     """The object before the task: from its diff, else from its arguments."""
     arguments = mapping(mapping(result.get("invocation")).get("module_args"))
-    named = {key: arguments.get(key) for key in ("id", *_naming_fields(kind))}
+    named = {key: arguments.get(key) for key in ("id", "keep_paid", *_naming_fields(kind))}
     return {**named, **mapping(mapping(result.get("diff")).get("before"))}
 
 

@@ -154,6 +154,8 @@ def _line(change: PlannedChange, prices: AccountPrices) -> CostLine:
         currency = currency or quoted or listed
         notes.append(how)
         before = NOTHING if change.action == "create" else before
+    elif change.action == "renew":
+        charged = change.charge
     elif change.action == "delete":
         after = NOTHING
     elif change.action in ("import", "take over"):

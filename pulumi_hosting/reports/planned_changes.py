@@ -35,7 +35,7 @@ _FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
 _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
-_FOR_A_DOMAIN = re.compile(r"\d years?$|^transfer of |on this account already$")
+_FOR_A_DOMAIN = re.compile(r"\d years?( from \S+)?$|^transfer of |on this account already$")
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
@@ -44,8 +44,8 @@ _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [
 class PlannedChange:
     """One object of a preview.
 
-    - ``action``: ``create``, ``update``, ``replace``, ``delete``, ``keep``, ``import`` or ``take over``; of
-      a task that pays for something, such as ``server_renew``, ``pay``.
+    - ``action``: ``create``, ``update``, ``replace``, ``delete``, ``keep``, ``import``, ``take over``, or
+      ``renew`` as ``keep_paid`` says; of a task that pays for something, such as ``server_renew``, ``pay``.
     - ``before``, ``after``: the fields that decide its price. ``after`` of a new object is its declaration.
     - ``charge``: what the preview says that it charges now, in ``currency``; None where it says nothing.
     - ``note``: why it says nothing, or what is taken over.
@@ -181,8 +181,9 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
     for key, change in found.items():
         # Where only a name says of which resource it speaks, its kind must fit: names repeat.
         is_meant = key[0] == urn if urn else change.name == line["name"] and change.kind in kinds
-        if is_meant and change.action in ("create", "replace"):
-            found[key] = replace(change, **news)
+        if is_meant and change.action in ("create", "replace", "update"):
+            renews = {"action": "renew"} if change.action == "update" else {}
+            found[key] = replace(change, **{**news, **renews})
             return
 
 
@@ -222,8 +223,10 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
     elif not result.get("changed"):
         yield PlannedChange(kind, name, "keep", after, after)
     elif after.get("id"):
-        action = "create" if charge else "update"
-        yield PlannedChange(kind, name, action, {} if charge else after, declared, amount, currency)
+        is_renewed = "renewal" in mapping(mapping(result.get("diff")).get("before"))
+        action = "renew" if is_renewed else "create" if charge else "update"
+        is_new = action == "create"
+        yield PlannedChange(kind, name, action, {} if is_new else after, declared, amount, currency)
     else:
         note = "price not known before its server exists" if charge and amount is None else ""
         free = Decimal(0) if "charge" in result and not charge else amount

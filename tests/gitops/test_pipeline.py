@@ -160,6 +160,31 @@ def test_from_the_first_pull_request_to_the_nightly_report(ci: CI) -> None:
 
 @pytest.mark.slow
 @ONE_SERVICE
+@pytest.mark.parametrize("package", ["pulumi_hosting", "pulumi_hosting.native"])
+def test_a_merge_renews_what_is_kept_paid_beside_the_review(ci: CI, package: str) -> None:
+    begin(ci)
+    kept = program("first")["__main__.py"].replace(")\n", ', auto_renew=False, keep_paid="7d")\n', 1)
+    ci.push("web", {"__main__.py": kept.replace("import pulumi_hosting ", f"import {package} ")})
+    assert ci.job("pull-request", "web", PULL_REQUEST="1") == 0, ci.printed
+    ci.merge_branch("web", 1)
+    assert ci.job("merge") == 0, ci.printed
+    ci.control("POST", "/clock", {"advance": 25 * 86400})
+    assert ci.job("merge", HOSTING_MAX_CHARGE="1.00") == 0, ci.printed
+    assert "not renewed, though keep_paid asks for it" in ci.printed
+    assert len(ci.ledger()) == 1
+    assert ci.job("merge") == 0, ci.printed
+    assert "## prod: nothing changes" in ci.printed
+    assert "Beside the review: renewals up to 5.00, as keep_paid says." in ci.printed
+    assert "**Cost:** 5.00 EUR now" in ci.printed
+    assert [row["amount"] for row in ci.ledger()] == ["5.00", "5.00"]
+    assert ci.job("merge") == 0, ci.printed
+    assert "Beside the review" not in ci.printed
+    assert len(ci.ledger()) == 2
+    ci.compare()
+
+
+@pytest.mark.slow
+@ONE_SERVICE
 def test_a_closed_pull_request_leaves_nothing(ci: CI) -> None:
     """Its job was cancelled between `up` and `destroy`, and once in the middle of a command."""
     begin(ci)

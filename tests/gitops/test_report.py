@@ -1,12 +1,14 @@
 """What reviewers read, and the digest that a merge compares."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan import Change, Plan, Stop
+from plan import Change, Plan, Run, Stop
+from playbook import Playbook
 from report import LIMIT, changes_table, code, digest_of, report_text, summary_of
 from stack import Stack
 
@@ -60,6 +62,45 @@ def test_an_object_that_has_only_ended_is_no_change(tmp_path: Any, monkeypatch: 
     assert preview(tmp_path, monkeypatch, steps=[ended]).changes == []
     ended["newState"]["inputs"]["autoRenew"] = True
     assert len(preview(tmp_path, monkeypatch, steps=[ended]).changes) == 1
+
+
+def test_a_renewal_is_beside_the_review(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native resources name themselves by their URN, dynamic ones by their name in front of the line."""
+    renewed = step("update", keepPaid="7d")
+    renewed["oldState"] = json.loads(json.dumps(renewed["newState"]))
+    line = "will charge 5.00 EUR (server web, 1 month from 2026-12-01T00:00:00Z); run total 5.00 EUR"
+    urn = {"severity": "info", "urn": renewed["urn"], "message": line}
+    named = {"severity": "info", "message": f"web: {line}"}
+    for said, differs in ((urn, {"detailedDiff": {"keepPaid": {}}}), (named, {})):
+        found = preview(tmp_path, monkeypatch, steps=[{**renewed, **differs}], diagnostics=[said])
+        assert (found.changes, str(found.renewals)) == ([], "5.00")
+    both = {**renewed, "detailedDiff": {"keepPaid": {}, "password": {}}}
+    assert len(preview(tmp_path, monkeypatch, steps=[both], diagnostics=[urn]).changes) == 1
+    changed = json.loads(json.dumps(renewed))
+    changed["newState"]["inputs"]["notes"] = "other"
+    (change,) = preview(tmp_path, monkeypatch, steps=[changed], diagnostics=[urn]).changes
+    assert set(change.fields) == {"notes"}
+
+
+def test_a_renewal_of_a_playbook_is_beside_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    renewal = {"before": {"renewal": {"paid_until": "2026-12-01"}}, "after": {"renewal": {"months": 1}}}
+    notes = {side: {**row, "notes": side} for side, row in renewal.items()}
+    report = {
+        "changes": [{"task": "web", "diff": [diff]} for diff in (renewal, notes)],
+        "failures": [],
+        "priced": [{"action": "renew", "charge": "5.00"}, {"action": "create", "charge": "7.00"}],
+    }
+
+    def play(self: Playbook, environ: Any, file: Path, *arguments: str) -> Run:
+        file.write_text(json.dumps(report))
+        return Run(3, "")
+
+    monkeypatch.setattr(Playbook, "play", play)
+    plan = Playbook("site.yml").plan({})
+    assert ([change.fields for change in plan.changes], str(plan.renewals)) == (
+        [{"notes": ("before", "after")}],
+        "5.00",
+    )
 
 
 def test_prices_and_the_provider_of_a_resource_are_not_in_the_digest(

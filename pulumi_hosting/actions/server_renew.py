@@ -16,13 +16,12 @@ from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, ServerBlocked
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources.base import OneOf, WholeNumber
-from pulumi_hosting.resources.server_fields import ServerState
+from pulumi_hosting.resources.server_fields import MOST_HOURS, ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
-MOST_HOURS = 720
 _CENT = Decimal("0.01")
 
 

@@ -1,7 +1,6 @@
 """The commands: options and help of each, and the module that does its work, loaded when the command runs."""
 
 import os
-import re
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -10,15 +9,14 @@ import click
 
 from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, require_extras, works_in
 from pulumi_hosting.cli.output import json_option, markdown_option, reports
+from pulumi_hosting.session.text import duration
 
 
 def _duration(context: click.Context, option: click.Parameter, value: str | None) -> timedelta | None:
-    found = re.fullmatch(r"([0-9]{1,4})([dh])", value or "")
-    if found is None:
-        if value is None:
-            return None
-        raise click.BadParameter("must be a number of days or hours, such as 7d or 36h")
-    return timedelta(days=int(found[1])) if found[2] == "d" else timedelta(hours=int(found[1]))
+    try:
+        return None if value is None else duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -289,7 +289,7 @@ def _ensure_existing(
         request.warn(warning)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
-    if line := paid_reads.remark(request, resource, current, inputs.given().get("auto_renew")).line:
+    if line := paid_reads.remark(request, resource, current, inputs.given()).line:
         request.warn(line)
     if planned.action != "unchanged":
         return _ensure_change(request, resource, inputs, current, planned, before, id, options)

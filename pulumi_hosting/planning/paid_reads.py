@@ -5,10 +5,10 @@ servers, the domains, the unpaid invoices and the balance once. What the key may
 nothing is said of it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.body import Response
@@ -35,9 +35,9 @@ class Remark:
     line: str | None = None
 
 
-def remark(request: Request, resource: AnyResource, state: State, renews: object = None) -> Remark:
-    """Look whether the time of an object is over, or about to be and not paid for. ``renews``: the
-    ``auto_renew`` that is declared, if it is. Raises nothing: what cannot be read is not known."""
+def remark(request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]) -> Remark:
+    """Look whether the time of an object is over, or about to be and not paid for. ``declared``: its inputs.
+    Raises nothing: what cannot be read is not known."""
     if not isinstance(resource, Remarked) or state.mode == "test" or not state.id.isdigit():
         return Remark()
     what = None
@@ -45,14 +45,10 @@ def remark(request: Request, resource: AnyResource, state: State, renews: object
         what = resource.prepaid(request, state)
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
             return Remark()
-        paid = paid_time_of(request)
-        event = paid.of(what.key)
-        if event is not None and renews is not None and renews != event.what.renews:  # this run sets it
-            others = tuple(one for one in paid.objects if one.key != what.key)
-            declared = next(one for one in paid.objects if one.key == what.key)
-            paid = replace(paid, objects=(*others, replace(declared, renews=bool(renews))))
-            event = paid.of(what.key)
-        event = event or (Due("over", what, what.until) if what.ended else None)
+        # auto_renew is set by this run, and what is kept paid is renewed by one
+        renews = True if declared.get("keep_paid") else declared.get("auto_renew")
+        paid = paid_time_of(request).declared(what.key, renews)
+        event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
         return Remark(what.ended if what else "")
@@ -61,11 +57,13 @@ def remark(request: Request, resource: AnyResource, state: State, renews: object
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
     """What to say of a new object that the service will not renew, where its declaration does not say so."""
     shown, given = state.values(), inputs.given()
-    if state.mode == "test" or shown.get("auto_renew") is not False or given.get("auto_renew") is not None:
+    if state.mode == "test" or shown.get("auto_renew") is not False:
+        return None
+    if given.get("auto_renew") is not None or given.get("keep_paid") is not None:
         return None
     until = shown.get("expires_at") or shown.get("next_due_at")
     paid = "" if until is None else f" is paid until {until[:10]}, and"
-    return f"{resource.title} {shown['name']}{paid} does not renew itself. Next: set auto_renew"
+    return f"{resource.title} {shown['name']}{paid} does not renew itself. Next: set auto_renew or keep_paid"
 
 
 def paid_time_of(request: Request) -> PaidTime:

@@ -19,7 +19,7 @@ from pulumi_hosting.planning.check import Checked, check, check_others
 from pulumi_hosting.planning.diff import diff, refuse_forbidden, shown_inputs
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.planning.resolve_names import resolved
-from pulumi_hosting.provider import refusals, remarks, spending
+from pulumi_hosting.provider import keeping_paid, refusals, remarks, spending
 from pulumi_hosting.provider.conversion import (
     UNKNOWN,
     WireDiff,
@@ -194,15 +194,14 @@ class Adapter:
         if found.replaces and checked.unknown:
             # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
-        request, renews = self._request(news), checked.values.get("auto_renew")
-        ended = remarks.tell(self.session, request, self.resource, state, planned, renews)
         properties = {
             camel(change.field): ("ADD" if change.before is None else "UPDATE")
             + ("_REPLACE" if change.replaces else "")
             for change in found.changes
         }
-        if ended:  # what is declared is meant to be alive
-            properties["status"] = "UPDATE"
+        properties |= remarks.tell(
+            self.session, self._request(news), self.resource, state, planned, checked.values
+        )
         changes = planned.action != "unchanged" or bool(properties)
         return WireDiff(changes, self.resource.replacement == "free", properties)
 
@@ -234,6 +233,8 @@ class Adapter:
         refuse_forbidden(self.resource, state, planned.changes)
         predicted = state.shown() if planned.predicted is None else planned.predicted
         uncertain = state.shown().keys() - predicted.keys()
+        if keeping_paid.is_planned(self.session.budget, self._request(news)):
+            uncertain |= {"next_due_at", "expires_at"} & state.shown().keys()
         return {
             **outputs_of(self.resource, state.model_copy(update=predicted).values(), checked.values),
             **to_pulumi(checked.values),
@@ -384,7 +385,12 @@ class Adapter:
                 # here.
                 outputs = {**olds, **outputs_of(self.resource, done[-1].values(), {})}
                 raise self._failure(done[-1], outputs, error) from None
-        return {**self._outputs(state, news, given), **entry_stamp(olds)}
+        outputs = {**self._outputs(state, news, given), **entry_stamp(olds)}
+        try:
+            kept = keeping_paid.renewed(self.session.budget, request, self.resource, state, given)
+        except HostingError as error:
+            raise self._failure(state, outputs, error) from None
+        return {**self._outputs(kept, news, given), **entry_stamp(olds)}
 
     def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where

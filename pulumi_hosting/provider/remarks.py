@@ -1,10 +1,13 @@
 """What a comparison says of a recorded object: what its change does, and what the account shows of it."""
 
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.plan import Plan, deletes_double
+from pulumi_hosting.provider import keeping_paid
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.replacements import Declaring
 from pulumi_hosting.resources.base import AnyResource, State
@@ -18,27 +21,34 @@ def tell(
     resource: AnyResource,
     state: State,
     planned: Plan,
-    renews: object = None,
-) -> str:
+    declared: Mapping[str, Any],
+) -> dict[str, str]:
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
-    answer, it shows nothing. Of an object that is gone, a change does nothing more. ``renews``: the
-    ``auto_renew`` that is declared. Returns how its paid time is over, as ``Remark.ended``.
+    answer, it shows nothing. Of an object that is gone, a change does nothing more. ``declared``: the
+    inputs. Returns the properties that an update concerns though no input differs, as a comparison names
+    them: ``status`` of an object whose paid time is over, ``keepPaid`` where it asks for a renewal.
     """
-    is_gone, paid = False, paid_reads.Remark()
+    properties: dict[str, str] = {}
+    is_gone, is_reachable = False, session.unreachable() is None
     with suppress(HostingError):
-        if isinstance(resource, Remarked) and session.unreachable() is None:
+        if isinstance(resource, Remarked) and is_reachable:
             for line in resource.remarks(request, state):
                 request.warn(line)
             is_gone = resource.is_gone(request, state)
-    if session.unreachable() is None:
-        paid = paid_reads.remark(request, resource, state, renews)
-    if paid.line:
-        request.warn(paid.line)
+    if is_reachable:
+        paid = paid_reads.remark(request, resource, state, declared)
+        if paid.line:
+            request.warn(paid.line)
+        if paid.ended:  # what is declared is meant to be alive
+            properties["status"] = "UPDATE"
+        is_kept = not planned.changes.replaces
+        if is_kept and keeping_paid.show(session.budget, request, resource, state, declared):
+            properties["keepPaid"] = "UPDATE"
     for line in () if is_gone else planned.remarks:
         request.info(line)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
-    return paid.ended
+    return properties
 
 
 def tell_replacement(session: ProviderSession, request: Request, declared: Declaring | None) -> None:

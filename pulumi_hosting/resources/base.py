@@ -15,12 +15,12 @@ previews, check mode or frontends.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret, clean_text
@@ -28,7 +28,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.call_errors import HostingError, ResourceError
 from pulumi_hosting.resources.api_fields import describe, parts, paths
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age
+from pulumi_hosting.session.text import age, duration
 
 # --- traits: a field's facts stand on the field ------------------------------------------------------------
 
@@ -136,6 +136,22 @@ ALWAYS = "always there"
 is under way, and no program sees the outputs of such an object.
 """
 
+
+def _length_of_time(text: str) -> str:
+    duration(text)
+    return text
+
+
+def check_kept_paid(keep_paid: str | None, period: timedelta, period_named: str) -> None:
+    """Raise ``ValueError`` if it is not shorter than one paid ``period``: the next renewal would be due at
+    once."""
+    if keep_paid is not None and duration(keep_paid) >= period:
+        raise ValueError(
+            f"keep_paid: {keep_paid} is not shorter than one paid period, {period_named}. Next: give less"
+        )
+
+
+LengthOfTime = Annotated[str, AfterValidator(_length_of_time)]
 IdText = Annotated[str, BeforeValidator(_id_text)]
 Count = Annotated[int, _WholeNumber(0)]
 WholeNumber = Annotated[int, _WholeNumber(1)]

@@ -7,7 +7,7 @@ domain's number; until the service shows one, and in the sandbox, it is the name
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -80,6 +80,11 @@ class DomainInputs(base.Inputs):
         "Whether the owner's data is hidden in WHOIS; where the zone allows it."
     )
     auto_renew: bool | None = None
+    keep_paid: Annotated[base.LengthOfTime | None, base.POLICY] = m.optional(
+        "Renew the domain by a year, once in a run, where less than this is left of its paid time: days or "
+        "hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on "
+        "and covered by the balance, nothing is bought."
+    )
     promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None, TRANSFERS
@@ -91,6 +96,9 @@ class DomainInputs(base.Inputs):
         "Take over this existing domain of the account, which must have the declared name, instead of "
         "ordering it."
     )
+
+    def model_post_init(self, context: Any) -> None:
+        base.check_kept_paid(self.keep_paid, timedelta(days=365), "365 days")
 
     def order_body(self, privacy: bool) -> dict[str, Any]:
         """The body of ``POST /domains``. Privacy is always given: its default differs between deployments."""

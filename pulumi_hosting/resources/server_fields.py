@@ -1,5 +1,6 @@
 """Inputs and state of a server, and what of the API's objects they are made of."""
 
+from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -34,6 +35,8 @@ from pulumi_hosting.session.text import as_text
 _OPERATIONS = by_id(servers.OPERATIONS)
 _LONGEST_TAG = ownership_tag("", 10**9 - 1)
 REBUILDS = Trait(rebuilds=True)
+MOST_HOURS = 720
+"""That one order or renewal pays."""
 
 
 def sorted_ids(ids: list[str]) -> list[str]:
@@ -54,7 +57,7 @@ class ServerInputs(base.Inputs):
         description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
         "creation only.",
     )
-    hours: Annotated[Annotated[WholeNumber, Field(le=720)] | None, PRICES] = m.optional(
+    hours: Annotated[Annotated[WholeNumber, Field(le=MOST_HOURS)] | None, PRICES] = m.optional(
         "Hours paid when ordering an hourly server: 1 to 720. Used at creation only."
     )
     billing_cycle: Annotated[Literal["monthly", "hourly"] | None, REPLACES_AND_PRICES] = m.optional(
@@ -83,6 +86,11 @@ class ServerInputs(base.Inputs):
         m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
     )
     auto_renew: bool | None = None
+    keep_paid: Annotated[base.LengthOfTime | None, POLICY] = m.optional(
+        "Renew the server, once in a run, where less than this is left of its paid time: days or hours, such "
+        "as 7d, less than one paid period. The shortest period that restores it is bought, within the limit "
+        "of the run. With auto_renew on and covered by the balance, nothing is bought."
+    )
     notes: Annotated[m.Notes, AfterValidator(untagged)] | None = m.optional(
         "Free text shown in the control panel."
     )
@@ -120,6 +128,11 @@ class ServerInputs(base.Inputs):
             raise ValueError(
                 "months: an hourly server is ordered by hours. Next: give hours instead of months"
             )
+        if self.hours is not None or self.billing_cycle == "hourly":
+            base.check_kept_paid(self.keep_paid, timedelta(hours=MOST_HOURS), f"{MOST_HOURS} hours")
+        else:
+            days = 30 * (self.months or 1)
+            base.check_kept_paid(self.keep_paid, timedelta(days=days), f"{days} days")
 
     def _check_bodies(self) -> None:
         """Build and check every body before anything is paid: the order's, and that of the change that
@@ -246,6 +259,7 @@ def remembering(state: ServerState, last: ServerState, *, is_test: bool = False)
     if is_test and last.status and is_simulated(state.id):
         written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
         kept |= {name: value for name, value in written.items() if value is not None}
+        kept["next_due_at"] = max(filter(None, (state.next_due_at, last.next_due_at)), default=None)
     return state.model_copy(update=kept)
 
 

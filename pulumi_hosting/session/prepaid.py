@@ -54,11 +54,14 @@ class Prepaid:
         third = timedelta(days=365.25 / 12 / 3) * self.months
         return min(max(third, _NEAR[0]), _NEAR[1])
 
+    @property
+    def safe_until(self) -> datetime | None:
+        """Until when it is not suspended for want of payment; None where that is not known."""
+        return self.until and max(self.until, self.protected_until or self.until)
+
     def is_near(self, now: datetime) -> bool:
         """Whether its end is so near that a warning begins."""
-        return (
-            self.until is not None and max(self.until, self.protected_until or self.until) - now <= self.near
-        )
+        return self.safe_until is not None and self.safe_until - now <= self.near
 
 
 def of_server(found: m.Server) -> Prepaid:

@@ -7,6 +7,17 @@ from decimal import Decimal
 _SECRETS_OF_URL = re.compile(r"(?<=//)[^/?#]+(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
+def duration(text: str) -> timedelta:
+    """A number of days or hours. Raises ``ValueError`` for any other text.
+
+    >>> duration("36h"), duration("7d") == timedelta(days=7)
+    (datetime.timedelta(days=1, seconds=43200), True)
+    """
+    if (found := re.fullmatch(r"([0-9]{1,4})([dh])", text)) is None:
+        raise ValueError("must be a number of days or hours, such as 7d or 36h")
+    return timedelta(days=int(found[1])) if found[2] == "d" else timedelta(hours=int(found[1]))
+
+
 def as_text(value: Decimal | datetime | int | None) -> str | None:
     """Money, time and ids as a state holds them: decimal digits, and RFC 3339 in UTC."""
     if isinstance(value, datetime):

@@ -35,6 +35,7 @@ BAD: dict[str, Any] = {
     "rebuild": "always",
     "promo_code": "x" * 65,
     "custom_fields": "no map",
+    "keep_paid": "soon",
     "auto_renew": "yes",
     "notes": 5.0,
     "power": "paused",

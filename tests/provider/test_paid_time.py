@@ -79,5 +79,5 @@ def test_what_does_not_renew_itself_is_said_when_it_is_bought(processes: Start, 
     until = shop.outputs["expiresAt"][:10]
     assert said == [
         f"shop: warning: domain shop.com is paid until {until}, and does not renew itself. "
-        "Next: set auto_renew"
+        "Next: set auto_renew or keep_paid"
     ]

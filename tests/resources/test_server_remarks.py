@@ -60,7 +60,7 @@ def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(harne
 
 
 def paid(harness: ResourceHarness, state: ServerState, **context: Any) -> Remark:
-    return remark(harness.context(**context), SERVER, state)
+    return remark(harness.context(**context), SERVER, state, {})
 
 
 @pytest.mark.parametrize(("days", "word"), [(10, None), (25, "Urgent"), (29.5, "Last day")])
@@ -80,8 +80,9 @@ def test_a_server_that_will_not_be_renewed_is_named_before_its_end(
 def test_what_this_run_sets_is_not_asked_for(harness: ResourceHarness) -> None:
     state = harness.order({**GOOD, "auto_renew": False})
     harness.control("POST", "/clock", {"advance": 25 * DAY})
-    assert remark(harness.context(), SERVER, state).line is not None
-    assert remark(harness.context(), SERVER, state, renews=True) == Remark()
+    assert remark(harness.context(), SERVER, state, {}).line is not None
+    assert remark(harness.context(), SERVER, state, {"auto_renew": True}) == Remark()
+    assert remark(harness.context(), SERVER, state, {"keep_paid": "7d"}) == Remark()
 
 
 def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHarness) -> None:
@@ -104,7 +105,7 @@ def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHar
     assert harness.transports[-1].sent == ["GET /v1/servers"]
     harness.control("POST", "/clock", {"advance": 25 * DAY})
     run = harness.context()
-    both = [remark(run, SERVER, state).line for state in (first, second)]
+    both = [remark(run, SERVER, state, {}).line for state in (first, second)]
     due = "does not cover the 10.00 EUR that are due by then. Next: "
     due += "pulumi-hosting action balance-topup --amount 2.50 --balance-below 10.00 --gateway CODE"
     assert [str(line)[-len(due) :] for line in both] == [due, due]

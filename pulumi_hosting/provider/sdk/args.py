@@ -13,7 +13,7 @@ class ServerArgs:
     """The inputs of a :class:`Server`. Creating it charges the account balance. A change replaces it:
     tariff_id, billing_cycle. ``rebuild`` decides what a change does: os, ssh_key_ids, password. Changes in
     place: name, auto_renew, notes, power. Used at creation only: months, hours, promo_code, custom_fields,
-    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild, tariff.
+    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild, keep_paid, tariff.
     """
 
     os: pulumi.Input[str]
@@ -48,6 +48,11 @@ class ServerArgs:
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
     auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews the server from the balance."""
+    keep_paid: pulumi.Input[str | None] | None = None
+    """Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
+    7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
+    run. With auto_renew on and covered by the balance, nothing is bought.
+    """
     notes: pulumi.Input[str | None] | None = None
     """Free text shown in the control panel."""
     power: pulumi.Input[Literal["running", "stopped"] | None] | None = None
@@ -68,7 +73,7 @@ class ServerArgs:
 class DomainArgs:
     """The inputs of a :class:`Domain`. Creating it charges the account balance. A change replaces it: name.
     Used at creation only: years, promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy,
-    auto_renew.
+    auto_renew. Provider-side setting, not sent to the API: keep_paid.
     """
 
     name: pulumi.Input[str]
@@ -82,6 +87,11 @@ class DomainArgs:
     """Whether the owner's data is hidden in WHOIS; where the zone allows it."""
     auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews the domain from the balance."""
+    keep_paid: pulumi.Input[str | None] | None = None
+    """Renew the domain by a year, once in a run, where less than this is left of its paid time: days or
+    hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and
+    covered by the balance, nothing is bought.
+    """
     promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Used at creation only."""
     auth_code: pulumi.Input[str | None] | None = field(default=None, repr=False)

@@ -16,7 +16,7 @@ class Server(ServerDeclaration, Dynamic):
     Creating it charges the account balance. A change replaces it: tariff_id, billing_cycle. ``rebuild``
     decides what a change does: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power.
     Used at creation only: months, hours, promo_code, custom_fields, adopt_id, order_attempt. Provider-side
-    setting, not sent to the API: rebuild, tariff.
+    setting, not sent to the API: rebuild, keep_paid, tariff.
     """
 
 
@@ -24,7 +24,8 @@ class Domain(DomainDeclaration, Dynamic):
     """A domain name (API document, "Domains").
 
     Creating it charges the account balance. A change replaces it: name. Used at creation only: years,
-    promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy, auto_renew.
+    promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy, auto_renew. Provider-side
+    setting, not sent to the API: keep_paid.
     """
 
 

@@ -24,6 +24,7 @@ class DomainDeclaration(Declaration):
         "nameservers",
         "privacy",
         "auto_renew",
+        "keep_paid",
         "promo_code",
         "auth_code",
         "adopt_id",
@@ -63,6 +64,11 @@ class DomainDeclaration(Declaration):
     """When the domain was ordered here (RFC 3339, UTC)."""
     years: pulumi.Output[int | None]
     """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
+    keep_paid: pulumi.Output[str | None]
+    """Renew the domain by a year, once in a run, where less than this is left of its paid time: days or
+    hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and
+    covered by the balance, nothing is bought.
+    """
     promo_code: pulumi.Output[str | None]
     """Promo code. Used at creation only."""
     auth_code: pulumi.Output[str | None]
@@ -87,6 +93,7 @@ class DomainDeclaration(Declaration):
             nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
             privacy: pulumi.Input[bool | None] | None = None,
             auto_renew: pulumi.Input[bool | None] | None = None,
+            keep_paid: pulumi.Input[str | None] | None = None,
             promo_code: pulumi.Input[str | None] | None = None,
             auth_code: pulumi.Input[str | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
@@ -112,6 +119,7 @@ class DomainDeclaration(Declaration):
             nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None,
             privacy: pulumi.Input[bool | None] | None = None,
             auto_renew: pulumi.Input[bool | None] | None = None,
+            keep_paid: pulumi.Input[str | None] | None = None,
             promo_code: pulumi.Input[str | None] | None = None,
             auth_code: pulumi.Input[str | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
@@ -137,6 +145,9 @@ class DomainDeclaration(Declaration):
                 at the end do not matter.
             :param privacy: Whether the owner's data is hidden in WHOIS; where the zone allows it.
             :param auto_renew: Whether the service renews the domain from the balance.
+            :param keep_paid: Renew the domain by a year, once in a run, where less than this is left of its
+                paid time: days or hours, such as 30d, less than a year. It is paid within the limit of the
+                run. With auto_renew on and covered by the balance, nothing is bought.
             :param promo_code: Promo code. Used at creation only.
             :param auth_code: EPP code of the present registrar: the domain is transferred in, not registered.
                 Used at creation only.

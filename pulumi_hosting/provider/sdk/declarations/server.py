@@ -31,6 +31,7 @@ class ServerDeclaration(Declaration):
         "promo_code",
         "custom_fields",
         "auto_renew",
+        "keep_paid",
         "notes",
         "power",
         "tariff",
@@ -105,6 +106,11 @@ class ServerDeclaration(Declaration):
     """Promo code. Used at creation only."""
     custom_fields: pulumi.Output[dict[str, str] | None]
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
+    keep_paid: pulumi.Output[str | None]
+    """Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
+    7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
+    run. With auto_renew on and covered by the balance, nothing is bought.
+    """
     adopt_id: pulumi.Output[str | None]
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
     order_attempt: pulumi.Output[int | None]
@@ -130,6 +136,7 @@ class ServerDeclaration(Declaration):
             promo_code: pulumi.Input[str | None] | None = None,
             custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None,
             auto_renew: pulumi.Input[bool | None] | None = None,
+            keep_paid: pulumi.Input[str | None] | None = None,
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
             tariff: pulumi.Input[str | None] | None = None,
@@ -164,6 +171,7 @@ class ServerDeclaration(Declaration):
             promo_code: pulumi.Input[str | None] | None = None,
             custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None,
             auto_renew: pulumi.Input[bool | None] | None = None,
+            keep_paid: pulumi.Input[str | None] | None = None,
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
             tariff: pulumi.Input[str | None] | None = None,
@@ -204,6 +212,10 @@ class ServerDeclaration(Declaration):
             :param custom_fields: Answers to the provider's extra order questions, up to 30. Matter when
                 ordering only.
             :param auto_renew: Whether the service renews the server from the balance.
+            :param keep_paid: Renew the server, once in a run, where less than this is left of its paid time:
+                days or hours, such as 7d, less than one paid period. The shortest period that restores it is
+                bought, within the limit of the run. With auto_renew on and covered by the balance, nothing is
+                bought.
             :param notes: Free text shown in the control panel.
             :param power: running or stopped. Not managed when absent.
             :param tariff: Name of the tariff, from the catalog, in place of tariff_id. It is resolved when

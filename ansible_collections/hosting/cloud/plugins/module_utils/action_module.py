@@ -81,7 +81,7 @@ class CoreActionModule(HostingModule):
         paid = task.payment
         task.charge_name = f"{self.name}/{paid.get('invoice_id') or ''}"
         amount = paid.get("charged") or paid.get("amount")
-        made = _charge({**paid, "charged": amount}, task.booking[1] if task.booking else None)
+        made = charge_of({**paid, "charged": amount}, task.booking[1] if task.booking else None)
         return {"changed": True, "charge": made}
 
     def result(self, task: ModuleTask, done: ActionOutcome) -> Json:
@@ -96,7 +96,7 @@ class CoreActionModule(HostingModule):
             result["note"] = done.note
         if self.charges:
             known = done.after if isinstance(done.after, Mapping) else {}
-            result["charge"] = _charge(known, done.cost) if done.changed else None
+            result["charge"] = charge_of(known, done.cost) if done.changed else None
             # Its invoice, else the object and the end of its period before.
             named = known.get("invoice_id") or f"{known.get('id')} {done.change[0] if done.change else ''}"
             task.charge_name = f"{self.name}/{named}" if result["charge"] else None
@@ -124,7 +124,7 @@ class PasswordModule(CoreActionModule):
         return file.in_diff(result) if task.diff else result
 
 
-def _charge(known: Values, cost: Cost | None) -> Json:
+def charge_of(known: Values, cost: Cost | None) -> Json:
     """What it charged according to the service, else its price. A price that is not known is not shown as
     free."""
     amount = known.get("charged") or (cost and cost.amount)

@@ -10,11 +10,12 @@ Nothing is remembered from one run to the next, so the options must name the obj
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import predictions
 from .json_types import Json, Values
@@ -36,6 +37,9 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.resources.base import AnyResource, State
     from pulumi_hosting.session.request import Request
 
+if TYPE_CHECKING:
+    from pulumi_hosting.actions import ActionOutcome
+    from pulumi_hosting.actions.keep_paid import Renewal
 
 ALREADY_ABSENT = "absent"
 """The id of no object: see ``ResourceModule.id_of``."""
@@ -96,10 +100,50 @@ class ResourceModule(HostingModule):
             )
         _report(task, request, outcome)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
+        result = self._kept_paid(task, request, checked.inputs, outcome, result)
         if interrupted is not None:
             result = self.with_unreported(task, interrupted, outcome, result)
         if task.check_mode:  # at the end: what the task still reads is the account before it
             predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
+        return result
+
+    def _kept_paid(
+        self, task: ModuleTask, request: Request, inputs: Any, outcome: Outcome, result: Json
+    ) -> Json:
+        """The result, once the object is renewed as ``keep_paid`` asks; in check mode, with what that would
+        bring."""
+        given, before = inputs.given(), outcome.before
+        is_kept = given.get("keep_paid") and outcome.action in ("unchanged", "updated")
+        if not (is_kept and before and outcome.after):
+            return result
+        from pulumi_hosting.actions.keep_paid import renewal
+
+        # what is paid must not depend on how another task saw it
+        request = replace(request, session=task.request("").session)
+        state = outcome.state or self.resource.State.partial(before)
+        if (due := renewal(request, self.resource, state, given)) is None:
+            return result
+        approve = partial(task.approve, f"{request.identity} keep_paid", task.budget.checked())
+        done = (due.plan if task.check_mode else due.carry_out)(request, approve)
+        if done is None:
+            return result
+        if task.check_mode:
+            predictions.of_action(task.memory, due.action.kind, done)
+        return self._with_renewal(task, due, done, result)
+
+    def _with_renewal(self, task: ModuleTask, due: Renewal, done: ActionOutcome, result: Json) -> Json:
+        """The result, with what the renewal charged and changed."""
+        from .action_module import charge_of
+
+        known, shown = cast(Values, done.after), dict(result[self.kind])
+        shown.update((name, known[name]) for name in (due.date, "status", "power") if name in shown)
+        named = known.get("invoice_id") or f"{known['id']} {done.change}"
+        task.charge_name = f"{due.action.kind}/{named}"
+        result = {**result, "changed": True, self.kind: shown, "charge": charge_of(known, done.cost)}
+        if task.diff and done.change is not None:
+            sides = zip(("before", "after"), done.change, strict=True)
+            there = result.get("diff") or {}
+            result["diff"] = {side: {**there.get(side, {}), "renewal": change} for side, change in sides}
         return result
 
     # --- what differs from one resource to another

@@ -47,6 +47,12 @@ options:
     description:
       - Whether the service renews the domain from the balance.
     type: bool
+  keep_paid:
+    description:
+      - 'Renew the domain by a year, once in a run, where less than this is left of its paid time: days or hours,
+        such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and covered
+        by the balance, nothing is bought.'
+    type: str
   promo_code:
     description:
       - Promo code when ordering.
@@ -195,6 +201,7 @@ OPTIONS = {
     "nameservers": {"type": "list", "elements": "str"},
     "privacy": {"type": "bool"},
     "auto_renew": {"type": "bool"},
+    "keep_paid": {"type": "str"},
     "promo_code": {"type": "str"},
     "auth_code": {"type": "str", "no_log": True},
     "idempotency_scope": {"type": "str", "default": ""},

@@ -94,6 +94,12 @@ options:
     description:
       - Whether the service renews the server from the balance.
     type: bool
+  keep_paid:
+    description:
+      - 'Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
+        7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
+        run. With auto_renew on and covered by the balance, nothing is bought.'
+    type: str
   notes:
     description:
       - Free text shown in the control panel. An explicit V(null) empties it.
@@ -376,6 +382,7 @@ OPTIONS = {
     "promo_code": {"type": "str"},
     "custom_fields": {"type": "dict"},
     "auto_renew": {"type": "bool"},
+    "keep_paid": {"type": "str"},
     "notes": {"type": "str"},
     "tariff": {"type": "str"},
     "adopt_id": {"type": "str"},

@@ -1,0 +1,115 @@
+"""Keeping an object paid as its declaration says (``keep_paid``): one renewal in a run, where too little is
+left of its paid time.
+
+The renewal is the action that a person would carry out, so its key is made of the date that was seen: any
+number of runs that see the same date pay once between them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pulumi_hosting.actions.action import ActionOutcome, act
+from pulumi_hosting.actions.domain_renew import DomainRenewal
+from pulumi_hosting.actions.periods import moment
+from pulumi_hosting.actions.renewal import PaidAhead
+from pulumi_hosting.actions.server_renew import ServerRenew
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput
+from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.planning.paid_reads import paid_time_of
+from pulumi_hosting.resources.base import AnyResource, State
+from pulumi_hosting.resources.powers import Remarked
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import Failed, LimitExceeded, ResourceError
+from pulumi_hosting.session.prepaid import Prepaid
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import as_text, duration
+
+_ACTIONS: Mapping[str, PaidAhead[Any, Any, Any, Any, Any]] = {
+    "server": ServerRenew(),
+    "domain": DomainRenewal(),
+}
+_LAST_HOUR = timedelta(hours=1)  # the service renews in it, where auto-renew is on
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A renewal that a declaration asks for now. ``inputs``: of its ``action``."""
+
+    action: PaidAhead[Any, Any, Any, Any, Any]
+    inputs: Any
+
+    @property
+    def date(self) -> str:
+        """The field of the state that it moves."""
+        return self.action.date
+
+    def plan(self, request: Request, approve: Callable[[Cost | None], None]) -> ActionOutcome | None:
+        """What it would do. None if it is not to be done, with a warning that says why. Sends no write."""
+        return self._carried_out(request, approve, dry_run=True)
+
+    def carry_out(self, request: Request, approve: Callable[[Cost | None], None]) -> ActionOutcome | None:
+        """Do it. None if it was refused, with a warning. Raises ``Failed`` where that is not known."""
+        return self._carried_out(request, approve, dry_run=False)
+
+    def _carried_out(
+        self, request: Request, approve: Callable[[Cost | None], None], *, dry_run: bool
+    ) -> ActionOutcome | None:
+        try:
+            done = act(request, self.action, self.inputs, dry_run=dry_run, approve=approve)
+        except HostingError as error:
+            refused = isinstance(error, LimitExceeded | InvalidInput) or _is_refusal(error)
+            if not (dry_run or refused):
+                raise
+            request.warn(f"not renewed, though keep_paid asks for it: {error}")
+            return None
+        return done if done.changed else None
+
+
+def _is_refusal(error: HostingError) -> bool:
+    """Whether the service, or a look at the account, said no: nothing was charged."""
+    if isinstance(error, ResourceError):
+        return not isinstance(error, Failed)
+    return isinstance(error, ApiError) and not error.outcome_unknown
+
+
+def renewal(
+    request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]
+) -> Renewal | None:
+    """The renewal that ``keep_paid`` among the ``declared`` inputs asks for now; None if there is none.
+
+    None, too, where auto-renew is on and the balance covers it, or its last hour has begun. Reads only.
+    Raises what the reads raise.
+    """
+    keep = declared.get("keep_paid")
+    if keep is None or not isinstance(resource, Remarked) or not state.id.isdigit():
+        return None
+    action, what = _ACTIONS[resource.kind], resource.prepaid(request, state)
+    now, until = catalog_reads.service_now(request), _safe_until(what, state, action.date)
+    if what is None or until is None or what.ended == "pending_cancel" or until - now >= duration(keep):
+        return None
+    if _renews_itself(request, what, declared.get("auto_renew"), until - now):
+        return None
+    wanted = now + duration(keep)
+    if until < now:  # whether the service counts from the old date is its own affair: one period, then a look
+        wanted = min(wanted, action.smallest.after(until))
+    text = as_text(wanted.replace(microsecond=0))
+    return Renewal(action, action.Inputs.model_validate({"id": state.id, "until": text}))
+
+
+def _safe_until(what: Prepaid | None, state: State, date: str) -> datetime | None:
+    """Until when it is paid. A simulated renewal shows in the recorded state alone."""
+    if what is None or what.safe_until is None:
+        return None
+    recorded = state.values().get(date) if state.mode == "test" else None
+    return max(what.safe_until, moment(recorded)) if recorded else what.safe_until
+
+
+def _renews_itself(request: Request, what: Prepaid, declared: bool | None, left: timedelta) -> bool:
+    if not (what.renews if declared is None else declared):
+        return False
+    if timedelta(0) <= left <= _LAST_HOUR:
+        return True
+    event = paid_time_of(request).declared(what.key, declared).of(what.key)
+    return event is not None and event.kind == "renewed"

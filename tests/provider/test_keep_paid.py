@@ -1,0 +1,127 @@
+"""``keepPaid``: renewed once, by whatever run comes first, and never beyond a limit."""
+
+from typing import Any
+
+import pytest
+
+from tests.provider.processes import WEB, Entry, Process, Start
+from tests.provider.test_paid_time import DAY, SHOP, later
+from tests.support.account import Account
+
+KINDS = [
+    ("server", {**WEB, "autoRenew": False, "keepPaid": "7d"}, "nextDueAt", 30, 7),
+    ("domain", {**SHOP, "keepPaid": "30d"}, "expiresAt", 365, 30),
+]
+
+
+def up(process: Process, kind: str, entry: Entry) -> Entry:
+    """What an engine does with an unchanged program: compare, then update what differs."""
+    adapter = process.of(kind)
+    if not adapter.diff(entry.id, entry.outputs, entry.inputs).changes:
+        return entry
+    return Entry(entry.id, adapter.update(entry.id, entry.outputs, entry.inputs), entry.inputs)
+
+
+def payments(account: Account) -> int:
+    return sum(row["type"] == "payment" for row in account.ledger())
+
+
+@pytest.mark.parametrize(("kind", "given", "date", "period", "keep"), KINDS)
+def test_renewed_once_for_each_date(
+    processes: Start, account: Account, kind: str, given: dict[str, Any], date: str, period: int, keep: int
+) -> None:
+    entry = processes().create(kind, "one", given)
+    later(account, period - keep - 1)
+    quiet = processes()
+    entry = up(quiet, kind, entry)
+    assert (quiet.lines, payments(account)) == ([], 1)
+    later(account, 2)
+    preview, run, again = processes(), processes(), processes()
+    found = preview.of(kind).diff(entry.id, entry.outputs, entry.inputs)
+    assert found.properties == {"keepPaid": "UPDATE"}
+    assert "will charge " in preview.lines[0]
+    assert "balance" in preview.lines[0]
+    unknown = preview.of(kind).preview_update(entry.id, entry.outputs, entry.inputs)
+    assert unknown[date] != entry.outputs[date]
+    assert payments(account) == 1
+    renewed = up(run, kind, entry)
+    assert renewed.outputs[date] > entry.outputs[date]
+    assert any("one: charged " in line for line in run.lines)
+    for known in (renewed, entry):  # whatever state the next run has
+        assert up(again, kind, known) is known
+    assert (again.lines, payments(account)) == ([], 2)
+    assert up(processes(), kind, processes().refresh(kind, renewed)).outputs[date] == renewed.outputs[date]
+    later(account, period + 3)
+    assert up(processes(), kind, renewed).outputs[date] > renewed.outputs[date]
+    assert payments(account) == 3
+    (there,) = account.objects(f"{kind}s")
+    assert there["status"] == "active"
+
+
+def test_auto_renew_that_is_covered_does_it(processes: Start, account: Account) -> None:
+    web = processes().create("server", "web", {**WEB, "autoRenew": True, "keepPaid": "7d"})
+    later(account, 25)
+    run = processes()
+    assert up(run, "server", web) is web
+    assert (run.lines, payments(account)) == ([], 1)
+    account.control("POST", "/clock", {"advance": 5 * DAY - 1800})
+    account.control("PATCH", "/account", {"balance": "1.00"})
+    assert up(processes(), "server", web) is web  # its last hour is the service's
+    assert payments(account) == 1
+
+
+def test_a_renewal_counts_against_the_limit_and_is_refused_beyond_it(
+    processes: Start, account: Account
+) -> None:
+    web = processes().create("server", "web", KINDS[0][1])
+    later(account, 25)
+    limited = processes(maxCharge="1.00")
+    assert up(limited, "server", web) is web
+    assert limited.lines[0].startswith("web: warning: not renewed, though keep_paid asks for it: with ")
+    assert "more than maxCharge 1.00" in limited.lines[0]
+    assert payments(account) == 1
+    enough = processes(maxCharge="9.00")
+    enough.of("server").diff(web.id, web.outputs, web.inputs)
+    _, failures = enough.of("server").check(
+        {}, {**WEB, "name": "other", "__identity": "pulumi:t/dev/server/o"}
+    )
+    assert "this run would charge" in failures[""]  # with the renewal
+    assert up(processes(maxCharge="9.00"), "server", web).outputs["nextDueAt"] > web.outputs["nextDueAt"]
+    assert payments(account) == 2
+
+
+def test_a_refused_renewal_is_a_warning(processes: Start, account: Account) -> None:
+    web = processes().create("server", "web", KINDS[0][1])
+    later(account, 25)
+    account.control("PATCH", "/account", {"balance": "0.50"})
+    run = processes()
+    assert up(run, "server", web).outputs["nextDueAt"] == web.outputs["nextDueAt"]
+    assert any("not renewed, though keep_paid asks for it: " in line for line in run.lines)
+    assert payments(account) == 1
+
+
+def test_a_test_key_shows_the_renewal_and_sends_nothing(processes: Start, account: Account) -> None:
+    web = processes().create("server", "web", KINDS[0][1])
+    later(account, 25)
+    preview = processes(apiKey=account.test_key)
+    assert preview.of("server").diff(web.id, web.outputs, web.inputs).properties == {"keepPaid": "UPDATE"}
+    assert "would charge " in preview.lines[0]
+    assert account.requested("POST") == ["/servers"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("server", {**WEB, "keepPaid": "30d"}, "30d is not shorter than one paid period, 30 days"),
+        ("server", {**WEB, "months": 3, "keepPaid": "90d"}, "one paid period, 90 days"),
+        ("server", {**WEB, "hours": 5, "keepPaid": "30d"}, "one paid period, 720 hours"),
+        ("domain", {**SHOP, "keepPaid": "365d"}, "one paid period, 365 days"),
+        ("domain", {**SHOP, "keepPaid": "soon"}, "must be a number of days or hours"),
+    ],
+)
+def test_a_time_that_cannot_be_kept_is_refused(
+    processes: Start, account: Account, kind: str, given: dict[str, Any], said: str
+) -> None:
+    _, failures = processes().of(kind).check({}, {**given, "__identity": f"pulumi:t/dev/{kind}/one"})
+    assert said in failures["keep_paid"]
+    assert account.ledger() == []

@@ -180,6 +180,8 @@ def act(
     outcome = replace(outcome, result=predicted, predicted=outcome.after)
     if dry_run or not (plan.changed or outcome.fetches):
         return outcome
+    if action.charges:
+        request = replace(request, approve=lambda: request.session.paying(request, plan.cost))
     result = action.perform(request, inputs, plan)
     purchase_journal.reported(request.unreported)
     after = _stamped(request, action, _each(result, lambda item: item.shown()))

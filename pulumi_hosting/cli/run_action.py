@@ -18,6 +18,7 @@ from pulumi_hosting.cli.lazy import works_in
 from pulumi_hosting.cli.output import finish, money
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.budget import Budget, Limit
+from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable
 from pulumi_hosting.schema.fields import fields
 from pulumi_hosting.session.cost import Cost
@@ -80,13 +81,15 @@ def run(
     try:
         named = {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
         inputs = check(action, {name: value for name, value in named.items() if value not in (None, [])})
-        budget = Budget(Limit("--max-charge", max_charge, "leave it")).checked()
+        month = MonthlyBudget(os.environ.get("HOSTING_BUDGET") or None)
+        budget = Budget(Limit("--max-charge", max_charge, "leave it"), month=month).checked()
     except InvalidInput as error:
         raise Unusable(str(error)) from None
     file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))
     with file or nullcontext(), asking(read_only=preview_only) as (found, progress):
         request = replace(found, identity=f"action:{kind}", info=progress.above(_say))
         outcome = act(request, action, inputs, dry_run=True, approve=partial(_book, budget, request))
+        request.session.paying = month.paying
         # a charge of an interrupted run is reported by the second look, which then does nothing
         if not preview_only and (outcome.changed or outcome.fetches or action.charges):
             if outcome.changed and action.charges and outcome.cost is None and yes and not budget.limited:
@@ -144,6 +147,8 @@ def _say(line: str) -> None:
 
 def _book(budget: Budget, request: Request, cost: Cost | None) -> None:
     refusal = budget.unpriced() if cost is None else budget.book(request.identity, cost)
+    if cost is not None and refusal is None:
+        refusal = budget.beyond_month(request.identity, request.client, cost)
     if refusal:
         raise LimitExceeded(refusal)
 
@@ -154,7 +159,7 @@ def _at_most(budget: Budget, shown: ActionOutcome) -> Budget:
     if shown.changed and (budget.limited or shown.cost is None):
         return budget
     amount = shown.cost.amount if shown.changed and shown.cost else 0
-    return Budget(Limit("--max-charge", str(amount), "run again"))
+    return Budget(Limit("--max-charge", str(amount), "run again"), month=budget.month)
 
 
 def _ask(action: AnyAction, planned: ActionOutcome) -> None:

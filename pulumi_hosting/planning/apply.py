@@ -6,6 +6,7 @@ asks for one by one. ``ensure`` and ``ensure_absent`` are the whole way for a fr
 """
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -249,11 +250,9 @@ def ensure(
     cost, taken = planned.cost, planned.takeover
     before = shown(resource, taken.state) if taken else None
     if isinstance(resource, Priced) and options.priced:
-        priced = resource
         if taken is None:
             options.approve(cost)
-        else:  # should it be paid after all
-            request = replace(request, approve=lambda: options.approve(priced.cost(request, inputs.given())))
+        request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
     if options.dry_run:
         if cost is not None:
             remark_on_balance(request, cost)
@@ -263,6 +262,21 @@ def ensure(
     made = resource.create(saving, inputs)
     state = _created(request, resource, inputs, made, options.save, options.wait)
     return Outcome("created", before, state.shown(), state, cost=cost, takeover=taken)
+
+
+def _asking_before_it_pays(
+    request: Request, resource: Priced, inputs: Any, approved: Cost | None, options: ApplyOptions
+) -> Request:
+    """The same, that asks before its purchase. Without an ``approved`` cost, an object was announced as found
+    and may have to be paid after all."""
+
+    def approve() -> AbstractContextManager[object]:
+        cost = approved or resource.cost(request, inputs.given())
+        if approved is None:
+            options.approve(cost)
+        return request.session.paying(request, cost)
+
+    return replace(request, approve=approve)
 
 
 def _ensure_existing(

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, Protocol, TypeVar
 
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.private_directory import LocalFilesError
+from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.session.cost import Cost
 
 T = TypeVar("T")
@@ -162,9 +164,12 @@ class Budget(Book):
     """What this run is going to charge, counted once per declaration, against what it may charge. Without a
     ``ledger`` the run is this process."""
 
-    def __init__(self, limit: Limit | None = None, ledger: Ledger | None = None) -> None:
+    def __init__(
+        self, limit: Limit | None = None, ledger: Ledger | None = None, month: MonthlyBudget | None = None
+    ) -> None:
         super().__init__()
         self.limit = limit or Limit()
+        self.month = month or MonthlyBudget()
         self._ledger = ledger
         self._found: set[str] = set()
         self._moved: dict[str, dict[Moved, Decimal]] = {}
@@ -180,6 +185,14 @@ class Budget(Book):
         """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
         return self._counted(identity, lambda: self._within_limit(identity, cost))
 
+    def beyond_month(self, identity: str, client: Client, cost: Cost) -> str | None:
+        """Why the calendar month cannot pay for everything that this run plans; then this is not counted."""
+        own = Decimal(0) if self.planned(identity) else cost.amount  # a task's is with the ledger by now
+        refusal = self.month.planned(client, cost, self.total(cost.currency) + own)
+        if refusal is not None and not client.is_test_key:
+            self.refused(identity)
+        return refusal
+
     def refused(self, identity: str) -> None:
         """It is not ordered for another reason than the limit, and is not counted."""
         self._counted(identity, lambda: self.remove(identity))
@@ -187,17 +200,19 @@ class Budget(Book):
     @property
     def limited(self) -> str | None:
         """What limits this run, such as ``maxCharge is 25``; None if nothing does."""
-        return str(self.limit) if self.limit.is_set else None
+        return str(self.limit) if self.limit.is_set else str(self.month) if self.month else None
 
     def checked(self) -> "Budget":
         """This one. Raises ``InvalidInput`` if its limit is no amount of money."""
-        if (problem := self.limit.problem) is not None:
-            raise InvalidInput({self.limit.name: problem})
+        found = {self.limit.name: self.limit.problem, "budget": self.month.problem}
+        if problems := {name: problem for name, problem in found.items() if problem is not None}:
+            raise InvalidInput(problems)
         return self
 
     def limit_as_option(self) -> dict[str, object]:
         """Name and value of the limit, for another process that works on the same task; empty without one."""
-        return {self.limit.name: self.limit.given} if self.limit.is_set else {}
+        month: dict[str, object] = {"budget": self.month.given} if self.month else {}
+        return {self.limit.name: self.limit.given, **month} if self.limit.is_set else month
 
     def unpriced(self) -> str | None:
         """Why something of unknown price cannot be ordered within the limit, or None if nothing limits
@@ -207,7 +222,7 @@ class Budget(Book):
             return None
         return (
             f"its price is not known, and {self.limited}; it is not ordered. Next: see why there is no "
-            f"price, or leave {self.limit.name} out"
+            f"price, or leave {self.limit.name if self.limit.is_set else 'budget'} out"
         )
 
     def found(self, identity: str, cost: Cost) -> str | None:

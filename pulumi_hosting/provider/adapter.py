@@ -255,7 +255,7 @@ class Adapter:
             raise InvalidInput(checked.failures, self._name(props))
         inputs, budget = checked.inputs, self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
-        request.approve = lambda: spending.approve_after_all(budget, request, self.resource, inputs)
+        request.approve = lambda: spending.approve(budget, request, self.resource, inputs)
         bought = spending.PaidCreation(budget, request, self.session.replacements)
         interrupted = purchase_journal.interrupted(request, self.resource.kind)
         failed: Exception | None = None

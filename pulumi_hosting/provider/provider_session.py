@@ -100,7 +100,8 @@ class ProviderSession(Session):
                 self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
-            self.budget.limit = settings.limit
+            self.budget.limit, self.budget.month = settings.limit, settings.month
+            self.paying = settings.month.paying
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization

@@ -298,6 +298,7 @@ class Provider(pulumi.ProviderResource):
     :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
     :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's
     currency.
+    :param budget: What a calendar month may cost, such as ``100.00/month``.
     :param scope: A part of the identity of every resource, for stacks of one name on one account.
     :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
     without a scope.
@@ -313,6 +314,7 @@ class Provider(pulumi.ProviderResource):
         base_url: pulumi.Input[str] | None = None,
         mode: pulumi.Input[Literal["live", "test"]] | None = None,
         max_charge: pulumi.Input[str | int | float] | None = None,
+        budget: pulumi.Input[str] | None = None,
         scope: pulumi.Input[str] | None = None,
         strict: pulumi.Input[bool] | None = None,
         rate_limit_timeout: pulumi.Input[float] | None = None,
@@ -324,6 +326,7 @@ class Provider(pulumi.ProviderResource):
             "baseUrl": base_url,
             "mode": mode,
             "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
+            "budget": budget,
             "scope": scope,
             "strict": strict,
             "rateLimitTimeout": rate_limit_timeout,

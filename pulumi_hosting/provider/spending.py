@@ -1,7 +1,7 @@
 """What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -36,6 +36,10 @@ def show_price(
     ``replacements``, more than it can pay."""
     if refusal := budget.refusal(request.identity, cost):
         return refusal
+    if beyond := budget.beyond_month(request.identity, request.client, cost):
+        if not request.client.is_test_key:
+            return beyond
+        request.warn(f"with a live key it would be refused: {beyond}")
     currency, later = cost.currency, budget.later()
     total, lacking = budget.total(currency), budget.lacking(currency)
     is_test = request.client.is_test_key
@@ -169,15 +173,22 @@ def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, 
         raise _beyond_the_limit(request, resource, refusal)
 
 
-def approve_after_all(budget: Budget, request: Request, resource: AnyResource, inputs: Inputs) -> None:
-    """Show and book the price of what was announced as found and has to be paid after all: another resource
-    has it, or it is gone. Raises ``InvalidInput`` beyond the limit."""
-    if not isinstance(resource, Priced) or not budget.is_to_be_paid(request.identity):
-        return
-    cost = resource.cost(request, inputs.given())
-    refusal = budget.unpriced() if cost is None else show_price(budget, request, cost)
-    if refusal:
-        raise _beyond_the_limit(request, resource, refusal)
+def approve(
+    budget: Budget, request: Request, resource: AnyResource, inputs: Inputs
+) -> AbstractContextManager[object]:
+    """Held while it is paid. Shows and books the price of what was announced as found and has to be paid
+    after all: another resource has it, or it is gone. Raises ``InvalidInput`` beyond the limit."""
+    if not isinstance(resource, Priced):
+        return nullcontext()
+    cost = budget.planned(request.identity)
+    if budget.is_to_be_paid(request.identity):
+        cost = resource.cost(request, inputs.given())
+        refusal = budget.unpriced() if cost is None else show_price(budget, request, cost)
+        if refusal:
+            raise _beyond_the_limit(request, resource, refusal)
+    if cost is None and budget.month:
+        cost = resource.cost(request, inputs.given())
+    return request.session.paying(request, cost)
 
 
 @dataclass

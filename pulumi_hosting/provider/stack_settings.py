@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.planning.budget import Limit
+from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.provider.names import PropertyValues, Props
 
 
@@ -36,6 +37,12 @@ STACK_SETTINGS: Mapping[str, Setting] = {
         "string",
         "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's "
         "currency.",
+    ),
+    "budget": Setting(
+        "HOSTING_BUDGET",
+        "string",
+        "What a calendar month may cost, such as `100.00/month`: order nothing with which the debits of the "
+        "month (UTC, less refunds) would exceed it.",
     ),
     "scope": Setting(
         "HOSTING_SCOPE",
@@ -65,20 +72,21 @@ _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 # An empty one of these would silently mean "no limit" or "another identity": an unset secret of a CI job, for
 # example.
-_NOT_EMPTY = frozenset({"maxCharge", "scope"})
+_NOT_EMPTY = frozenset({"maxCharge", "budget", "scope"})
 
 
 @dataclass(frozen=True, slots=True)
 class StackSettings:
-    """Checked values. ``limit``: what a run may charge; ``scope``: a part of every identity; ``strict``:
-    refuse what is otherwise only warned of; ``rate_limit_timeout``: seconds that a request may wait for the
-    rate limit.
+    """Checked values. ``limit``: what a run may charge; ``month``: what a calendar month may cost; ``scope``:
+    a part of every identity; ``strict``: refuse what is otherwise only warned of; ``rate_limit_timeout``:
+    seconds that a request may wait for the rate limit.
     """
 
     api_key: Secret | None = None
     base_url: str | None = None
     mode: str | None = None
     limit: Limit = field(default_factory=Limit)
+    month: MonthlyBudget = field(default_factory=MonthlyBudget)
     scope: str | None = None
     strict: bool = False
     rate_limit_timeout: float | None = None
@@ -103,6 +111,7 @@ class StackSettings:
             str(given["baseUrl"]) if "baseUrl" in given else None,
             given.get("mode"),
             Limit.of(given),
+            MonthlyBudget.of(given),
             given.get("scope"),
             _boolean(given.get("strict")) or False,
             _seconds(given.get("rateLimitTimeout")),
@@ -117,6 +126,8 @@ def failures_of(config: PropertyValues) -> dict[str, str]:
         failures["mode"] = "must be live or test"
     if problem := Limit.of(config).problem:
         failures["maxCharge"] = problem
+    if problem := MonthlyBudget.of(config).problem:
+        failures["budget"] = problem
     if scope == "":
         failures["scope"] = "is empty. Next: give a name, or unset it"
     elif isinstance(scope, str) and not _SCOPE.fullmatch(scope):

@@ -4,6 +4,7 @@ callbacks of its frontend.
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -47,8 +48,8 @@ class Request:
     - ``save``: called with the state so far between several changes, should a later one fail.
     - ``is_declared``: whether another declaration of this run has the object with this id and this name, as
       far as the frontend knows beyond ``ownership``.
-    - ``approve``: called before something is paid that may have been announced as found; raises to refuse
-      it.
+    - ``approve``: called before something is paid, also if it was announced as found; raises to refuse it.
+      What it returns is held until the purchase has its answer.
     - ``stays``: whether the object of this kind and id stays in the program, as far as this run knows.
     - ``credited``: called with what a removal credited to the balance, and the currency if it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
@@ -71,7 +72,7 @@ class Request:
     unreported: list[tuple[str, str]] = field(default_factory=list)
     save: Callable[[Any], None] = lambda state: None
     is_declared: Callable[[str, str | None], bool] = lambda id, name: False
-    approve: Callable[[], None] = lambda: None
+    approve: Callable[[], AbstractContextManager[object]] = nullcontext
     stays: Callable[[str, str], bool] = lambda kind, id: True
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info

@@ -1,6 +1,7 @@
 """What every request of one process, or one run, shares."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ class Session:
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity
       names, for one.
     - ``starts_empty``: whether the run has found no state of an earlier one; False if none is kept.
+    - ``paying``: held while a request pays this cost, None if it is not known; raises to refuse it.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
     """
 
@@ -43,6 +45,9 @@ class Session:
         self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
         self.poll_interval = poll_interval
         self.starts_empty = False
+        self.paying: Callable[[Any, Any], AbstractContextManager[object]] = lambda request, cost: (
+            nullcontext()
+        )
         self._announced: set[tuple[str | None, str, str]] = set()
 
     @property

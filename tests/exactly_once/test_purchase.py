@@ -2,9 +2,10 @@
 needed: the answers are listed.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -50,7 +51,11 @@ def test_the_turn_is_held_while_it_looks_asks_for_approval_and_sends() -> None:
     def look(when: str) -> None:
         held.append(loop.service.locks.held)
 
-    loop.request.approve = lambda: look("approval")
+    def approve() -> AbstractContextManager[None]:
+        look("approval")
+        return nullcontext()
+
+    loop.request.approve = approve
     loop.carry_out(look=look)
     assert held == [True, True, True]
     assert not loop.service.locks.held
@@ -59,7 +64,7 @@ def test_the_turn_is_held_while_it_looks_asks_for_approval_and_sends() -> None:
 def test_a_refused_approval_sends_nothing_and_notes_nothing() -> None:
     loop = Loop()
 
-    def refuse() -> None:
+    def refuse() -> NoReturn:
         raise LimitExceeded("too much")
 
     loop.request.approve = refuse
@@ -75,8 +80,12 @@ def test_a_cancelled_run_sends_nothing_and_notes_nothing(monkeypatch: pytest.Mon
         order.append("cancelled")
         raise KeyboardInterrupt
 
+    def approve() -> AbstractContextManager[None]:
+        order.append("approved")
+        return nullcontext()
+
     monkeypatch.setattr(loop.service.clock, "raise_if_cancelled", cancelled)
-    loop.request.approve = lambda: order.append("approved")
+    loop.request.approve = approve
     with pytest.raises(KeyboardInterrupt):
         loop.carry_out()
     assert order == ["approved", "cancelled"]

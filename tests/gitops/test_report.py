@@ -83,7 +83,10 @@ def test_a_renewal_is_beside_the_review(tmp_path: Any, monkeypatch: pytest.Monke
 
 
 def test_a_renewal_of_a_playbook_is_beside_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
-    renewal = {"before": {"renewal": {"paid_until": "2026-12-01"}}, "after": {"renewal": {"months": 1}}}
+    renewal: dict[str, Any] = {
+        "before": {"renewal": {"paid_until": "2026-12-01"}},
+        "after": {"renewal": {"months": 1}},
+    }
     notes = {side: {**row, "notes": side} for side, row in renewal.items()}
     report = {
         "changes": [{"task": "web", "diff": [diff]} for diff in (renewal, notes)],

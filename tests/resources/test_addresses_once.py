@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -137,7 +137,7 @@ def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(
     assert "nothing is paid before that is known" in taken.reason
     context.ownership.add(A, first.id)
 
-    def refuse() -> None:
+    def refuse() -> NoReturn:
         raise ResourceError("beyond the limit")
 
     context.approve = refuse

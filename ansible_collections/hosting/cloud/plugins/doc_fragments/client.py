@@ -58,6 +58,14 @@ options:
       - If a charge turns out higher than announced, the task warns, and the run orders nothing more.
       - Modules that charge nothing accept it too, so that it can be set for the whole group.
     type: str
+  budget:
+    description:
+      - What a calendar month may cost, such as V(100.00/month). A purchase is refused before it is ordered if
+        the debits of the month in UTC, by whoever they were made, less the refunds, would exceed it with it.
+        The debits are read again before each purchase, which needs the scope C(balance:read).
+      - If not set, the environment variable E(HOSTING_BUDGET) of the machine that runs the task is used.
+      - Modules that charge nothing accept it too, so that it can be set for the whole group.
+    type: str
 requirements:
   - python >= 3.11
   - pulumi-hosting, of this collection's version or newer

@@ -26,6 +26,7 @@ CLIENT_OPTIONS: Json = {
     # group.
     "mode": {"type": "str", "choices": ["live", "test"], **from_environment("HOSTING_MODE")},
     "max_charge": {"type": "str", **from_environment("HOSTING_MAX_CHARGE")},
+    "budget": {"type": "str", **from_environment("HOSTING_BUDGET")},
 }
 WAIT_OPTIONS: Json = {
     "wait": {"type": "bool", "default": True},

@@ -28,6 +28,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.requests import HttpRequest
     from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
+    from pulumi_hosting.planning.monthly_budget import MonthlyBudget
     from pulumi_hosting.session.account_snapshot import AccountSnapshot
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.errors import LimitExceeded
@@ -184,12 +185,10 @@ class ModuleTask:
         else:
             reads = Reads()
             self.own_reads.append(reads)
+        session = Session(client, reads=reads, declared_mode=params.get("mode"))
+        session.paying = MonthlyBudget.of(params).paying
         return Request(
-            Session(
-                client,
-                reads=reads,
-                declared_mode=params.get("mode"),
-            ),
+            session,
             identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
             name_is_identity=True,
             keeps_secrets=bool(params.get("root_password_file")),
@@ -212,11 +211,14 @@ class ModuleTask:
     @property
     def budget(self) -> Budget:
         """The task's share of what the run may charge."""
-        return Budget(replace(Limit.of(self.params), booked=self.memory.allowance), self.memory)
+        limit = replace(Limit.of(self.params), booked=self.memory.allowance)
+        return Budget(limit, self.memory, MonthlyBudget.of(self.params))
 
     def approve(self, identity: str, budget: Budget, cost: Cost | None) -> None:
         """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
         refusal = budget.unpriced() if cost is None else budget.book(identity, cost)
+        if self.check_mode and cost is not None and refusal is None:
+            refusal = budget.beyond_month(identity, self.client(True), cost)
         if refusal and not (cost is None and self.client(True).is_test_key):
             raise LimitExceeded(refusal)
         self.booking = None if cost is None else (identity, cost)

@@ -89,6 +89,7 @@ PURCHASES: list[tuple[str, dict[str, Any]]] = [
     ("server_password", {"name": "web", "password_file": "/nowhere/password"}),
     ("balance_topup", {"amount": "25.00", "gateway": "card", "balance_below": "5000"}),
     ("invoice_pay", {"id": "40001"}),
+    ("invoice_payment_link", {"id": "40001"}),
     ("ssh_key", {"name": "me", "public_key": PUBLIC_KEY}),
     ("ptr", {"server_name": "web", "domain": "a.example.com"}),
     ("webhook_subscription", {"url": "https://hooks.example.com/x", "events": ["*"]}),

@@ -17,6 +17,7 @@ from pulumi_hosting.actions.api_key_revoke import ApiKeyRevoke
 from pulumi_hosting.actions.balance_topup import BalanceTopup
 from pulumi_hosting.actions.domain_renew import DomainRenewal
 from pulumi_hosting.actions.invoice_pay import InvoicePay
+from pulumi_hosting.actions.invoice_payment_link import InvoicePaymentLink
 from pulumi_hosting.actions.server_password import ServerPassword
 from pulumi_hosting.actions.server_power import ServerReinstall, ServerRestart
 from pulumi_hosting.actions.server_renew import ServerRenew
@@ -33,6 +34,7 @@ ACTIONS: Mapping[str, AnyAction] = {
         ServerReinstall,
         DomainRenewal,
         InvoicePay,
+        InvoicePaymentLink,
         BalanceTopup,
         WebhookTest,
         WebhookRedeliver,

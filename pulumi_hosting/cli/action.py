@@ -18,6 +18,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
         "--name example.com --until 2030-01-31 --max-charge 20.00",
     ),
     "invoice-pay": ("Pay an invoice from the balance. Charges.", "--id 40002 --max-charge 10.00"),
+    "invoice-payment-link": ("Print a link to pay an invoice through a gateway.", "--id 40002"),
     "server-password": (
         "Reset the root password of a server.",
         "--name web --password-file web.password",

@@ -17,6 +17,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "health_info": (),
     "invoice_info": ("invoices:read",),
     "invoice_pay": ("invoices:read", "invoices:pay"),
+    "invoice_payment_link": ("invoices:read", "invoices:pay"),
     "location_info": (),
     "me_info": (),
     "openapi_info": (),

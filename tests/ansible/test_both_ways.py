@@ -59,6 +59,7 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
     ],
     "invoice_info": [({}, {}), ({"status": "paid"}, {}), ({"pdf": "x.pdf"}, {})],
     "invoice_pay": [({"id": "{{ invoice }}"}, CHECKED), ({"id": "999999"}, {})],
+    "invoice_payment_link": [({"id": "{{ invoice }}"}, CHECKED), ({"id": "999999"}, {})],
     "os_image_info": [({"tariff_id": 1}, {})],
     "ptr": [
         ({"server_name": "old", "domain": "a.example.com"}, CHECKED),

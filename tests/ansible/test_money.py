@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from tests.ansible.conftest import Ansible, Played
+from tests.ansible.in_process import Play
 from tests.ansible.test_playbooks import SERVER, order, refused, server
+from tests.support.account import Account
 from tests.support.waiting import wait_until
 
 ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name != "name"}
@@ -373,3 +375,20 @@ def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     assert len(paid) == 2
     assert sum(result["changed"] for result in played.results) == 2
     assert len(ansible.living) == 1
+
+
+def test_an_unpaid_invoice_has_a_payment_link_and_a_paid_one_needs_none(account: Account) -> None:
+    id = str(account.control("POST", "/invoices", {"type": "other", "amount": "3.00"})["id"])
+    planned = Play(account, check_mode=True)("invoice_payment_link", id=id)
+    assert (planned["changed"], planned["link"]["payment_url"]) == (False, None)
+    play = Play(account)
+    asked = play("invoice_payment_link", id=id, gateway="card")
+    assert asked["changed"] is False
+    assert asked["link"]["payment_url"].startswith("https://")
+    assert asked["link"]["gateway"] == "card"
+    assert account.ledger() == []
+    play("invoice_pay", id=id)
+    paid = play("invoice_payment_link", id=id)
+    assert (paid["link"]["payment_url"], paid["note"]) == (None, f"invoice {id} is paid")
+    assert play("invoice_payment_link", id="999999")["failure"]["code"] == "not_found"
+    assert [row["amount"] for row in account.ledger()] == ["3.00"]

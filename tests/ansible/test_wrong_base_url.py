@@ -27,6 +27,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "domain_transfer": [{"name": "moved.com", "auth_code": "Xy98-Quince"}],
     "invoice_info": [{"id": "{invoice}"}],
     "invoice_pay": [{"id": "{invoice}"}],
+    "invoice_payment_link": [{"id": "{invoice}"}],
     "order_info": [{"id": "{invoice}"}],
     "os_image_info": [{"tariff_id": 1}],
     "ptr": [

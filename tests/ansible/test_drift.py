@@ -144,6 +144,24 @@ def test_a_domain_that_has_expired_is_drift_though_nothing_changes(ansible: Ansi
 
 
 @pytest.mark.slow
+@pytest.mark.emulator(clock="manual")
+def test_what_ends_within_a_given_time_is_drift(ansible: Ansible) -> None:
+    """Only if the setting asks for it, and the object is not paid for."""
+    task = {"name": "shop", "hosting.cloud.domain": {"name": "shop.com"}}
+    bought, _ = run(ansible, task, arguments=())
+    ansible.control("POST", "/clock", {"advance": 360 * 86400})
+    for days, code in (("", 0), ("1", 0), ("7", 3)):
+        environ = {"HOSTING_DRIFT_ENDS_WITHIN": days} if days else {}
+        played, report = run(ansible, task, environ=environ)
+        assert (played.code, report["drift"]) == (code, code == 3)
+    (change,) = report["changes"]
+    until = bought["shop"]["domain"]["expires_at"][:10]
+    assert (change["task"], change["ended"]) == ("shop", f"ends {until}")
+    (domain,) = ansible.objects("domains")
+    assert (domain["status"], len(ansible.ledger())) == ("active", 1)
+
+
+@pytest.mark.slow
 def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     """Items of a loop one by one, ignored failures, a censored task, a handler. Tasks after ``meta:
     end_play`` are absent."""

@@ -20,7 +20,8 @@ description:
   - With C(--diff) the report contains the differences as the modules return them.
     For a task with C(no_log) it contains only that it changed.
   - A server or domain whose paid time is over is drift too, though no task changes it. Its C(changes) have
-    C(ended), the status that says so (V(suspended), V(expired) or V(pending_cancel)).
+    C(ended), the status that says so (V(suspended), V(expired) or V(pending_cancel)). With O(ends_within),
+    one that ends within this time and is not paid for is drift as well, and C(ended) is C(ends) and the day.
   - Check mode compares what the playbook declares, not what else is on the account.
   - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions),
     C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
@@ -58,6 +59,18 @@ options:
     ini:
       - section: callback_hosting_drift
         key: exit_code
+  ends_within:
+    description:
+      - Days. What a task warns of counts as drift if it ends within this time. Tasks begin to warn a third of
+        the paid period before its end.
+      - If not set, only what has ended is drift.
+    type: int
+    choices: [1, 7, 14, 30]
+    env:
+      - name: HOSTING_DRIFT_ENDS_WITHIN
+    ini:
+      - section: callback_hosting_drift
+        key: ends_within
 seealso:
   - plugin: ansible.builtin.junit
     plugin_type: callback
@@ -76,6 +89,7 @@ EXAMPLES = r"""
 
 import json
 import platform
+import re
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -89,6 +103,9 @@ from ..module_utils.json_types import Json, Values
 from ..module_utils.secret_file import write_privately
 
 ENDED = ("suspended", "expired", "pending_cancel")
+WITHIN = {"Overdue": 0, "Last day": 1, "Urgent": 7, "Soon": 14, "Note": 30}
+"""The first word of what a task says of an object that ends and is not paid for: the days that are left."""
+ENDS = re.compile(rf"^({'|'.join(WITHIN)}): .* (?:is|was) paid until (\d{{4}}-\d\d-\d\d)")
 RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreachable")
 
 
@@ -182,12 +199,20 @@ class CallbackModule(CallbackBase):
         outcome = _of(result, "result")
         self._keep(result)
         where = self._where(result)
-        ended = _ended(outcome) if str(where["module"]).startswith("hosting.cloud.") else None
+        is_ours = str(where["module"]).startswith("hosting.cloud.")
+        ended = (_ended(outcome) or self._ending(result)) if is_ours else None
         if outcome.get("changed") or ended:
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
             why = {"ended": ended} if ended else {}
             self._changes.append({**where, **more, **shown, **why})
+
+    def _ending(self, result: object) -> str | None:
+        """The day on which the object of a task ends, if it is not paid for and that is within
+        O(ends_within)."""
+        days = self.get_option("ends_within") or -1
+        found = map(ENDS.search, map(str, _of(result, "result").get("warnings") or ()))
+        return next((f"ends {line[2]}" for line in found if line and WITHIN[line[1]] <= days), None)
 
     def _add_failure(self, result: object, **more: object) -> None:
         outcome = _of(result, "result")

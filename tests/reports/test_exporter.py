@@ -3,16 +3,18 @@ read keeps its last values."""
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -33,6 +35,7 @@ from tests.support.waiting import interruptible, wait_until
 
 pytestmark = pytest.mark.emulator(clock="manual")
 ROOT = Path(__file__).parents[2]
+RULES = ROOT / "examples" / "prometheus"
 DAY = 86400
 INTERVAL = 300.0
 OBJECT = {"kind", "id", "name"}
@@ -342,10 +345,27 @@ def test_a_port_that_is_taken_and_a_missing_key_end_it_with_one_line(command: Co
     assert "HOSTING_API_KEY" in done.stderr
 
 
-# --- the page
+# --- what else names the metrics
 
 
-def test_the_page_names_the_metrics_that_there_are() -> None:
+def test_the_page_and_the_rules_name_the_metrics_that_there_are() -> None:
     page = (ROOT / "docs" / "exporter.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(hosting_\w+)` \|([^|]*)\|", page, re.MULTILINE))
     assert {name: {*re.findall(r"`(\w+)`", labels)} for name, labels in rows.items()} == LABELS
+    for file in RULES.glob("*.yml"):
+        assert {*re.findall(r"hosting_\w+", file.read_text(encoding="utf-8"))} <= {*LABELS}, file.name
+
+
+@pytest.mark.parametrize(
+    "arguments", [("check", "rules", "hosting.rules.yml"), ("test", "rules", "hosting.rules.test.yml")]
+)
+def test_promtool_accepts_the_alert_rules(
+    arguments: tuple[str, ...], record_property: Callable[[str, Any], None]
+) -> None:
+    promtool = shutil.which("promtool")
+    record_property("program", f"promtool {'ran' if promtool else 'not here'}")
+    if promtool is None:
+        pytest.skip("no promtool on PATH (Debian: prometheus)")
+    done = subprocess.run([promtool, *arguments], cwd=RULES, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stdout + done.stderr

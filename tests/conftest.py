@@ -180,15 +180,15 @@ def account(request: pytest.FixtureRequest) -> Account:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line that tells which engines really ran: taken from the reports of the tests, so it holds
-    under xdist too.
+    """One line that tells which engines really ran, and one for the other programs that tests look for: taken
+    from the reports of the tests, so it holds under xdist too.
     """
-    ran = {
-        value
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if isinstance(report, pytest.TestReport)
-        for name, value in report.user_properties
-        if name == "engine"
-    }
-    terminalreporter.write_line(f"engines: {', '.join(sorted(map(str, ran))) or 'none'}")
+    ran: dict[str, set[str]] = {"engine": set(), "program": set()}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                for name, value in report.user_properties:
+                    if name in ran:
+                        ran[name].add(str(value))
+    for name, values in ran.items():
+        terminalreporter.write_line(f"{name}s: {', '.join(sorted(values)) or 'none'}")

@@ -50,6 +50,7 @@ def test_help_lists_every_command_whatever_is_installed(without: tuple[str, ...]
     ("command", "without", "extra"),
     [
         (("emulator",), ("starlette", "uvicorn"), "emulator"),
+        (("exporter",), ("prometheus_client",), "exporter"),
         (("offline", "up"), ("pulumi", "google", "grpc"), "pulumi"),
         (("rehearse", str(DEMO)), ("starlette", "uvicorn"), "emulator"),
         (("rehearse", str(DEMO)), ("pulumi", "google", "grpc"), "pulumi"),

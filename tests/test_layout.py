@@ -74,6 +74,7 @@ EXTRAS = (
     "cryptography",
     "starlette",
     "uvicorn",
+    "prometheus_client",
     "uvloop",
     "httptools",
     "yaml",

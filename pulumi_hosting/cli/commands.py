@@ -164,6 +164,30 @@ def renewals() -> None:
     """
 
 
+@main.command(short_help="Serve what is paid until when as metrics for Prometheus.")
+@click.option("--port", type=click.IntRange(0, 65535), default=9973, show_default=True, help="0: a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--interval",
+    type=click.IntRange(1, 86400),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="Read the account at most once in this time.",
+)
+@works_in("pulumi_hosting.cli.exporter:run", "exporter")
+def exporter() -> None:
+    """Serve what is paid until when as metrics for Prometheus, until Ctrl-C.
+
+    The balance and how long it lasts, and of each server, domain and unpaid invoice until when it is paid,
+    whether that is covered, and whether it has ended. The account of HOSTING_API_KEY at HOSTING_BASE_URL is
+    read when the metrics are, and not changed. If it cannot be read, the last values stay, with their age.
+    Exit codes: 0 after Ctrl-C, 1 where it cannot listen or has no usable key.
+
+    Example: pulumi-hosting exporter --port 9973 --interval 600
+    """
+
+
 @main.command(name="import", short_help="Write everything on the account as a program or a playbook.")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option(

@@ -22,6 +22,7 @@ Work = Callable[..., Any]
 _EXTRAS: Mapping[str, Sequence[str]] = {
     "pulumi": ("pulumi", "cryptography"),
     "emulator": ("uvicorn",),
+    "exporter": ("prometheus_client",),
 }
 """Extra -> modules that show whether it is installed."""
 

@@ -1,5 +1,6 @@
 """How commands answer: text for people, JSON for machines, Markdown for pull requests."""
 
+import errno
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -175,6 +176,15 @@ def key_values(config: Iterable[str]) -> dict[str, str]:
 def print_warning(text: str) -> None:
     """To standard error, so that JSON on standard output stays whole."""
     click.echo(f"warning: {text}", err=True)
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> str:
+    """Why a command does not listen there, and what to do."""
+    is_taken = error.errno == errno.EADDRINUSE
+    why = "another program uses it" if is_taken else error.strerror or str(error)
+    return (
+        f"cannot listen on {host}, port {port}: {why}. Next: give another --{'port' if is_taken else 'host'}"
+    )
 
 
 def _cell(value: object) -> str:

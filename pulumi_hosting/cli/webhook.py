@@ -1,7 +1,6 @@
 """The work of `pulumi-hosting webhook listen`."""
 
 import asyncio
-import errno
 import json
 import logging
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from pulumi_hosting.cli.output import cannot_listen
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
@@ -37,19 +37,11 @@ def run(port: int, host: str, path: str, state_file: Path | None, as_json: bool)
             receiver = Receiver(ReceiverOptions.from_values(options))
             asyncio.run(receiver.run(show, wait_for_port=False))
         except OSError as error:
-            raise CannotAnswer(_not_listening(host, port, error)) from None
+            raise CannotAnswer(cannot_listen(host, port, error)) from None
         except ConfigurationError as error:
             raise Unusable(str(error)) from None
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
-
-
-def _not_listening(host: str, port: int, error: OSError) -> str:
-    is_taken = error.errno == errno.EADDRINUSE
-    why = "another program uses it" if is_taken else error.strerror or str(error)
-    return (
-        f"cannot listen on {host}, port {port}: {why}. Next: give another --{'port' if is_taken else 'host'}"
-    )
 
 
 def _line(received: ReceivedEvent, as_json: bool) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import living_servers
@@ -258,7 +259,7 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
     that another entry of the state claims within a second does not count."""
 
     def found() -> list[m.Server]:
-        listed: list[m.Server] = request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age)
+        listed, _ = readable(request.session.listed(ORDERS_AND_SERVERS, "list_servers", max_age))
         return [
             server
             for server in listed

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.body import Response
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import HostingError, InsufficientScope
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.paid_time import Due, PaidTime
@@ -73,12 +73,18 @@ def paid_time_of(request: Request) -> PaidTime:
 
 def _asked(request: Request) -> PaidTime:
     refused: dict[str, str] = {}
+    failed: list[str] = []
+
+    def refuse(what: str, error: HostingError) -> None:
+        refused[what] = str(error)
+        if not isinstance(error, InsufficientScope):
+            failed.append(what)
 
     def ask(what: str, question: Callable[[], Iterable[R]]) -> list[R]:
         try:
             found, damaged = readable(question())
         except HostingError as error:
-            refused[what] = str(error)
+            refuse(what, error)
             return []
         if damaged:
             refused[what] = str(damaged[0].error())
@@ -88,7 +94,7 @@ def _asked(request: Request) -> PaidTime:
         try:
             return catalog_reads.renewal_price(request, found.name, found.price_renew, found.currency)[0]
         except HostingError as error:
-            refused["prices"] = str(error)
+            refuse("prices", error)
             return None
 
     client = request.client
@@ -107,6 +113,5 @@ def _asked(request: Request) -> PaidTime:
             objects.append(prepaid.of_domain(found, price_of(found)))
     objects = prepaid.with_invoices(objects, invoices)
     amount, currency = next(((one.balance, one.currency) for one in balances), (None, None))
-    return PaidTime(
-        client.words, catalog_reads.service_now(request), tuple(objects), amount, currency, refused
-    )
+    now = catalog_reads.service_now(request)
+    return PaidTime(client.words, now, tuple(objects), amount, currency, refused, failed)

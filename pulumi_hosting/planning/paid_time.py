@@ -6,7 +6,7 @@ suspended, terminated or deleted after that, the document does not say, so no ev
 """
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
@@ -75,7 +75,7 @@ class PaidTime:
 
     - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
     - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``,
-      ``prices``), and why.
+      ``prices``), and why. ``failed``: those of them that it could not read now, though it has the scope.
     """
 
     words: Words
@@ -84,6 +84,7 @@ class PaidTime:
     balance: Decimal | None = None
     currency: str | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    failed: Sequence[str] = ()
 
     @cached_property
     def events(self) -> tuple[Due, ...]:

@@ -253,9 +253,9 @@ class AccountSnapshot:
         return kept.row(operation, key)
 
     def listed(self, part: str, operation: str, page: ReadPage, now: Now, max_age: float) -> list[Any]:
-        """One list, without what could not be read."""
+        """One list; what could not be read is ``Damaged`` in it."""
         kept = self._read(part, operation, page, now, max_age, lambda kept: False)
-        return [row for row in kept.rows[operation].values() if not isinstance(row, Damaged)]
+        return [*kept.rows[operation].values()]
 
     def row(self, part: str, operation: str, key: str, now: float, max_age: float) -> Any:
         """One object as it is known; None if it is not, or only as it was longer ago. Asks nothing."""

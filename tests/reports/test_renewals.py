@@ -68,6 +68,18 @@ def test_a_key_without_a_scope_gets_a_partial_plan_that_says_so(command: Command
     assert "warning: domains were not read: " in answer.stderr
 
 
+def test_a_server_that_cannot_be_read_is_not_taken_for_absent(command: Command, owner: Owner) -> None:
+    filled(owner)
+    damaged = {"path": "^/servers$", "action": {"patch": {"data": [{"id": 20001}]}}}
+    owner.control("POST", "/faults", damaged)
+    answer = command("renewals")
+    assert answer.exit_code == 1
+    assert (
+        "warning: servers were not read: list_servers: item 20001 of the list could not be" in answer.stderr
+    )
+    assert len(owner.living_ids) == 2
+
+
 def test_an_audit_names_what_ended_and_what_ends_soon(command: Command, owner: Owner, tmp_path: Path) -> None:
     web, old = filled(owner)
     prod = export(tmp_path / "prod.json", web=web, old=old)

@@ -271,10 +271,10 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             found = self._listed(request, request.seconds_since(began)).get(name)
         return found
 
-    def _resolved(self, request: Request, id: str) -> m.Domain | None:
+    def _resolved(self, request: Request, id: str, max_age: float = _FRESH) -> m.Domain | None:
         if id_number(id) is None:
             return self._named(request, domain_name(id))
-        found: m.Domain | None = request.by_id("domains", "list_domains", id, _FRESH)
+        found: m.Domain | None = request.by_id("domains", "list_domains", id, max_age)
         if found is None or found.is_gone:
             found = _by_number(request, id)
         return None if found is None or found.is_gone else found

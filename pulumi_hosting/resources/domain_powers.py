@@ -1,10 +1,10 @@
 """What a domain can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
@@ -28,10 +28,13 @@ from pulumi_hosting.resources.powers import (
     Settled,
     Validated,
 )
+from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name
-from pulumi_hosting.session.prepaid import ENDED, Prepaid
+from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
+
+_RUN = 86400.0  # seconds; longer than a run takes
 
 
 class DomainResource(
@@ -164,9 +167,15 @@ class DomainResource(
         return state.auto_renew is False
 
     def remarks(self, request: Request, state: DomainState) -> list[str]:
-        """What became of an order that the registrar had not confirmed."""
+        """What became of an order that the registrar had not confirmed, and that a domain is gone."""
         if not is_under_way(state):
-            return []
+            if not self.is_gone(request, state):
+                return []
+            step = f"{request.client.words.read_and_apply}, to order it again if it is still declared"
+            gone = (
+                f"domain {state.id} ({state.name}) is not on the account any more, and the state still has it"
+            )
+            return [f"{gone}. Next: {step}"]
         try:
             if self._resolved(request, state.id) is not None:
                 return []
@@ -178,12 +187,17 @@ class DomainResource(
         step = f"{request.client.words.read_and_apply}, to order it again"
         return [f"{verdict.sentence(ordered(state))}. Next: {step}"]
 
+    def is_gone(self, request: Request, state: DomainState) -> bool:
+        is_real = state.id.isdigit() and state.mode != "test" and not is_under_way(state)
+        return is_real and self._at_first(request, state) is None
+
     def prepaid(self, request: Request, state: DomainState) -> Prepaid | None:
-        if not state.expires_at:
-            return None
-        until = datetime.fromisoformat(state.expires_at)
-        ended = state.status if state.status in ENDED else ""
-        return Prepaid("domain", state.id, state.name, until, None, 12, bool(state.auto_renew), ended)
+        found = self._at_first(request, state)
+        return prepaid.of_domain(found, None) if found else None
+
+    def _at_first(self, request: Request, state: DomainState) -> m.Domain | None:
+        """As one look of the run showed it; None if it is gone."""
+        return self._resolved(request, state.id, _RUN)
 
 
 DOMAIN = DomainResource()

@@ -47,6 +47,7 @@ def test_the_actions_are_these() -> None:
         "server_reinstall",
         "domain_renew",
         "invoice_pay",
+        "invoice_payment_link",
         "balance_topup",
         "webhook_test",
         "webhook_redeliver",

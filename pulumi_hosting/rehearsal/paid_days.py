@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.planning.paid_reads import paid_time_of
@@ -41,10 +40,6 @@ class _Inbox(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Receiver)
         self.events: list[JsonObject] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
 
 class _Receiver(BaseHTTPRequestHandler):
     server: _Inbox
@@ -75,9 +70,9 @@ class PaidDays:
         """Until when each object was paid at the last look, and the look that saw it first."""
 
     def __enter__(self) -> "PaidDays":
-        self._inbox = _Inbox()
-        threading.Thread(target=self._inbox.serve_forever, daemon=True).start()
-        self.control("PUT", "/webhook-routes", {_ORIGIN: self._inbox.url})
+        self.inbox = _Inbox()
+        threading.Thread(target=self.inbox.serve_forever, daemon=True).start()
+        self.control("PUT", "/webhook-routes", {_ORIGIN: f"http://127.0.0.1:{self.inbox.server_port}"})
         body = {"url": f"{_ORIGIN}/", "events": EVENTS}
         made = self._api("POST", "/webhooks", body, Authorization=f"Bearer {self._key}")
         self.subscription = str(made["id"])
@@ -85,8 +80,8 @@ class PaidDays:
 
     def __exit__(self, *error: object) -> None:
         self.control("DELETE", f"/webhooks/{self.subscription}")
-        self._inbox.shutdown()
-        self._inbox.server_close()
+        self.inbox.shutdown()
+        self.inbox.server_close()
 
     def stops(self) -> Iterator[int]:
         """Move the clock until ``days`` are over. Yields the number of each day on which a run may say
@@ -122,7 +117,7 @@ class PaidDays:
 
     def _advance(self, time: timedelta) -> None:
         self.control("POST", "/clock", {"advance": time.total_seconds()})
-        events, self._inbox.events = self._inbox.events, []
+        events, self.inbox.events = self.inbox.events, []
         for event in events:
             self.heard(event["type"], [_subject(event)], datetime.fromisoformat(event["created_at"]))
         objects = self.control("GET", "/objects")
@@ -138,7 +133,7 @@ class PaidDays:
 
     def _lose(self, kind: str, row: JsonObject, at: datetime) -> None:
         key = kind, str(row["id"])
-        if any((loss.kind, loss.id, loss.became) == (*key, row["status"]) for loss in self.losses):
+        if (*key, at) in {(loss.kind, loss.id, loss.at) for loss in self.losses}:
             return
         billing = row.get("billing") or row
         since = self._paid_until[key][1] if key in self._paid_until else at
@@ -164,7 +159,7 @@ def _moments(paid: PaidTime) -> Iterator[tuple[datetime, bool]]:
 
 def _subject(event: JsonObject) -> str:
     """The objects of an event, as the lines of a run name them."""
-    found: dict[str, Any] = event["data"]["object"]
+    found: JsonObject = event["data"]["object"]
     kind = event["type"].partition(".")[0]
     if kind == "invoice":
         named = [("server", item.get("server_id")) for item in found["items"]]

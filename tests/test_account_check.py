@@ -337,6 +337,10 @@ def test_results_of_tasks(tool: Tool) -> None:
     renewed = {"changed": True, "server_renew": {"id": str(server)}, "charge": {"amount": "5.00"}}
     assert check(tool.emulated.control, ManagedObjects.of_results([made, renewed])) == []
     assert len(check(tool.emulated.control, ManagedObjects.of_results([made]))) == 1
+    # The items of a loop do not name the module.
+    item = {"changed": True, "server": {"id": str(server), "name": "web"}, "charge": {"amount": "5.00"}}
+    looped = {"action": "hosting.cloud.server_renew", "results": [item]}
+    assert check(tool.emulated.control, ManagedObjects.of_results([made, looped])) == []
     tool.emulated.api("DELETE", f"/servers/{server}")
     absent = {"changed": True, "server": None, "invocation": {"module_args": {"name": "web"}}}
     assert check(tool.emulated.control, ManagedObjects.of_results([made, renewed, absent])) == []

@@ -257,6 +257,12 @@ def recover() -> None:
     metavar="FILE",
     help="Write each step as a test case, in JUnit's XML.",
 )
+@click.option(
+    "--days",
+    type=click.IntRange(1, 1000),
+    help="In place of drift and repair, play so many days of paid time after the first up.",
+)
+@click.option("--balance", metavar="AMOUNT", help="What the account holds at the start.")
 @json_option
 @markdown_option
 @works_in("pulumi_hosting.cli.rehearse:run", "pulumi", "emulator")
@@ -265,9 +271,9 @@ def rehearse() -> None:
     destroy.
 
     It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
-    codes: 0 when everything was as expected, else 1.
+    codes: 0 when everything was as expected, 7 when something would be lost within --days, else 1.
 
-    Example: pulumi-hosting rehearse examples/demo/program --junit rehearsal.xml
+    Example: pulumi-hosting rehearse examples/demo/program --days 400 --balance 50.00
     """
 
 

@@ -10,7 +10,9 @@ import click
 from pulumi_hosting.cli import rehearse_formats as formats
 from pulumi_hosting.cli.output import json_text, key_values
 from pulumi_hosting.cli.progress import ProgressLine
+from pulumi_hosting.planning.budget import money_limit
 from pulumi_hosting.rehearsal import engines, runner
+from pulumi_hosting.reports.report import FOUND
 
 
 def run(
@@ -20,10 +22,14 @@ def run(
     config: tuple[str, ...],
     install_pulumi: bool,
     junit_file: Path | None,
+    days: int | None,
+    balance: str | None,
     as_json: bool,
     as_markdown: bool,
 ) -> None:
-    values = key_values(config)
+    values, amount = key_values(config), money_limit(balance)
+    if balance is not None and amount is None:
+        raise click.BadParameter("must be an amount, such as 50.00", param_hint="--balance")
     # SIGTERM is treated as Ctrl-C: the processes are ended and the stack's settings file is removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -32,7 +38,9 @@ def run(
                 progress.step(1, None, "downloading Pulumi's CLI")
             chosen = engines.install() if install_pulumi else engines.choose(engine)
             line = progress.above(partial(click.echo, err=as_json or as_markdown))
-            outcome = runner.Rehearsal(chosen, directory, line, dialect, values, progress.step).run()
+            outcome = runner.Rehearsal(
+                chosen, directory, line, dialect, values, progress.step, days, amount
+            ).run()
     except engines.EngineError as error:
         raise click.ClickException(str(error)) from None
     if junit_file is not None:
@@ -41,4 +49,4 @@ def run(
         click.echo(json_text(outcome.facts()))
     elif as_markdown:
         click.echo(formats.markdown(outcome))
-    sys.exit(0 if outcome.passed else 1)
+    sys.exit(1 if not outcome.passed else FOUND if outcome.losses else 0)

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pulumi_hosting.cli.output import as_markdown_text
 from pulumi_hosting.rehearsal.outcome import RehearsalOutcome
-from pulumi_hosting.reports.report import Report, Section, Summary, Table
+from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -16,6 +16,8 @@ def markdown(outcome: RehearsalOutcome) -> str:
     sections: list[Section] = [Summary("rehearsal", conclusion)]
     if outcome.cost is not None:
         sections.append(Summary("cost", str(outcome.cost)))
+    if outcome.losses:
+        sections.append(Points("lost", "Would be lost", [str(loss) for loss in outcome.losses]))
     for step in outcome.steps:
         if not step.passed:
             shown = "\n".join(f"    {line}" for line in step.problems)

@@ -19,6 +19,7 @@ from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import View, shown_as
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
+from pulumi_hosting.emulator.periods import DAY_SECONDS
 from pulumi_hosting.emulator.store import Store
 from pulumi_hosting.emulator.validation import clears
 
@@ -111,6 +112,12 @@ class Call:
         if change and domain.blocked:
             raise Refusal("domain_blocked")
         return domain
+
+    def check_not_early(self, until: float | None) -> None:
+        """``conflict`` if what is paid until then may not be renewed yet."""
+        is_early = until is not None and until - self.now > DAY_SECONDS
+        if is_early and self.store.service.readings["early_renewal"] == "last_day":
+            raise Refusal("conflict", "it is too early: the last day of the paid period has not begun")
 
     def addresses(self, server: r.ServerRow) -> list[r.AddressRow]:
         return list(self.store.of(r.AddressRow, server.id).values())

@@ -77,7 +77,8 @@ def low_balance_events(store: Store, before: float | None = None) -> AbstractCon
     covers those after the present.
 
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
-    one change. Time alone causes no event, even when a due date comes within 7 days.
+    one change. With the variant ``balance_low: movements`` the time from ``before`` to the present causes no
+    event unless money moves, even when a due date comes within 7 days.
     """
     return (
         _low_balance_events(store, store.now if before is None else before)
@@ -96,11 +97,13 @@ def _low_balance_events(store: Store, before: float) -> Iterator[None]:
         for row in store.subscriptions.values()
         if row.active and not {"balance.low", "*"}.isdisjoint(row.events)
     }
+    accounts = [store.accounts[id] for id in subscribed]
     covered = [
-        store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], before)
+        (account, account.balance) for account in accounts if not pricing.is_low(store, account, before)
     ]
+    time_counts = before == store.now or store.service.readings["balance_low"] == "due_dates"
     yield
-    for account in covered:
-        if pricing.is_low(store, account, store.now):
+    for account, balance in covered:
+        if (time_counts or account.balance < balance) and pricing.is_low(store, account, store.now):
             view = partial(pricing.balance_view, store, account)
             emit(store, account.id, "balance.low", view, resource="/balance")

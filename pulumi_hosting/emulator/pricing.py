@@ -259,9 +259,13 @@ def domain_renews_automatically(domain: r.DomainRow) -> bool:
     return domain.auto_renew and domain.status == "active" and not domain.blocked
 
 
+LOW_DAYS = 7
+"""A balance is low if it does not cover the charges of so many days."""
+
+
 def is_low(store: Store, account: r.AccountRow, now: float) -> bool:
     """The balance does not cover the next 7 days."""
-    return account.balance < upcoming(store, account, now, 7)
+    return account.balance < upcoming(store, account, now, LOW_DAYS)
 
 
 def monthly_renewals(store: Store, account: r.AccountRow) -> Decimal:
@@ -279,7 +283,7 @@ def monthly_renewals(store: Store, account: r.AccountRow) -> Decimal:
 
 
 def balance_view(store: Store, account: r.AccountRow) -> View:
-    week = upcoming(store, account, store.now, 7)
+    week = upcoming(store, account, store.now, LOW_DAYS)
     return shown_as(
         m.Balance,
         account,

@@ -56,6 +56,8 @@ def find_active(store: Store, text: str) -> DomainRow | None:
 
 def renewable(store: Store, text: str, account_id: int) -> DomainRow | None:
     """The account's expired domain of that name, which it can renew."""
+    if store.service.readings["expired_renewal"] == "refused":
+        return None
     return next((row for row in _named(store, text, "expired") if row.account_id == account_id), None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulumi_hosting.api.models.field_types import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.emulator import events, periods
+from pulumi_hosting.emulator import events, periods, pricing
 from pulumi_hosting.emulator.rows import AddressRow, Columns, InvoiceRow, OrderRow, ServerRow, TariffRow
 from pulumi_hosting.emulator.store import Store
 
@@ -16,7 +16,6 @@ from pulumi_hosting.emulator.store import Store
 # such an address.
 FIRST_IPV4 = int(ipaddress.IPv4Address("198.18.1.0"))
 FIRST_IPV6 = int(ipaddress.IPv6Address("2001:db8::1"))
-TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
 def next_period(
@@ -101,6 +100,9 @@ def add_server(store: Store, id: int, plan: Columns) -> ServerRow:
 def schedule_due_date(store: Store, server: ServerRow) -> None:
     # The note is the due date: a task whose note is no longer the server's due date has no effect.
     store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
+    week_before = server.next_due_at - pricing.LOW_DAYS * periods.DAY_SECONDS
+    if week_before > store.now:
+        store.schedule(week_before, "server_due_soon", server.id)
 
 
 def extend(store: Store, server: ServerRow, until: float) -> None:

@@ -25,6 +25,11 @@ VARIANTS: dict[str, tuple[object, ...]] = {
     "deleted_servers": ("gone", "listed"),
     "duplicate_ssh_key": ("conflict", "second"),
     "sandbox_echo": ("none", "server"),
+    "balance_low": ("due_dates", "movements"),
+    "early_renewal": ("any_time", "last_day"),
+    "suspended_renewal": ("allowed", "refused"),
+    "expired_renewal": ("allowed", "refused"),
+    "terminated_after_days": (14, 1, 60),
 }
 
 T = TypeVar("T", bound=r.Row)
@@ -37,7 +42,7 @@ class ServiceSettings:
     dialect: str = "spec"
     api_enabled: bool = True
     sandbox_enabled: bool = True
-    readings: dict[str, object] = field(
+    readings: dict[str, Any] = field(
         default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()}
     )
     """The value of each behaviour variant."""

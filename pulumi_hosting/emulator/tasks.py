@@ -17,6 +17,7 @@ from pulumi_hosting.emulator import (
 )
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.periods import DAY_SECONDS
 from pulumi_hosting.emulator.store import Store
 
 T = TypeVar("T", bound=r.Row)
@@ -133,8 +134,15 @@ def server_due(store: Store, server: r.ServerRow, task: r.Task) -> None:
         ledger.pay(store, invoice, ledger.BILLING)
         server_lifecycle.extend(store, server, period[1])
     else:
-        ends = now + server_lifecycle.TERMINATE_AFTER_SECONDS
-        store.schedule(ends, "terminate_server", server.id, str(server.next_due_at))
+        days = store.service.readings["terminated_after_days"]
+        store.schedule(now + days * DAY_SECONDS, "terminate_server", server.id, str(server.next_due_at))
+
+
+@task_of(r.ServerRow)
+def server_due_soon(store: Store, server: r.ServerRow, task: r.Task) -> None:
+    """The due date has come within the days of ``balance.low``, which :func:`run_due` sends. A domain is
+    looked at when its own warning of these days is sent.
+    """
 
 
 @task_of(r.ServerRow)

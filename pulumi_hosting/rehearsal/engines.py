@@ -7,6 +7,7 @@ and passphrase.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,7 @@ class Run:
     steps: tuple[AnnouncedStep, ...] = ()
     changes: Mapping[str, int] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def changed(self) -> dict[str, int]:
@@ -197,9 +199,8 @@ class Stack:
             events = _events(log)
         quiet = arguments[0] in ("stack", "config")
         output = done.stdout if quiet and done.returncode == 0 else done.stdout + done.stderr
-        return Run(
-            tuple(arguments), done.returncode, output, _steps(events), _changes(events), _errors(events)
-        )
+        outcome = _steps(events), _changes(events), _errors(events), _warnings(events)
+        return Run(tuple(arguments), done.returncode, output, *outcome)
 
     def command(self, *arguments: str, event_log: Path | None = None) -> list[str]:
         """The complete command line."""
@@ -263,7 +264,28 @@ def _changes(events: Sequence[JsonObject]) -> dict[str, int]:
 
 def _errors(events: Sequence[JsonObject]) -> tuple[str, ...]:
     found = _of_kind(events, "diagnosticEvent")
-    return tuple(item["message"].strip() for item in found if item.get("severity") == "error")
+    return tuple(_text(item) for item in found if item.get("severity") == "error")
+
+
+def _warnings(events: Sequence[JsonObject]) -> tuple[str, ...]:
+    """Each once; a dynamic provider prints its own as ``<name>: warning: <text>``.
+
+    >>> printed = {"severity": "info#err", "message": "<{%reset%}>web: warning: Soon: …<{%reset%}>"}
+    >>> _warnings([{"diagnosticEvent": printed}, {"diagnosticEvent": printed}])
+    ('Soon: …',)
+    """
+    found = []
+    for item in _of_kind(events, "diagnosticEvent"):
+        text = _text(item)
+        printed = re.match(r"(?:\S+: )?warning: (.*)", text, re.DOTALL)
+        if printed or item.get("severity") == "warning":
+            found.append(printed[1] if printed else text)
+    return tuple(dict.fromkeys(found))
+
+
+def _text(diagnostic: JsonObject) -> str:
+    """The message without the marks with which Pulumi colours it."""
+    return re.sub(r"<\{%.*?%\}>", "", diagnostic["message"]).strip()
 
 
 def install() -> Engine:

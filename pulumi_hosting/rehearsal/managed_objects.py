@@ -165,7 +165,8 @@ def flat(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if str(result.get("action", "")).rpartition(".")[0] not in ("", COLLECTION):
             continue  # modules of other collections have results of the same names
         if isinstance(result.get("results"), list):
-            yield from flat(item for item in result["results"] if isinstance(item, Mapping))
+            of_all = {"action": result["action"]} if "action" in result else {}  # no item names it
+            yield from flat({**of_all, **item} for item in result["results"] if isinstance(item, Mapping))
         else:
             yield result
 

@@ -1,7 +1,8 @@
-"""What a rehearsal found: its steps, and what the program costs."""
+"""What a rehearsal found: its steps, what the program costs, and what would be lost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from pulumi_hosting.rehearsal.control_client import Control
@@ -13,10 +14,10 @@ _GONE = ("cancelled", "terminated", "transferred_out")
 @dataclass(frozen=True, slots=True)
 class StepOutcome(ReportFacts):
     """One step. ``expected``: what it should do, in words. ``changes``: counts by operation. ``problems``:
-    what was not as expected, line by line.
+    what was not as expected, line by line. ``warnings``: those of the run.
     """
 
-    JSON = ("title", "passed", "expected", "changes", "requests", "seconds", "problems")
+    JSON = ("title", "passed", "expected", "changes", "requests", "seconds", "problems", "warnings")
 
     title: str
     passed: bool
@@ -25,6 +26,7 @@ class StepOutcome(ReportFacts):
     requests: int
     seconds: float
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def what(self) -> str:
@@ -57,17 +59,42 @@ class ProgramCost(ReportFacts):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Loss(ReportFacts):
+    """An object whose paid time ended.
+
+    - ``became``: ``suspended``, ``terminated`` or ``expired``; ``at``: when.
+    - ``told``: how many days before it was named, by each run, job and event that named it; 0: on the day.
+    """
+
+    JSON = ("kind", "id", "name", "became", "at", "told")
+
+    kind: str
+    id: str
+    name: str
+    became: str
+    at: datetime
+    told: Mapping[str, int]
+
+    def __str__(self) -> str:
+        first = sorted(self.told.items(), key=lambda item: (-item[1], item[0]))
+        told = ", ".join(f"{by} {days}" for by, days in first)
+        said = f"told by {told} days before" if told else "not announced"
+        return f"{self.at:%Y-%m-%d}: {self.kind} {self.id} ({self.name}) is {self.became}; {said}"
+
+
 @dataclass
 class RehearsalOutcome(ReportFacts):
-    """One rehearsal. ``cost``: None if the first `up` failed."""
+    """One rehearsal. ``cost``: None if the first `up` failed. ``losses``: in order of time."""
 
-    JSON = ("program", "engine", "dialect", "passed", "failed", "cost", "requests", "steps")
+    JSON = ("program", "engine", "dialect", "passed", "failed", "cost", "requests", "losses", "steps")
 
     program: str
     engine: str
     dialect: str
     steps: list[StepOutcome] = field(default_factory=list)
     cost: ProgramCost | None = None
+    losses: list[Loss] = field(default_factory=list)
 
     @property
     def failed(self) -> list[str]:
@@ -85,7 +112,9 @@ class RehearsalOutcome(ReportFacts):
     @property
     def conclusion(self) -> str:
         """In words."""
-        return f"not as expected: {'; '.join(self.failed)}" if self.failed else "everything as expected"
+        steps = f"not as expected: {'; '.join(self.failed)}" if self.failed else "everything as expected"
+        lost = dict.fromkeys(f"{loss.kind} {loss.id} ({loss.name})" for loss in self.losses)
+        return f"{steps}; would be lost: {', '.join(lost)}" if lost else steps
 
 
 def program_cost(control: Control, base_url: str, movements: Iterable[JsonObject]) -> ProgramCost:

@@ -11,6 +11,8 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
@@ -25,6 +27,7 @@ from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.rehearsal.outcome import RehearsalOutcome, StepOutcome, program_cost
+from pulumi_hosting.rehearsal.paid_days import PaidDays
 from pulumi_hosting.rehearsal.warm_python import forked
 
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
@@ -47,7 +50,11 @@ def plugin_environ(home: Path) -> dict[str, str]:
 
 @dataclass
 class Rehearsal:
-    """One program on one engine. ``report`` takes each line of the report, ``started`` each step."""
+    """One program on one engine. ``report`` takes each line of the report, ``started`` each step.
+
+    - ``balance``: what the account holds at the start; None: the emulator's opening balance.
+    - ``days``: play so many days after the first `up` in place of drift and repair.
+    """
 
     engine: Engine
     program: Path
@@ -55,6 +62,8 @@ class Rehearsal:
     dialect: str = "spec"
     config: Mapping[str, str] = field(default_factory=dict)
     started: Started = lambda number, total, title: None
+    days: int | None = None
+    balance: Decimal | None = None
     steps: int | None = field(default=None, init=False)
 
     def run(self) -> RehearsalOutcome:
@@ -71,6 +80,8 @@ class Rehearsal:
         ):
             self.control = Control(emulator.control_url)
             self.account = AccountCheck(self.control)
+            if self.balance is not None:
+                self.control("PATCH", "/account", {"balance": f"{self.balance:.2f}"})
             self.base_url = emulator.base_url
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
@@ -100,6 +111,34 @@ class Rehearsal:
         if self._step("up", self.stack.up, _changes, "creates them").exit_code:
             return
         self.outcome.cost = program_cost(self.control, self.base_url, self.control.ledger())
+        if self.days is None:
+            self._drift_steps()
+        else:
+            self._play_days(self.days)
+        self._step("destroy", self.stack.destroy, _succeeds, self._removed)
+        self.report(f"cost: {self.outcome.cost}")
+
+    def _play_days(self, days: int) -> None:
+        """Run what the nightly job and a merge would, on each day on which they may say something new."""
+        shown: set[str] = set()
+        with PaidDays(self.control, self.base_url, days) as paid:
+            self.account.allowed.add(paid.subscription)
+            for day in paid.stops():
+                look = partial(self.stack.preview, "--refresh", "--expect-no-changes")
+                run = self._step(f"day {day}: preview", look, _is_answered, "succeeds")
+                paid.heard("preview", run.warnings)
+                for line in dict.fromkeys(run.warnings):
+                    if line not in shown:
+                        self.report(f"       {line}")
+                shown.update(run.warnings)
+                if run.exit_code:
+                    run = self._step(f"day {day}: up", self.stack.up, _succeeds, "succeeds")
+                    paid.heard("up", run.warnings)
+        self.outcome.losses = paid.losses
+        for loss in paid.losses:
+            self.report(f"LOST   {loss}")
+
+    def _drift_steps(self) -> None:
         self._step(
             "up again",
             lambda: self.stack.up("--expect-no-changes"),
@@ -110,8 +149,6 @@ class Rehearsal:
         for number, changed in enumerate(self._drifts(), 1):
             self._drift(number, changed)
         self._step("drift check", self._check_drift, _succeeds, "finds nothing more")
-        self._step("destroy", self.stack.destroy, _succeeds, self._removed)
-        self.report(f"cost: {self.outcome.cost}")
 
     def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
         what = ", ".join(f"{name}.{field}" for name, field in changed if field) or "all deleted"
@@ -185,7 +222,7 @@ class Rehearsal:
             messages = run.errors or (() if expected(run) else run.output.strip().splitlines()[-12:])
             lines = [line.strip() for message in messages for line in message.splitlines()]
             problems = [*problems, *lines, *self._missing_configuration(messages)]
-        step = StepOutcome(title, passed, text, run.changed, sent, seconds, tuple(problems))
+        step = StepOutcome(title, passed, text, run.changed, sent, seconds, tuple(problems), run.warnings)
         self.outcome.steps.append(step)
         result = "ok    " if passed else "FAILED"
         self.report(f"{result} {title:<34} {text}: {step.what} ({sent} requests)")
@@ -206,6 +243,10 @@ class Rehearsal:
 
 def _succeeds(run: Run) -> bool:
     return run.exit_code == 0
+
+
+def _is_answered(run: Run) -> bool:
+    return run.exit_code in (0, 7)
 
 
 def _changes(run: Run) -> bool:

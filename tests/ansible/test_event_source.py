@@ -120,10 +120,11 @@ asyncio.run(main(Rules(), {"port": int(sys.argv[2]), "path": "/hosting", "state_
 
 
 class Program:
-    """ansible-rulebook with the example rulebook, in a folder of its own."""
+    """ansible-rulebook with an example rulebook, in a folder of its own."""
 
-    def __init__(self, subscriber: Subscriber, home: Path) -> None:
+    def __init__(self, subscriber: Subscriber, home: Path, rulebook: str = "account.yml") -> None:
         self.subscriber, self.home, self.state = subscriber, home, home / "events.sqlite"
+        self.rulebook = rulebook
         self.output = home / "output.txt"
         self.folder = home / "rulebooks"
         shutil.copytree(COLLECTION / "examples" / "rulebooks", self.folder)
@@ -150,7 +151,7 @@ class Program:
         command = [
             "ansible-rulebook",
             "--rulebook",
-            "account.yml",
+            self.rulebook,
             "--inventory",
             "inventory.yml",
             "--vars",

@@ -150,6 +150,65 @@ def test_sandbox_keys_have_the_password_limit_too(any_dialect: Account) -> None:
     assert any_dialect.api("POST", f"/servers/{server}/actions/reset-password").status_code == 200
 
 
+@pytest.mark.parametrize("days", [14, 1, 60])
+def test_variant_terminated_after_days(days: int, any_dialect: Account) -> None:
+    any_dialect.variant(terminated_after_days=days)
+    server = any_dialect.server()
+    any_dialect.api("PATCH", f"/servers/{server}", {"auto_renew": False})
+    any_dialect.advance((30 + days) * DAY - 1)
+    assert [row["status"] for row in any_dialect.living] == ["suspended"]
+    any_dialect.advance(1)
+    assert any_dialect.living == []
+
+
+@pytest.mark.parametrize("variant", ["allowed", "refused"])
+def test_variant_suspended_renewal(variant: str, any_dialect: Account) -> None:
+    any_dialect.variant(suspended_renewal=variant)
+    server = any_dialect.server()
+    any_dialect.api("PATCH", f"/servers/{server}", {"auto_renew": False})
+    any_dialect.advance(31 * DAY)
+    answer = any_dialect.api("POST", f"/servers/{server}/renew", {"months": 1})
+    if variant == "refused":
+        assert (code(answer), details(answer)) == ("service_state", {"status": "suspended"})
+        (invoice,) = any_dialect.api("GET", "/invoices?status=not_paid").json()["data"]
+        any_dialect.api("POST", f"/invoices/{invoice['id']}/pay")
+    assert any_dialect.api("GET", f"/servers/{server}").json()["status"] == "active"
+    assert any_dialect.moved() == Decimal("10.00")
+
+
+@pytest.mark.parametrize("variant", ["allowed", "refused"])
+def test_variant_expired_renewal(variant: str, any_dialect: Account) -> None:
+    any_dialect.variant(expired_renewal=variant)
+    domain = any_dialect.domain()
+    any_dialect.advance(366 * DAY)
+    again = any_dialect.api("POST", "/domains", {"name": "example.com"})
+    renewed = any_dialect.api("POST", f"/domains/{domain}/renew", {"years": 1})
+    states = {row["id"]: row["status"] for row in any_dialect.objects("domains")}
+    if variant == "allowed":
+        assert (code(again), renewed.status_code, states) == ("domain_exists", 200, {domain: "active"})
+    else:
+        assert (again.status_code, code(renewed)) == (201, "conflict")
+        assert states == {domain: "cancelled", again.json()["domain_id"]: "active"}
+
+
+@pytest.mark.parametrize("variant", ["any_time", "last_day"])
+def test_variant_early_renewal(variant: str, any_dialect: Account) -> None:
+    any_dialect.variant(early_renewal=variant)
+    server, domain = any_dialect.server(), any_dialect.domain()
+    orders = (
+        (f"/servers/{server}/renew", {"months": 1}, 30),
+        (f"/domains/{domain}/renew", {"years": 1}, 365),
+    )
+    passed = 0
+    for path, body, days in orders:
+        any_dialect.advance((days - 1 - passed) * DAY - 1)
+        early = any_dialect.api("POST", path, body)
+        any_dialect.advance(1)
+        answers = early.status_code, any_dialect.api("POST", path, body).status_code
+        assert answers == ((200, 200) if variant == "any_time" else (409, 200)), path
+        passed = days - 1
+
+
 def test_variants_and_limits_survive_a_restart_and_an_older_file(tmp_path: object) -> None:
     from pathlib import Path
 

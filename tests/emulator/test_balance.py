@@ -103,13 +103,54 @@ def test_two_renewals_at_the_same_time_send_one_event(any_dialect: Account) -> N
     assert low_balance_events(any_dialect) == [balance(any_dialect)]
 
 
-def test_time_alone_sends_no_event(any_dialect: Account) -> None:
-    any_dialect.server()
+def renewing_domain(account: Account) -> None:
+    account.api("PATCH", f"/domains/{account.domain()}", {"auto_renew": True})
+
+
+MONTH, YEAR = 30 * DAY, 365 * DAY  # until the first due date
+
+
+@pytest.mark.parametrize(("make", "paid"), [(Account.server, MONTH), (renewing_domain, YEAR)])
+def test_the_event_is_sent_when_a_due_date_comes_within_7_days(
+    make: Callable[[Account], object], paid: int, any_dialect: Account
+) -> None:
+    make(any_dialect)
     set_balance(any_dialect, "1.00")
     any_dialect.subscribe("balance.low")
-    assert balance(any_dialect)["low_balance"] is False
-    any_dialect.advance(25 * DAY)
+    any_dialect.advance(paid - 7 * DAY - 1)
+    assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (False, [])
+    any_dialect.advance(1)
+    assert low_balance_events(any_dialect) == [balance(any_dialect)]
+    assert balance(any_dialect)["low_balance"] is True
+    any_dialect.advance(6 * DAY)
+    assert len(low_balance_events(any_dialect)) == 1
+
+
+def test_a_due_date_that_is_covered_sends_no_event(any_dialect: Account) -> None:
+    any_dialect.server()
+    set_balance(any_dialect, "5.00")
+    any_dialect.subscribe("balance.low")
+    any_dialect.advance(29 * DAY)
+    assert (balance(any_dialect)["upcoming_7d"], low_balance_events(any_dialect)) == ("5.00", [])
+
+
+@pytest.mark.parametrize(("make", "paid"), [(Account.server, MONTH), (renewing_domain, YEAR)])
+def test_variant_balance_low_movements(
+    make: Callable[[Account], object], paid: int, any_dialect: Account
+) -> None:
+    """Time alone sends no event; a movement of money still does."""
+    any_dialect.variant(balance_low="movements")
+    make(any_dialect)
+    set_balance(any_dialect, "1.00")
+    any_dialect.subscribe("balance.low")
+    any_dialect.advance(paid - 5 * DAY)
     assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (True, [])
+    any_dialect.advance(10 * DAY)  # it has ended
+    set_balance(any_dialect, "10.00")
+    hourly(any_dialect)
+    set_balance(any_dialect, balance(any_dialect)["upcoming_7d"])
+    any_dialect.advance(3600)
+    assert len(low_balance_events(any_dialect)) == 1
 
 
 def low_soon(account: Account) -> int:

@@ -80,6 +80,11 @@ def test_reset(account: Account) -> None:
             "deleted_servers": "gone",
             "duplicate_ssh_key": "conflict",
             "sandbox_echo": "none",
+            "balance_low": "due_dates",
+            "early_renewal": "any_time",
+            "suspended_renewal": "allowed",
+            "expired_renewal": "allowed",
+            "terminated_after_days": 14,
         },
     }
 

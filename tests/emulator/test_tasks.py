@@ -91,6 +91,7 @@ TASKS: dict[str, Callable[[Account], Row]] = {
     "finish_reinstall": _reinstalling,
     "drop_sandbox_server": _sandbox_server,
     "server_due": _server,
+    "server_due_soon": _server,
     "terminate_server": _unpaid,
     "invoice_overdue": _invoice,
     "sync_domain": _pending_domain,

@@ -290,6 +290,15 @@ def test_the_cost_of_a_check_run(command: Command, owner: Owner, tmp_path: Path)
     assert owner.living_ids == [id]
 
 
+def test_a_renewal_in_a_loop_buys_no_second_object(command: Command, owner: Owner, tmp_path: Path) -> None:
+    """The items of a loop do not name the module."""
+    item = {"changed": True, "domain": {"name": "example.com", "id": "7", "price_renew": "13.00"}}
+    item |= {"charge": {"amount": "13.00", "currency": "EUR"}}
+    looped = {"action": "hosting.cloud.domain_renew", "results": [item]}
+    totals = facts(command, results(tmp_path / "x.json", looped))["totals"]["EUR"]
+    assert (totals["charged"], totals["monthly_difference"]) == ("13.00", "0.00")
+
+
 def test_the_secret_of_a_url_is_not_shown(command: Command, owner: Owner, tmp_path: Path) -> None:
     """Of a subscription that is created, kept or deleted; with a check run, the report of one, a preview."""
     url = "https://me:cAnary@hooks.example.com/x?token=cAnary"

@@ -1,6 +1,7 @@
 """``pulumi-hosting rehearse --json | --markdown | --junit``: one outcome in three forms."""
 
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from pulumi_hosting.cli import main
 from pulumi_hosting.cli.rehearse_formats import junit, markdown
 from pulumi_hosting.rehearsal import runner
-from pulumi_hosting.rehearsal.outcome import ProgramCost, RehearsalOutcome, StepOutcome
+from pulumi_hosting.rehearsal.outcome import Loss, ProgramCost, RehearsalOutcome, StepOutcome
 
 COST = ProgramCost(Decimal("19.00"), Decimal("8.08"), Decimal("7.00"), "EUR")
 GOOD = StepOutcome("preview", True, "shows the planned resources", {"create": 2}, 13, 0.5)
@@ -48,13 +49,46 @@ def test_junit_has_a_case_for_each_step() -> None:
     )
 
 
-@pytest.mark.parametrize(("steps", "code"), [((GOOD,), 0), ((GOOD, BAD), 1)])
+END = datetime(2027, 11, 24, 8, tzinfo=UTC)
+LOSS = Loss("domain", "70001", "shop.com", "expired", END, {"nightly job": 14, "domain.expiring": 30})
+
+
+def test_losses_follow_the_cost() -> None:
+    found = outcome(GOOD)
+    found.losses = [LOSS, Loss("server", "20001", "web", "suspended", END, {})]
+    lines = markdown(found).splitlines()
+    assert lines[0] == (
+        "**Rehearsal:** everything as expected; would be lost: domain 70001 (shop.com), server 20001 (web) "
+        "(1 steps, engine offline)"
+    )
+    assert lines[4:8] == [
+        "Would be lost:",
+        "",
+        "- `2027-11-24: domain 70001 (shop.com) is expired; told by domain.expiring 30, nightly job 14 days "
+        "before`",
+        "- `2027-11-24: server 20001 (web) is suspended; not announced`",
+    ]
+    assert found.facts()["losses"][0] == {  # type: ignore[index]  # it is a list
+        **{"kind": "domain", "id": "70001", "name": "shop.com", "became": "expired"},
+        **{"at": "2027-11-24T08:00:00Z", "told": {"nightly job": 14, "domain.expiring": 30}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("steps", "losses", "code"), [((GOOD,), [], 0), ((GOOD, BAD), [LOSS], 1), ((GOOD,), [LOSS], 7)]
+)
 def test_json_is_alone_on_standard_output(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: tuple[StepOutcome, ...], code: int
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    steps: tuple[StepOutcome, ...],
+    losses: list[Loss],
+    code: int,
 ) -> None:
     def run(rehearsal: runner.Rehearsal) -> RehearsalOutcome:
         rehearsal.report("ok     preview")
-        return outcome(*steps)
+        found = outcome(*steps)
+        found.losses = losses
+        return found
 
     monkeypatch.setattr(runner.Rehearsal, "run", run)
     written = tmp_path / "junit.xml"
@@ -63,7 +97,8 @@ def test_json_is_alone_on_standard_output(
     )
     assert answer.exit_code == code, answer.output
     facts = json.loads(answer.stdout)
-    assert (facts["passed"], facts["cost"]["first_up"]) == (not code, "19.00")
+    assert (facts["passed"], facts["cost"]["first_up"]) == (code != 1, "19.00")
+    assert len(facts["losses"]) == len(losses)
     assert [step["title"] for step in facts["steps"]] == [step.title for step in steps]
     assert answer.stderr == "ok     preview\n"
     assert ElementTree.parse(written).find("testsuite") is not None  # noqa: S314  # written by the command

@@ -179,6 +179,9 @@ def renew_domain(call: Call) -> Answer:
     domain = call.domain(change=True)
     years: int = call.body.years
     _check_settled(domain)
+    if domain.status == "expired" and registrar.renewable(call.store, domain.name, call.account.id) is None:
+        raise Refusal("conflict", "the domain has expired", details={"status": domain.status})
+    call.check_not_early(domain.expires_at)
     zone = price_list.ZONES[domain.tld]
     until = registrar.renewed_until(call.store, domain, years)
     if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):

@@ -188,7 +188,9 @@ def renew_server(call: Call) -> Answer:
     server = call.server()
     if server.status == "pending_cancel":
         raise Refusal("cancel_pending")
-    server = call.changeable("active", "stopped", "suspended")
+    resumes = store.service.readings["suspended_renewal"] == "allowed"
+    server = call.changeable("active", "stopped", *(("suspended",) if resumes else ()))
+    call.check_not_early(server.next_due_at)
     unit = "hours" if body.hours is not None else "months"
     if (body.hours is not None) != (server.cycle == "hourly"):
         raise invalid_period(unit)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import address_facts
@@ -14,9 +15,11 @@ from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
 from pulumi_hosting.provider.names import identity_of
-from pulumi_hosting.rehearsal.facts import Json, JsonObject, ReportFacts, for_json
-from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.rehearsal.facts import Json, JsonObject, ReportFacts
+from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, ManagedObjects, kind_of
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, read_account
+from pulumi_hosting.reports.report import FOUND, Asking, CannotAnswer, Report, Section, Table, money
+from pulumi_hosting.reports.run_results import stack_export
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_ip import PENDING
 from pulumi_hosting.session.request import Request
@@ -221,8 +224,8 @@ def _address(request: Request, server_id: str, number: str) -> str:
 def _named(found: Iterable[AccountObject], how: str) -> str:
     parts = []
     for item in found:
-        price = f"{for_json(item.price_monthly)} {item.currency or ''}".rstrip() if item.price_monthly else ""
-        known = ", ".join(filter(None, (item.name, f"{price} per month" if price else "")))
+        price = f"{money(item.price_monthly, item.currency)} per month" if item.price_monthly else ""
+        known = ", ".join(filter(None, (item.name, price)))
         parts.append(f"{_title(item.kind)} {item.id} {f'({known}) ' if known else ''}{how}")
     return "; ".join(parts)
 
@@ -233,3 +236,35 @@ def _title(kind: str) -> str:
 
 def _with(row: Unfinished, account: str, objects: Iterable[AccountObject] = (), edit: str = "") -> Unfinished:
     return replace(row, account=account, objects=tuple(objects), edit=edit)
+
+
+# --- the report
+
+
+def run(asking: Asking, export: Path) -> Report:
+    with stack_export(export) as found:
+        rows = unfinished(found)
+        held = [(item.kind, item.id) for item in ManagedObjects.of_stack(found)]
+    if not rows:
+        return Report({"unfinished": [], "commands": []}, ["Nothing is unfinished."])
+    warnings = []
+    try:
+        with asking() as (request, step):
+            account = read_account(request, step, dict.fromkeys(row.kind for row in rows))
+            rows = with_account(rows, request, account, held)
+    except CannotAnswer as error:
+        warnings.append(f"the account was not checked: {error}")
+    facts = {"unfinished": [row.facts() for row in rows], "commands": commands(rows)}
+    return Report(facts, [*_sections(rows)], warnings, FOUND)
+
+
+def _sections(rows: list[Unfinished]) -> Iterator[Section]:
+    cells = [(_title(row.kind), row.name, row.pending, row.account) for row in rows]
+    yield Table(("KIND", "NAME", "PENDING", "ON THE ACCOUNT"), cells)
+    yield ""
+    for row in rows:
+        if row.edit:
+            yield f"Before: {row.edit}"
+    for command in commands(rows):
+        yield f"Next: {command}"
+    yield "If the stack is locked by the killed run: pulumi cancel. Then run recover on a new export."

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from pulumi_hosting.offline.errors import OfflineError
@@ -18,22 +18,12 @@ from pulumi_hosting.offline.storage.project import Project, StackConfig, find_py
 from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.reports import kept_servers
-from pulumi_hosting.reports.report import CannotAnswer, Unusable
+from pulumi_hosting.reports.report import FOUND, CannotAnswer, Report, Unusable
 
 _ACCOUNT = {SETTINGS["apiKey"], SETTINGS["baseUrl"]}
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """``resources``: how many declarations were checked; ``mistakes`` in the order of the program.
-    ``is_run``: whether the program was run, and not only its options read."""
-
-    resources: int
-    mistakes: tuple[Mistake, ...]
-    is_run: bool = True
-
-
-def validate(directory: Path, config: Mapping[str, str], stack: str | None = None) -> Validation:
+def run(directory: Path, config: Mapping[str, str], stack: str | None) -> Report:
     """Run the program once and check what it declares.
 
     ``config``: values of the stack's configuration, by key; they come before those of Pulumi.yaml and of the
@@ -43,8 +33,8 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
     try:
         runtime, folder_of_program = runtime_of(directory)
         if runtime in ("yaml", "nodejs"):
-            count, mistakes = kept_servers.read(folder_of_program, runtime)
-            return Validation(count, tuple(mistakes), is_run=False)
+            count, read = kept_servers.read(folder_of_program, runtime)
+            return _report(count, read, "read, none goes with a server that stays")
         if runtime != "python":
             known = "Python, YAML, TypeScript and JavaScript"
             raise Unusable(f"programs in {known} can be checked, and runtime is {runtime!r}")
@@ -64,7 +54,7 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "found.json"
         command = [python, "-P", "-m", "pulumi_hosting.reports.checked_program", str(answer)]
-        run = subprocess.run(
+        done = subprocess.run(
             command,
             input=json.dumps(order),
             capture_output=True,
@@ -75,12 +65,23 @@ def validate(directory: Path, config: Mapping[str, str], stack: str | None = Non
             env={name: value for name, value in os.environ.items() if name not in _ACCOUNT},
         )
         if not answer.exists():
-            lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
+            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
             raise CannotAnswer(f"the program could not be checked: {lines[-1]}")
         found = json.loads(answer.read_text(encoding="utf-8"))
     if found["not_run"] and len(found["mistakes"]) == 1:  # the one that says where the program ends
         raise CannotAnswer(f"the program could not be run: {found['not_run']}")
-    return Validation(found["resources"], tuple(Mistake(**mistake) for mistake in found["mistakes"]))
+    mistakes = [Mistake(**mistake) for mistake in found["mistakes"]]
+    return _report(found["resources"], mistakes, "checked, no mistakes")
+
+
+def _report(resources: int, mistakes: Sequence[Mistake], otherwise: str) -> Report:
+    """``otherwise``: what is said of the resources if nothing is wrong."""
+    what = "resource" if resources == 1 else "resources"
+    return Report(
+        {"resources": resources, "mistakes": [asdict(mistake) for mistake in mistakes]},
+        [*map(str, mistakes)] or [f"{resources} {what} {otherwise}."],
+        exit_code=FOUND if mistakes else 0,
+    )
 
 
 def _configuration(

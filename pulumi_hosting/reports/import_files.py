@@ -1,27 +1,25 @@
-"""The work of `pulumi-hosting import`."""
+"""Everything that is on the account, written as the files of a program or a playbook."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from pulumi_hosting.cli.connection import asking
-from pulumi_hosting.cli.output import plural
 from pulumi_hosting.reports import import_playbook, import_program
 from pulumi_hosting.reports.account_import import AccountImport, account_import
 from pulumi_hosting.reports.account_objects import named, read_account
 from pulumi_hosting.reports.import_texts import Steps, Written, next_steps
-from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable
+from pulumi_hosting.reports.report import Asking, CannotAnswer, Report, Section, Table, Unusable, plural
 
 
-def run(directory: Path, form: Literal["dynamic", "native", "ansible"]) -> Report:
+def run(asking: Asking, directory: Path, form: Literal["dynamic", "native", "ansible"]) -> Report:
     _must_be_free(directory, import_playbook.FILES if form == "ansible" else import_program.FILES)
-    with asking() as (request, progress):
+    with asking() as (request, step):
         if request.client.is_test_key:
             raise Unusable(
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        found = account_import(read_account(request, progress.step))
+        found = account_import(read_account(request, step))
     if not found.declared:
         made = Written({}, ())
     elif form == "ansible":

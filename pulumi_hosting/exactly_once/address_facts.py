@@ -180,8 +180,8 @@ def became_of(request: Request, server_id: str, number: int | None) -> Verdict:
     if number is None or not 0 < number <= len(paid):
         return judge(Evidence())
     invoice = paid[number - 1]
-    money, at = payment(request.client, invoice.id), invoice.paid_at
-    return judge(Evidence(payment=money, age=None if at is None else request.service_now() - at))
+    money = payment(request.client, invoice.id)
+    return judge(Evidence(payment=money, age=request.age_of(invoice.paid_at)))
 
 
 def _paid(invoices: Iterable[m.Invoice], server_id: str) -> list[m.Invoice]:

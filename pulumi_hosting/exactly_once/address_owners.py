@@ -44,8 +44,6 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 Claim = Literal["ours", "another's", "unproven"]
-# seconds to wait for a lock that is held for a few file operations
-_SHORT = 30.0
 # a key that is about to be forgotten proves nothing: sent again a moment later, it buys
 _MARGIN = timedelta(hours=1)
 _GENERATIONS = 6  # keys of one look at the account: each failure of the service uses up to two
@@ -179,8 +177,7 @@ class Owners:
 
     def must_be_adoptable(self, ip: m.Ip) -> None:
         """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
-        ordered = None if ip.added_at is None else self.request.service_now() - ip.added_at
-        if why := why_not_taken_over(self.request, ordered):
+        if why := why_not_taken_over(self.request, self.request.age_of(ip.added_at)):
             raise ResourceError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource: {why}; "
                 f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
@@ -269,8 +266,7 @@ class Owners:
 
     @contextmanager
     def _changed_notes(self) -> Iterator[dict[str, Any]]:
-        with local_files.lock(self._scope, f"notes on {self._purpose}", _SHORT):
-            notes = local_files.read(self._scope, self._purpose)
+        with local_files.changing(self._scope, self._purpose) as notes:
+            notes["version"] = 1
             yield notes
-            local_files.write(self._scope, self._purpose, {**notes, "version": 1})
-            self._known = notes
+        self._known = notes

@@ -60,7 +60,7 @@ def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdi
             is_there=any(row.status not in _PENDING for row in alive),
             status=newest.status if newest else None,
             payment=paid,
-            age=None if began is None else request.service_now() - began,
+            age=request.age_of(began),
         )
     )
 

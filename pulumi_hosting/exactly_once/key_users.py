@@ -13,7 +13,6 @@ from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.session.request import Request
 
 _PURPOSE = "users of SSH keys"
-_SHORT = 30.0  # seconds to wait for a lock that is held for a few file operations
 
 
 def record(request: Request, keys: Mapping[str, str | None]) -> None:
@@ -67,8 +66,6 @@ def _read(request: Request) -> dict[str, Any]:
 
 @contextmanager
 def _changed(request: Request) -> Iterator[dict[str, Any]]:
-    scope = local_files.account_scope(request.client)
-    with local_files.lock(scope, f"notes on {_PURPOSE}", _SHORT):
-        notes = _read(request)
-        yield notes
-        local_files.write(scope, _PURPOSE, {"keys": notes, "version": 1}, survives=False)
+    with local_files.changing(local_files.account_scope(request.client), _PURPOSE, survives=False) as note:
+        note["version"] = 1
+        yield note.setdefault("keys", {})

@@ -6,8 +6,10 @@ import runpy
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -21,8 +23,7 @@ from pulumi.runtime.rpc import UNKNOWN
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.planning.check import check_others
 from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
-from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
-from pulumi_hosting.provider.misspelled_names import misspelled_names
+from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line, watched
 from pulumi_hosting.provider.mistake import Mistake, like
 from pulumi_hosting.provider.names import (
     NAME,
@@ -34,6 +35,7 @@ from pulumi_hosting.provider.names import (
     token,
 )
 from pulumi_hosting.provider.plugin.marshal import unmarshal
+from pulumi_hosting.provider.resource_base import Declaration
 from pulumi_hosting.provider.resource_shape import inputs_of
 from pulumi_hosting.provider.stack_settings import failures_of
 from pulumi_hosting.resources import RESOURCES
@@ -279,3 +281,59 @@ def run(order: PropertyValues, lookups: Lookups, modules: Iterable[ModuleType]) 
 
 def _play(program: str) -> None:
     runpy.run_path(program, run_name="__main__")
+
+
+# --- names of ours that a program misspells
+
+
+Tell = Callable[[str, SourceLine], None]
+
+
+@contextmanager
+def misspelled_names(tell: Tell, modules: Iterable[ModuleType], directory: Path) -> Iterator[None]:
+    """Within, ``tell`` takes what is wrong and where the program says it.
+
+    ``modules``: whose names are reported, beside the outputs of resources; ``directory``: the program's.
+    """
+    finds = {module: module.__getattr__ for module in modules}
+    for module, find in finds.items():
+        vars(module)["__getattr__"] = partial(_of_module, tell, module, find)
+    type.__setattr__(Declaration, "__getattr__", _output_of(tell, directory))
+    try:
+        yield
+    finally:
+        for module, find in finds.items():
+            vars(module)["__getattr__"] = find
+        type.__delattr__(Declaration, "__getattr__")
+
+
+def _of_module(tell: Tell, module: ModuleType, find: Callable[[str], Any], name: str) -> Any:
+    try:
+        return find(name)
+    except AttributeError:
+        meant = None if name.startswith("_") else like(name, find("__all__"))
+        if meant is None or (Path(__file__).parents[1] / name).exists():
+            raise
+        tell(_text(module.__name__, name, meant), program_line())
+        return find(meant)
+
+
+def _output_of(tell: Tell, directory: Path) -> Callable[[Declaration, str], Any]:
+    def output(self: Declaration, name: str) -> Any:
+        meant = None if name.startswith("_") else like(name, [*self._outputs.values(), "id", "urn"])
+        file = Path(sys._getframe(1).f_code.co_filename)
+        if (
+            meant is None
+            or name == meant
+            or not file.is_relative_to(directory)
+            or "site-packages" in file.parts
+        ):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        tell(_text(type(self).__name__, name, meant), program_line())
+        return getattr(self, meant)
+
+    return output
+
+
+def _text(owner: str, name: str, meant: str) -> str:
+    return f"{owner} has no {name!r} (did you mean {meant}?). Next: write {meant} in place of {name}"

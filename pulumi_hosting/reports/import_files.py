@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from pulumi_hosting.reports import import_playbook, import_program
-from pulumi_hosting.reports.account_import import AccountImport, account_import
+from pulumi_hosting.reports.account_import import AccountImport, Steps, Written, account_import, next_steps
 from pulumi_hosting.reports.account_objects import named, read_account
-from pulumi_hosting.reports.import_texts import Steps, Written, next_steps
 from pulumi_hosting.reports.report import Asking, CannotAnswer, Report, Section, Table, Unusable, plural
 
 

@@ -8,8 +8,17 @@ from typing import Any
 import yaml
 
 from pulumi_hosting.installation import INSTALL_COLLECTION
-from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
-from pulumi_hosting.reports.import_texts import Steps, Written, commented, introduction, remainder
+from pulumi_hosting.reports.account_import import (
+    AccountImport,
+    ConfiguredValue,
+    DeclaredObject,
+    Reference,
+    Steps,
+    Written,
+    commented,
+    introduction,
+    remainder,
+)
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 

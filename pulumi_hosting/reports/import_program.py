@@ -5,8 +5,18 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.reports.account_import import AccountImport, ConfiguredValue, DeclaredObject, Reference
-from pulumi_hosting.reports.import_texts import Steps, Written, commented, introduction, next_steps, remainder
+from pulumi_hosting.reports.account_import import (
+    AccountImport,
+    ConfiguredValue,
+    DeclaredObject,
+    Reference,
+    Steps,
+    Written,
+    commented,
+    introduction,
+    next_steps,
+    remainder,
+)
 from pulumi_hosting.resources.powers import Priced
 
 FILES = ("Pulumi.yaml", "__main__.py")

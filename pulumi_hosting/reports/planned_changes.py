@@ -10,9 +10,8 @@ from typing import Any
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP, flat, kind_of
-from pulumi_hosting.reports.failed_tasks import failed_tasks, task_results
 from pulumi_hosting.reports.report import Unusable
-from pulumi_hosting.reports.run_results import file_for, name_of, named, reading
+from pulumi_hosting.reports.run_results import failed_tasks, file_for, name_of, named, reading, task_results
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.text import without_secrets
 

@@ -28,8 +28,7 @@ from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
-from pulumi_hosting.provider.plugin.resource_call import ResourceCall, program_inputs
-from pulumi_hosting.provider.plugin.rpc_errors import reports_errors
+from pulumi_hosting.provider.plugin.resource_call import ResourceCall, program_inputs, reports_errors
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import click
 
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
-from pulumi_hosting.offline.display.engine_events import Digest, Event
+from pulumi_hosting.offline.display.engine_events import Digest
 from pulumi_hosting.offline.engine.run_options import Command
 
 
@@ -25,7 +25,7 @@ def run(cwd: Path, name: str | None, **given: Any) -> None:
     _log_calls(given["verbosity"])
     as_json = given["as_json"]
     digest = Digest() if as_json and command == "preview" else None
-    listeners = (digest or _print_event,) if as_json else ()
+    listeners = (digest or (lambda event: click.echo(json.dumps(event))),) if as_json else ()
     stack = OfflineStack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
     options = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "target_dependents")}
     for kind in ("targets", "replaces"):
@@ -88,7 +88,3 @@ def _exit_on_failure(preview: StackResult) -> None:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _print_event(event: Event) -> None:
-    click.echo(json.dumps(event))

@@ -3,14 +3,16 @@
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.words import PYTHON, Words
+from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.provider.names import NAME
 
-WORDS = Words(
+WORDS = replace(
+    PYTHON,
     repeat="run the same command again: it finds what was done, and pays nothing twice",
     look="look whether it was, then run the same command again",
     read="pulumi refresh",
@@ -20,9 +22,6 @@ WORDS = Words(
     base_url="HOSTING_BASE_URL, or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
     reset="pulumi-hosting action server-password --id {id} --password-file FILE",
-    renew=PYTHON.renew,
-    top_up=PYTHON.top_up,
-    pay=PYTHON.pay,
     forget="remove it from the state (pulumi state delete)",
 )
 """What advice names to the person who runs Pulumi."""

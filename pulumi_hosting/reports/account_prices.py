@@ -1,6 +1,6 @@
 """Prices of the account, for what a preview does not say itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
 from typing import TypeVar
@@ -8,7 +8,7 @@ from typing import TypeVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.results import Damaged
+from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_facts import quote_of
 from pulumi_hosting.planning.paid_reads import paid_time_of
@@ -62,7 +62,7 @@ class AccountPrices:
     @cached_property
     def of_servers(self) -> dict[str, JsonObject]:
         """What each living server costs, by its id, from one list; nothing if that is not known."""
-        return {str(server.id): _price_of(server) for server in self._ask(lambda r: [*_living(r)]) or ()}
+        return {str(server.id): _price_of(server) for server in self._ask(_living) or ()}
 
     def paid_time(self) -> PaidTime | None:
         """The balance, and what will be taken from it; None where a part of it is not known."""
@@ -124,7 +124,5 @@ def _with_tariff(request: Request, declared: JsonObject) -> dict[str, object]:
     return {**declared, **resolved(lambda: request, RESOURCES["server"], declared, {})[0]}
 
 
-def _living(request: Request) -> Iterator[m.Server]:
-    for server in request.client.servers.list():
-        if not (isinstance(server, Damaged) or server.is_gone):
-            yield server
+def _living(request: Request) -> list[m.Server]:
+    return [server for server in readable(request.client.servers.list())[0] if not server.is_gone]

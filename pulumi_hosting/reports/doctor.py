@@ -7,7 +7,7 @@ Nothing is needed to begin: without a key, a base URL or a network it says so an
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 from pulumi_hosting.api import models as m
@@ -29,7 +29,7 @@ from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
-from pulumi_hosting.reports.contract import Mismatch, differences
+from pulumi_hosting.reports.contract import differences
 from pulumi_hosting.reports.module_scopes import MODULES
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
@@ -304,10 +304,11 @@ def _contract(client: Client) -> Check:
         return problem(f"{text}: nothing was compared", "report it to the provider")
     used = [row for row in found if row.kind != "added" or row.breaks]
     added = [row for row in found if row.kind == "added" and not row.breaks]
-    facts = {"differences": [row.facts() for row in found]}
+    facts = {"differences": [asdict(row) for row in found]}
     if not found:
         return ok(f"all {len(BY_ID)} operations are as this package knows them", **facts)
-    details = [*map(_line, used), *map(str, added[:_ADDITIONS_SHOWN])]
+    details = [f"{row} (calls can fail)" if row.breaks else str(row) for row in used]
+    details += map(str, added[:_ADDITIONS_SHOWN])
     if len(added) > _ADDITIONS_SHOWN:
         details.append(f"{len(added) - _ADDITIONS_SHOWN} more additions: --json lists them")
     breaking = sum(row.breaks for row in used)
@@ -319,10 +320,6 @@ def _contract(client: Client) -> Check:
     text = f"{total}, {breaking} of which can make calls fail; {additions}"
     step = f"{NEWER_VERSION}; if it is the newest, report the lines below"
     return (problem if breaking else warning)(text, step, details, **facts)
-
-
-def _line(row: Mismatch) -> str:
-    return f"{row} (calls can fail)" if row.breaks else str(row)
 
 
 # --- this machine

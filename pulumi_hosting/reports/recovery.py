@@ -29,9 +29,6 @@ UP_REFRESH = "pulumi up --yes --refresh"
 _ORDER = (UP, UP_REFRESH, REFRESH, CLEAR)
 """The order in which the commands are run: what was created is found before anything else is read."""
 
-_TAGGED = "carries its ownership tag"
-_NAMED = "has its name"
-
 
 @dataclass(frozen=True, slots=True)
 class Unfinished(ReportFacts):
@@ -171,18 +168,14 @@ def _created(row: Unfinished, request: Request, others: Iterable[AccountObject])
     if not found:
         command = row.command.replace(UP, CLEAR, 1) if row.in_empty_stack else row.command
         return replace(_with(row, "nothing of it"), command=command)
+    named = "may be its" if row.kind == SERVER_IP else "has its name"
+    how, edit = "carries its ownership tag" if tagged else named, ""
     old = [item for item in found if _age(item, request) > KEY_MEMORY]
     if old and row.kind != SSH_KEY and (id := old[0].adopt_id):
+        how = f"{how}, older than seven days"
         what = f"{_title(row.kind)} {row.name}"
         edit = f'set adopt_id="{id}" on {what} in the program, if it is this resource\'s'
-        return _with(row, _named(found, f"{_how(row, tagged)}, older than seven days"), found, edit)
-    return _with(row, _named(found, _how(row, tagged)), found)
-
-
-def _how(row: Unfinished, tagged: Iterable[AccountObject]) -> str:
-    if tagged:
-        return _TAGGED
-    return "may be its" if row.kind == SERVER_IP else _NAMED
+    return _with(row, _named(found, how), found, edit)
 
 
 def _is_alike(row: Unfinished, item: AccountObject) -> bool:

@@ -133,10 +133,9 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        return any(True for _ in self.replays(KeyWalk(self.keys, ask=self._ask)))
-
-    def _ask(self, id: int, key: str) -> object:
-        return self.request.client.domains.renew(id, years=1, idempotency_key=key)
+        renew = self.request.client.domains.renew
+        walk = KeyWalk(self.keys, ask=lambda id, key: renew(id, years=1, idempotency_key=key))
+        return any(True for _ in self.replays(walk))
 
     def look(self, when: When) -> OrderedDomain | None:
         """It was not there before: if the outcome is unknown, a domain of the name is what was ordered."""

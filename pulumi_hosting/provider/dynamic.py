@@ -139,11 +139,10 @@ def _load(kind: str) -> None:
             import_module(module)
 
 
-def _provider(kind: str) -> type[_Provider]:
-    return type(f"{class_of(kind)}Provider", (_Provider,), {"kind": kind, "__module__": __name__})
-
-
-PROVIDERS: Mapping[str, type[_Provider]] = {kind: _provider(kind) for kind in KINDS}
+PROVIDERS: Mapping[str, type[_Provider]] = {
+    kind: type(f"{class_of(kind)}Provider", (_Provider,), {"kind": kind, "__module__": __name__})
+    for kind in KINDS
+}
 """By kind of resource."""
 _BY_NAME = {provider.__name__: provider for provider in PROVIDERS.values()}
 

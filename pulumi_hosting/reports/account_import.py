@@ -298,7 +298,11 @@ def next_steps(steps: Steps) -> list[str]:
 
 def introduction(found: AccountImport, steps: Steps, secrets: str) -> str:
     """The comment that a file begins with. ``secrets``: how to declare what the API does not show."""
-    hidden = _unreadable(found.counts())
+    hidden = "; ".join(
+        f"{', '.join(fields)} of a {RESOURCES[kind].title}"
+        for kind in found.counts()
+        if (fields := unreadable_inputs(RESOURCES[kind]))
+    )
     lines = [
         "Everything on the account, as `pulumi-hosting import` found it. HOSTING_API_KEY and",
         "HOSTING_BASE_URL name the account.",
@@ -310,14 +314,6 @@ def introduction(found: AccountImport, steps: Steps, secrets: str) -> str:
         missing = f"Not shown by the API, not needed, and so not written: {hidden}. {secrets}"
         lines += ["", *wrap(missing, 90, break_long_words=False, break_on_hyphens=False)]
     return commented(lines)
-
-
-def _unreadable(counts: Mapping[str, int]) -> str:
-    parts = []
-    for kind in counts:
-        if fields := unreadable_inputs(RESOURCES[kind]):
-            parts.append(f"{', '.join(fields)} of a {RESOURCES[kind].title}")
-    return "; ".join(parts)
 
 
 def remainder(found: AccountImport) -> str:

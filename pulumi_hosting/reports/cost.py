@@ -363,9 +363,6 @@ def _rows(found: CostReport) -> list[tuple[object, ...]]:
             "; ".join(line.notes),
         )
         for line in found.resources
-        if line.is_change and not _is_free(line)
+        if line.is_change
+        and (line.action == "take over" or any(amount != 0 for amount in line.amounts))  # else it is free
     ]
-
-
-def _is_free(line: CostLine) -> bool:
-    return all(amount == 0 for amount in line.amounts) and line.action != "take over"

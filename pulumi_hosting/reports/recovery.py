@@ -79,15 +79,6 @@ def unfinished(export: JsonObject) -> list[Unfinished]:
     return rows
 
 
-def with_account(
-    rows: Iterable[Unfinished], request: Request, account: AccountObjects, held: Iterable[tuple[str, str]]
-) -> list[Unfinished]:
-    """The same, with what of each is on the account. ``held``: kind and id of what the state has."""
-    known = frozenset(held)
-    others = [item for item in account if (item.kind, item.id) not in known]
-    return [_checked(row, request, account, others) for row in rows]
-
-
 # --- the state
 
 
@@ -150,7 +141,10 @@ def _checked(
         if row.id.startswith(ORDER_PREFIX):
             return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
         if row.id.startswith(PENDING):
-            return _with(row, _address(request, *row.id.removeprefix(PENDING).partition("/")[::2]))
+            server_id, _, number = row.id.removeprefix(PENDING).partition("/")
+            which = int(number) if number.isdecimal() else None
+            verdict = address_facts.became_of(request, server_id, which)
+            return _with(row, verdict.sentence(f"the purchase of an address for server {server_id}"))
     except (HostingError, ValueError) as error:
         return _with(row, f"not checked: {error}")
     if not row.id:
@@ -209,11 +203,6 @@ def _order(request: Request, number: str) -> str:
     return f"order {number} is {order.status}{server}"
 
 
-def _address(request: Request, server_id: str, number: str) -> str:
-    verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
-    return verdict.sentence(f"the purchase of an address for server {server_id}")
-
-
 def _named(found: Iterable[AccountObject], how: str) -> str:
     parts = []
     for item in found:
@@ -237,14 +226,15 @@ def _with(row: Unfinished, account: str, objects: Iterable[AccountObject] = (), 
 def run(asking: Asking, export: Path) -> Report:
     with stack_export(export) as found:
         rows = unfinished(found)
-        held = [(item.kind, item.id) for item in ManagedObjects.of_stack(found)]
+        held = {(item.kind, item.id) for item in ManagedObjects.of_stack(found)}
     if not rows:
         return Report({"unfinished": [], "commands": []}, ["Nothing is unfinished."])
     warnings = []
     try:
         with asking() as (request, step):
             account = read_account(request, step, dict.fromkeys(row.kind for row in rows))
-            rows = with_account(rows, request, account, held)
+            others = [item for item in account if (item.kind, item.id) not in held]
+            rows = [_checked(row, request, account, others) for row in rows]
     except CannotAnswer as error:
         warnings.append(f"the account was not checked: {error}")
     facts = {"unfinished": [row.facts() for row in rows], "commands": commands(rows)}

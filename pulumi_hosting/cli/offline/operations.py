@@ -38,7 +38,9 @@ def run(cwd: Path, name: str | None, **given: Any) -> None:
             _confirm(command, given["non_interactive"], run_preview)
     options |= {key: given[key] for key in ("preview_only", "expect_no_changes", "event_log")}
     options["clear_pending_creates"] = given.get("clear_pending_creates", False)
-    options["plugin_arguments"] = _plugin_arguments(given)
+    to_stderr = ("--logtostderr",) if given["logtostderr"] else ()
+    calls = (f"-v={given['verbosity']}",) if given["verbosity"] else ()
+    options["plugin_arguments"] = (*to_stderr, *calls)
     result = _run_to_the_end(partial(stack.run, command, **options))
     if digest is not None:
         click.echo(json.dumps(digest.content, indent=4))
@@ -52,11 +54,6 @@ def _run_to_the_end(run: Callable[[], StackResult]) -> StackResult:
         return run()
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _plugin_arguments(given: dict[str, object]) -> tuple[str, ...]:
-    to_stderr = ("--logtostderr",) if given["logtostderr"] else ()
-    return (*to_stderr, f"-v={given['verbosity']}") if given["verbosity"] else to_stderr
 
 
 def _log_calls(verbosity: int) -> None:

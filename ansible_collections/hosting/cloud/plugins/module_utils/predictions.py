@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json, Values
@@ -21,7 +22,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
     from pulumi_hosting.exactly_once.server_search import tag_identity
     from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
     from pulumi_hosting.session.request import Request
@@ -58,8 +58,8 @@ def of_outcome(
         name = str(given.get(natural_key(resource)[0]) or given.get("name"))
         if resource.parent is not None:
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"
-        make = _ITEMS.get(resource.kind)
-        item = make(request, given) if make else _declared(resource, request, given)
+        make = _ITEMS.get(resource.kind, partial(_declared, resource))
+        item = make(request, given)
         memory.predict_new(resource.kind, name, item)
     elif outcome.action in ("created", "updated"):
         names = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
@@ -197,7 +197,8 @@ def _server_ip(request: Request, given: Values) -> Json:
 
 def _declared(resource: AnyResource, request: Request, given: Values) -> Json:
     """An object of which the API shows what was declared."""
-    return {**_fields(resource, given), "created_at": _text(service_now(request))}
+    shown = {"active": True} if resource.kind == "webhook_subscription" else {}
+    return {**shown, **_fields(resource, given), "created_at": _text(service_now(request))}
 
 
 def _domain(request: Request, given: Values) -> Json:
@@ -221,16 +222,7 @@ def _domain(request: Request, given: Values) -> Json:
     }
 
 
-def _webhook_subscription(request: Request, given: Values) -> Json:
-    return {"active": True, **_declared(RESOURCES["webhook_subscription"], request, given)}
-
-
-_ITEMS = {
-    "server": _server,
-    "server_ip": _server_ip,
-    "domain": _domain,
-    "webhook_subscription": _webhook_subscription,
-}
+_ITEMS = {"server": _server, "server_ip": _server_ip, "domain": _domain}
 
 
 def _text(moment: datetime) -> str:

@@ -280,7 +280,9 @@ class RunMemory:
             if change not in ("add", "set", "delete") or rest[0] != kind:
                 continue
             if change == "add":
-                id = _id_of(kind, rest[1])
+                # an address has a number within its server
+                within = f"{rest[1]['server_id']}/" if kind == "server_ip" else ""
+                id = f"{within}{rest[1]['id']}"
                 deleted.discard(id)
                 added[id] = dict(rest[1])
             elif change == "delete":
@@ -371,8 +373,3 @@ def set_fields(item: Json, fields: Values) -> None:
             item[name] = value
         elif isinstance(item.get(outer), Mapping):
             item[outer] = {**item[outer], inner: value}
-
-
-def _id_of(kind: str, item: Values) -> str:
-    """The id of an object, unique among its kind. An address has a number within its server."""
-    return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])

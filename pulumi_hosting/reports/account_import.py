@@ -277,14 +277,6 @@ Steps = tuple[tuple[str, str], ...]
 """Commands in order, each with what it does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """``files``: name → text; ``steps``: what to run once they are written."""
-
-    files: Mapping[str, str]
-    steps: Steps
-
-
 def commented(lines: Iterable[str]) -> str:
     """The lines as comments of Python and of YAML. Nothing that the account shows can end a comment."""
     return "".join(f"# {clean_text(line)}".rstrip() + "\n" for line in lines)

@@ -6,6 +6,7 @@ changes. A program needs no more of them than that; what serves its resources is
 process, with the first question.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
@@ -25,9 +27,42 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.custom_timeouts import timeout_of
-from pulumi_hosting.provider.names import Props, class_of
+from pulumi_hosting.provider.names import TIMEOUTS, PropertyValues, Props, class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
+
+STEPS = ("create", "update", "delete", "read")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+
+
+def seconds(text: str) -> float:
+    """A duration as Pulumi writes it (``90s``, ``1h30m``). Raises ``ValueError``.
+
+    >>> seconds("1h30m"), seconds("1.5s")
+    (5400.0, 1.5)
+    """
+    parts = _PART.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ValueError(f"{text!r} is no duration. Next: write it like 90s, 10m or 1h30m")
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+
+
+def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
+    """Step → seconds, of the steps that have one. Dynamic providers do not get Pulumi's option
+    ``custom_timeouts``: it travels among the properties. Raises ``ValueError``."""
+    given = opts.custom_timeouts
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        given = pulumi.CustomTimeouts(**given)
+    return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
+
+
+def timeout_of(props: PropertyValues, step: str) -> float | None:
+    """The custom timeout of ``step`` in seconds, if the program sets one."""
+    timeouts = props.get(TIMEOUTS)
+    return (timeouts.get(step) or None) if isinstance(timeouts, Mapping) else None
+
 
 if TYPE_CHECKING:
     from pulumi_hosting.provider.adapter import Adapter

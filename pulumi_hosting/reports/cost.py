@@ -13,7 +13,7 @@ from pathlib import Path
 from pulumi_hosting.planning.paid_time import PaidTime, months_after
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
-from pulumi_hosting.reports.account_prices import AccountPrices, recorded_monthly
+from pulumi_hosting.reports.account_objects import AccountPrices, recorded_monthly
 from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of, planned
 from pulumi_hosting.reports.report import Asking, CannotAnswer, Points, Report, Section, Summary, Table, money
 from pulumi_hosting.resources import RESOURCES

@@ -244,9 +244,7 @@ def python_text(value: object) -> str:
 
 # --- a playbook
 
-_VAULT = (
-    "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
-)
+_VAULT = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
 _STATES = {"running": "started", "stopped": "stopped"}
 """Power of a server → the ``state`` that declares it: modules have no option ``power``."""
 _PRICED = [kind for kind, resource in RESOURCES.items() if isinstance(resource, Priced)]

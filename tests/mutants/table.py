@@ -26,8 +26,7 @@ from pulumi_hosting.exactly_once import (
     webhook_search,
 )
 from pulumi_hosting.exactly_once.address_facts import read_addresses
-from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import KeyWalk

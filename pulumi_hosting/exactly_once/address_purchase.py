@@ -44,7 +44,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import address_list, local_files
-from pulumi_hosting.exactly_once.address_facts import (
+from pulumi_hosting.exactly_once.address_list import (
     Purchased,
     ServerAddresses,
     forget_quote,

@@ -14,7 +14,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden, HostingError
 from pulumi_hosting.client.results import Damaged, readable
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.address_facts import quote_of
+from pulumi_hosting.exactly_once.address_list import quote_of
 from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.planning.paid_reads import paid_time_of
@@ -22,7 +22,7 @@ from pulumi_hosting.planning.paid_time import PaidTime
 from pulumi_hosting.planning.resolve_names import resolved
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
-from pulumi_hosting.reports.planned_changes import decimal_of
+from pulumi_hosting.reports.run_results import decimal_of
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Priced, Registered, listed

@@ -14,8 +14,8 @@ from pulumi_hosting.planning.paid_time import PaidTime, months_after
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports.account_objects import AccountPrices, recorded_monthly
-from pulumi_hosting.reports.planned_changes import Planned, PlannedChange, decimal_of, planned
 from pulumi_hosting.reports.report import Asking, CannotAnswer, Points, Report, Section, Summary, Table, money
+from pulumi_hosting.reports.run_results import Planned, PlannedChange, decimal_of, planned
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.session.prepaid import Prepaid

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
-from pulumi_hosting.exactly_once import address_facts
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
@@ -143,7 +143,7 @@ def _checked(
         if row.id.startswith(PENDING):
             server_id, _, number = row.id.removeprefix(PENDING).partition("/")
             which = int(number) if number.isdecimal() else None
-            verdict = address_facts.became_of(request, server_id, which)
+            verdict = address_list.became_of(request, server_id, which)
             return _with(row, verdict.sentence(f"the purchase of an address for server {server_id}"))
     except (HostingError, ValueError) as error:
         return _with(row, f"not checked: {error}")

@@ -14,7 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import (
+from pulumi_hosting.exactly_once.address_list import (
     Purchased,
     became_of,
     bought,

@@ -13,7 +13,6 @@ from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
 from pulumi_hosting.client import absence, results, retry
 from pulumi_hosting.exactly_once import (
-    address_facts,
     address_list,
     domain_order,
     generation,
@@ -25,7 +24,7 @@ from pulumi_hosting.exactly_once import (
     server_search,
     webhook_search,
 )
-from pulumi_hosting.exactly_once.address_facts import read_addresses
+from pulumi_hosting.exactly_once.address_list import read_addresses
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
@@ -234,7 +233,7 @@ MUTANTS = (
     ),
     Mutant(
         "a refunded purchase is no purchase",
-        ((address_facts, "judge"),),
+        ((address_list, "judge"),),
         _never_over,
         "tests/resources/test_addresses_refunded.py::test_a_refunded_purchase_is_gone_when_it_is_read_and_the_next_run_buys",
     ),

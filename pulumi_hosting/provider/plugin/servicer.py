@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from google.protobuf import any_pb2, empty_pb2
 from google.protobuf.struct_pb2 import Struct
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as rpc
 
 from pulumi_hosting.api.secrets import clean_text
@@ -60,23 +60,6 @@ def resource_of(urn: str) -> AnyResource:
             f"{', '.join(sorted(_KINDS))}"
         )
     return RESOURCES[kind]
-
-
-class InitFailed(Exception):
-    """Something exists that is not ready yet: the engine saves it, and the next run goes on."""
-
-    def __init__(self, detail: provider_pb2.ErrorResourceInitFailed) -> None:
-        super().__init__("; ".join(detail.reasons))
-        self.detail = detail
-
-    def status(self) -> bytes:
-        """The details that accompany the error."""
-        detail = any_pb2.Any()
-        detail.Pack(self.detail)
-        # Pulumi's own Status: google.rpc's is a second symbol of that name, which ends the process.
-        code: int = grpc.StatusCode.UNKNOWN.value[0]
-        status: bytes = status_pb2.Status(code=code, message=str(self), details=[detail]).SerializeToString()
-        return status
 
 
 class ResourceCall:
@@ -138,8 +121,9 @@ class ResourceCall:
     def inputs(self, values: PropertyValues) -> Struct:
         return marshal({**program_inputs(values), **self._organization}, self._secrets)
 
-    def init_failed(self, failure: PartialFailure) -> InitFailed:
-        detail = provider_pb2.ErrorResourceInitFailed(
+    def init_failed(self, failure: PartialFailure) -> rpc.ErrorResourceInitFailed:
+        """Something exists that is not ready yet: the engine saves it, and the next run goes on."""
+        detail = rpc.ErrorResourceInitFailed(
             id=failure.id,
             properties=self.outputs(failure.outputs),
             reasons=[" ".join(reason.split()) for reason in failure.reasons],
@@ -147,7 +131,7 @@ class ResourceCall:
         )
         if failure.inputs is not None:
             detail.inputs.CopyFrom(self.inputs(failure.inputs))
-        return InitFailed(detail)
+        return detail
 
 
 @cache
@@ -180,15 +164,12 @@ def _reporting(method: Callable[..., object]) -> Callable[..., object]:
     def reporting(self: object, request: object, context: grpc.ServicerContext) -> object:
         code = grpc.StatusCode.UNKNOWN
         try:
-            with as_user_error(InitFailed, NotImplementedError):
+            with as_user_error(NotImplementedError):
                 return method(self, request, context)
         except StepFailed as error:
             line = str(error)
         except NotImplementedError as error:
             code, line = grpc.StatusCode.UNIMPLEMENTED, str(error)
-        except InitFailed as error:
-            line = str(error)
-            context.set_trailing_metadata((("grpc-status-details-bin", error.status()),))
         context.abort(code, line)
 
     return reporting
@@ -291,17 +272,25 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- resources
 
     @contextmanager
-    def _call(self, request: Any, *received: Properties, **known: Props) -> Iterator[ResourceCall]:
+    def _call(
+        self, request: Any, context: Context, *received: Properties, **known: Props
+    ) -> Iterator[ResourceCall]:
         timeout = getattr(request, "timeout", 0.0)  # of a step that may wait
         call = ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
         try:
             yield call
         except PartialFailure as failure:
-            raise call.init_failed(failure) from None
+            made, detail = call.init_failed(failure), any_pb2.Any()
+            detail.Pack(made)
+            line = "; ".join(made.reasons)
+            # Pulumi's own Status: google.rpc's is a second symbol of that name, which ends the process.
+            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=line, details=[detail])
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            fail(line)
 
     def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        with self._call(request, news, declared=news.values) as call:
+        with self._call(request, context, news, declared=news.values) as call:
             props = program_inputs(news.values)
             if call.resource.default_name and props.get("name") is None:
                 props["name"] = call.name
@@ -310,7 +299,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Diff(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
-        with self._call(request, declared=news, recorded=olds) as call:
+        with self._call(request, context, declared=news, recorded=olds) as call:
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             # a replacement is ordered under the identity that is declared now
             found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
@@ -328,7 +317,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request: rpc.CreateRequest, context: Context) -> rpc.CreateResponse:
         props = unmarshal(request.properties)
-        with self._call(request, props, declared=props.values) as call:
+        with self._call(request, context, props, declared=props.values) as call:
             desired = call.with_identity(props.values)
             if request.preview:
                 return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
@@ -337,7 +326,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
-        with self._call(request, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
+        with self._call(request, context, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
             before = call.with_identity(olds.values)
             found = call.adapter.read(request.id, before, inputs.values or None)
             if found is None:
@@ -347,7 +336,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Update(self, request: rpc.UpdateRequest, context: Context) -> rpc.UpdateResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        with self._call(request, news, declared=news.values, recorded=olds) as call:
+        with self._call(request, context, news, declared=news.values, recorded=olds) as call:
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             desired = call.with_identity(news.values)
             if request.preview:
@@ -358,7 +347,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Delete(self, request: rpc.DeleteRequest, context: Context) -> empty_pb2.Empty:
         olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
-        with self._call(request, olds, declared=declared, recorded=olds.values) as call:
+        with self._call(request, context, olds, declared=declared, recorded=olds.values) as call:
             call.adapter.delete(request.id, call.with_identity(olds.values))
             return empty_pb2.Empty()
 

@@ -117,10 +117,8 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         operation = "register_domain" if auth_code is None else "transfer_domain"
         # What is sent beside the name is no part of the key, and no key is made of a secret.
         self.keys = KeyRing.of(request.client, request.identity, operation, {"name": self.name})
-        super().__init__(request, f"order of {self.name}", "domain", concerns=self._is_of_the_name)
-
-    def _is_of_the_name(self, invoice: m.Invoice) -> bool:
-        return invoice.type in DOMAIN_PURCHASES and concerns(self.request, invoice, self.name)
+        super().__init__(request, f"order of {self.name}", "domain")
+        self.concerns = lambda found: found.type in DOMAIN_PURCHASES and concerns(request, found, self.name)
 
     def turn_of_name(self) -> AbstractContextManager[object]:
         """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""

@@ -39,13 +39,8 @@ def forget(request: Request, id: str) -> None:
 def of_other_stacks(request: Request, id: str, added: str | None) -> list[str]:
     """The identities of declarations that use the key, but those of this stack: what it removes or replaces
     is for its engine to decide."""
-    users = _users(_read(request), id, added)
-    return [user for user in users if _stack(user) != _stack(request.identity)]
-
-
-def _stack(identity: str) -> list[str]:
-    """Project and stack."""
-    return identity.split("/")[:2]
+    users, stack = _users(_read(request), id, added), request.identity.split("/")[:2]
+    return [user for user in users if user.split("/")[:2] != stack]
 
 
 def _users(notes: dict[str, Any], id: str, added: str | None) -> list[str]:

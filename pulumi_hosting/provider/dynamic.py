@@ -9,9 +9,11 @@ process, with the first question.
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -82,8 +84,8 @@ class _Provider(ResourceProvider):
         sys.tracebacklimit = 0
         _load(self.kind)
         from pulumi_hosting.provider import provider_session
+        from pulumi_hosting.provider.dynamic import end_waits_on_cancel
         from pulumi_hosting.provider.failures import as_user_error
-        from pulumi_hosting.provider.interruption import end_waits_on_cancel
         from pulumi_hosting.provider.plugin.engine_log import engine_address
         from pulumi_hosting.provider.stack_settings import SETTINGS
 
@@ -187,3 +189,58 @@ def __getattr__(name: str) -> Any:
     if name not in _BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _BY_NAME[name]
+
+
+_MODULE, _SERVER, _METHOD = "pulumi.dynamic", "DynamicResourceProviderServicer", "Cancel"
+
+
+def _cancel(self: Any, request: Any, context: Any) -> Any:
+    # Runs with the names of the SDK's module: everything else is imported here.
+    from google.protobuf import empty_pb2
+
+    from pulumi_hosting.provider.dynamic import cancel
+
+    cancel()
+    return empty_pb2.Empty()
+
+
+def cancel() -> None:
+    """End every wait, and show what this process has charged and credited."""
+    from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
+    from pulumi_hosting.provider.provider_session import SESSION
+
+    SESSION.cancel()
+    if line := SESSION.money_line():
+        engine = EngineConnection()  # what is printed now may come too late to be shown
+        engine.connect(engine_address(sys.argv[1:]))
+        engine.info("", line)
+        engine.close()
+
+
+def end_waits_on_cancel() -> bool:
+    """Have the process's server of dynamic providers end every wait when it is cancelled. False if
+    this process is none.
+
+    After the first Ctrl-C, and at the end of a run, Pulumi's CLI asks every provider to cancel. The SDK's
+    server for dynamic providers (``pulumi.dynamic``) does nothing about it, so a wait for an order would go
+    on until ``wait_timeout``, and nothing could be said at the end. gRPC holds the bound method since the
+    server started, so its code is replaced.
+
+    The SDK serves everything on four threads. Four steps that wait take them all, so the request to cancel
+    gets a thread of its own: gRPC runs a method on its ``experimental_thread_pool`` if it has one, and looks
+    at each call.
+    """
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is None or spec.name not in (_MODULE, f"{_MODULE}.__main__"):
+        return False
+    method = getattr(getattr(main, _SERVER, None), _METHOD, None)
+    if (
+        not isinstance(method, FunctionType)
+        or method.__code__.co_freevars
+        or method.__code__.co_argcount != _cancel.__code__.co_argcount
+    ):
+        return False
+    method.__code__ = _cancel.__code__
+    vars(method)["experimental_thread_pool"] = ThreadPoolExecutor(1, thread_name_prefix="cancel")
+    return True

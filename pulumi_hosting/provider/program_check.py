@@ -319,7 +319,8 @@ Tell = Callable[[str, SourceLine], None]
 
 @contextmanager
 def misspelled_names(tell: Tell, modules: Iterable[ModuleType], directory: Path) -> Iterator[None]:
-    """Within, ``tell`` takes what is wrong and where the program says it.
+    """Within, ``tell`` takes what is wrong and where the program says it, and what is meant stands in for it,
+    so that the check goes on.
 
     ``modules``: whose names are reported, beside the outputs of resources; ``directory``: the program's.
     """

@@ -87,8 +87,10 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
     """
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
-    unmanaged_servers = {found.id for found in extra if found.kind == "server"}
-    rows = [found for found in extra if not _goes_with(found, unmanaged_servers) and not found.is_ending]
+    servers = {found.id for found in extra if found.kind == "server"}
+    # reverse DNS of a server that is listed itself goes with the server and costs nothing
+    listed = [found for found in extra if found.kind != "ptr" or found.id.partition("/")[0] not in servers]
+    rows = [found for found in listed if not found.is_ending]
     return Audit(
         tuple(
             Unmanaged(found, adopt_command(found, form), remove_command(found, form) if commands else "")
@@ -138,11 +140,6 @@ def remove_command(found: AccountObject, form: Form) -> str:
 
 def _is_held(found: AccountObject, held: Iterable[tuple[str, str]]) -> bool:
     return (found.kind, found.id) in held or (found.kind == "domain" and (found.kind, found.name) in held)
-
-
-def _goes_with(found: AccountObject, servers: Iterable[str]) -> bool:
-    """Reverse DNS of a server that is listed itself: it goes with the server and costs nothing."""
-    return found.kind == "ptr" and found.id.partition("/")[0] in servers
 
 
 def _missing(account: AccountObjects, managed: ManagedObjects) -> Iterator[ManagedObject]:

@@ -111,7 +111,7 @@ def _facts(found: AccountImport, written: list[str], steps: Steps) -> dict[str, 
     }
 
 
-# --- a program
+# --- a Pulumi program in Python, with dynamic resources or with the native provider
 
 _LINE = 88
 """Longer calls have a line for each argument."""
@@ -242,7 +242,7 @@ def python_text(value: object) -> str:
     return text if "'" not in inner else '"' + inner.replace('"', '\\"') + '"'
 
 
-# --- a playbook
+# --- a playbook: one task for each object
 
 _VAULT = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
 _STATES = {"running": "started", "stopped": "stopped"}

@@ -17,8 +17,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 from pulumi_hosting.exactly_once.catalog_reads import listed
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import ask, is_bound_to_an_order
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, ask, is_bound_to_an_order
 from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.exactly_once.payments import payment

@@ -55,8 +55,15 @@ from pulumi_hosting.exactly_once.address_list import (
     read_addresses,
     was_charged,
 )
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, digest
-from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, KeyWalk, ask, key_is_used
+from pulumi_hosting.exactly_once.idempotency_keys import (
+    KEY_MEMORY,
+    NONEXISTENT_ID,
+    KeyRing,
+    KeyWalk,
+    ask,
+    digest,
+    key_is_used,
+)
 from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
 from pulumi_hosting.exactly_once.payments import IP_PURCHASES, is_of

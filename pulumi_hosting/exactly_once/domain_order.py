@@ -22,8 +22,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, DOMAIN_PURCHASES, Payment, payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Verdict, When, judge

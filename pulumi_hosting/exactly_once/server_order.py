@@ -33,8 +33,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk, ask
 from pulumi_hosting.exactly_once.order_facts import (
     living_server,
     refuse_late_order,

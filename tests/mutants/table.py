@@ -27,8 +27,7 @@ from pulumi_hosting.exactly_once import (
 from pulumi_hosting.exactly_once.address_list import read_addresses
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.order_facts import wait_for_orders
 from pulumi_hosting.exactly_once.purchase import Evidence, Fate, Purchase, Verdict
 from pulumi_hosting.exactly_once.server_order import ServerOrder

@@ -417,20 +417,17 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None
-            if wait.over and self.request.name_is_identity:
-                raise ResourceConflict(
-                    f"server {server_id} got addresses since this run looked: {named(unowned)}; nothing was "
-                    "bought. Next: run again, and they are counted",
-                    id=f"{server_id}/{unowned[0].id}",
-                )
             if wait.over:
                 invoice = f", newest invoice {addresses.invoices[-1].id}" if addresses.invoices else ""
-                raise ResourceConflict(
-                    f"server {server_id} has addresses of unknown origin: {named(unowned)}{invoice}; "
-                    "nothing was bought. Next: if other stacks, playbooks or people have them, set "
-                    f"order_attempt to {allowed} to buy another; if an interrupted run of this resource "
-                    "bought one and nothing else has it, set adopt_id to that one",
-                    id=f"{server_id}/{unowned[0].id}",
+                problem = (
+                    f"got addresses since this run looked: {named(unowned)}; nothing was bought. Next: run "
+                    "again, and they are counted"
+                    if self.request.name_is_identity
+                    else f"has addresses of unknown origin: {named(unowned)}{invoice}; nothing was bought. "
+                    f"Next: if other stacks, playbooks or people have them, set order_attempt to {allowed} "
+                    "to buy another; if an interrupted run of this resource bought one and nothing else has "
+                    "it, set adopt_id to that one"
                 )
+                raise ResourceConflict(f"server {server_id} {problem}", id=f"{server_id}/{unowned[0].id}")
             wait.pause()
         return None

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -247,11 +247,10 @@ def _found(client: Client, token: str, args: PropertyValues) -> Props:
 
 def _wrong_arguments(client: Client, token: str, args: PropertyValues) -> Mapping[str, str]:
     """Argument of a lookup → what is wrong with its value."""
-    with suppress(HostingError):
-        try:
-            lookup_tokens.call(client, token, args)
-        except InvalidInput as error:
-            return error.fields
+    try:
+        lookup_tokens.call(client, token, args)
+    except HostingError as error:
+        return error.fields if isinstance(error, InvalidInput) else {}
     return {}
 
 

@@ -123,17 +123,12 @@ def account_import(account: AccountObjects) -> AccountImport:
     variables = _unique([("", _variable(*named)) for named in zip(objects, names, strict=True)], objects)
     taken = Counter(_natural_values(one) for one in account)
     references = _references(zip(objects, variables, strict=True))
-    filled = [_with_references(inputs, references) for _, inputs in found]
+    filled = [
+        _filled(inputs, references, variable) for (_, inputs), variable in zip(found, variables, strict=True)
+    ]
     used = {value.variable for inputs in filled for value in inputs.values() if isinstance(value, Reference)}
     declared = (
-        DeclaredObject(
-            one,
-            name,
-            variable,
-            _with_secrets(inputs, variable),
-            taken[_natural_values(one)] == 1,
-            variable in used,
-        )
+        DeclaredObject(one, name, variable, inputs, taken[_natural_values(one)] == 1, variable in used)
         for one, name, variable, inputs in zip(objects, names, variables, filled, strict=True)
     )
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
@@ -214,23 +209,20 @@ def _references(objects: Iterable[tuple[AccountObject, str]]) -> dict[tuple[str,
     return known
 
 
-def _with_references(
-    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]
+def _filled(
+    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference], variable: str
 ) -> dict[str, object]:
+    """The inputs, with references, and without what may be secret."""
+
     def value_of(name: str, value: object) -> object:
         if not isinstance(value, str):
             return value
+        if name == "url" and holds_secrets(value):
+            return ConfiguredValue(f"{variable}_{name}")
         place = (name, inputs.get("server_id", ""), value) if name == "address" else (name, value)
         return references.get(place, value)
 
     return {name: value_of(name, value) for name, value in inputs.items()}
-
-
-def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
-    return {
-        name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
-        for name, value in inputs.items()
-    }
 
 
 # --- names -------------------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from datetime import timedelta
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.provider.names import class_of, token
+from pulumi_hosting.rehearsal.facts import Json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named, read_account
 from pulumi_hosting.reports.report import (
@@ -43,9 +44,9 @@ class Unmanaged:
     adopt: str
     remove: str
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         """The same for machines."""
-        facts = {
+        facts: dict[str, Json] = {
             **self.object.facts(),
             "ownership_tag": self.object.tag,
             "note": self.object.note,

@@ -41,16 +41,13 @@ def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
     if as_json:
         click.echo(json_text(report.facts))
+    elif as_markdown:
+        click.echo(as_markdown_text(report))
     else:
-        click.echo(as_markdown_text(report) if as_markdown else as_text(report))
+        click.echo("\n".join(map(_text_of, report.sections)))
     for warning in report.warnings:
         print_warning(warning)
     sys.exit(report.exit_code)
-
-
-def as_text(report: Report) -> str:
-    """The sections in their order."""
-    return "\n".join(map(_text_of, report.sections))
 
 
 def as_markdown_text(report: Report) -> str:

@@ -17,7 +17,7 @@ import pulumi
 from pulumi.runtime import rpc
 
 from pulumi_hosting.provider.declaration_mistakes import looked_up, program_line, refuse, refuse_names
-from pulumi_hosting.provider.mocks import mocked
+from pulumi_hosting.provider.final_options import mocked
 from pulumi_hosting.provider.names import NAME, PropertyValues, Props, camel, token
 from pulumi_hosting.provider.version import version
 

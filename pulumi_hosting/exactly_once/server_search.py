@@ -212,23 +212,23 @@ def find_tagged(
     server = own[0] if own else _noted_server(request, wanted.name, attempt) if wanted.name else None
     if server is None or (not own and server.name == wanted.name):
         return None
+    carries = "carries this resource's ownership tag"
     if server.name != wanted.name:
-        why = "carries this resource's ownership tag" if own else "was ordered for this resource"
         raise ResourceConflict(
-            f"server {server.id} {why} and is named {server.name!r}, not "
-            f"{wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} "
-            f"to take it over, or order_attempt={attempt + 1} to order another one",
+            f"server {server.id} {carries if own else 'was ordered for this resource'} and is named "
+            f"{server.name!r}, not {wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set "
+            f"adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
             id=str(server.id),
         )
     if differing := not_as_wanted(server, wanted):
         raise ResourceConflict(
-            f"server {server.id} ({server.name}) carries this resource's ownership tag and is another "
-            f"machine ({', '.join(differing)}); nothing was ordered. Next: set order_attempt={attempt + 1} "
-            f"to order another one, or declare what it is and set adopt_id={server.id} to take it over",
+            f"server {server.id} ({server.name}) {carries} and is another machine ({', '.join(differing)}); "
+            f"nothing was ordered. Next: set order_attempt={attempt + 1} to order another one, or declare "
+            f"what it is and set adopt_id={server.id} to take it over",
             id=str(server.id),
         )
     if not lenient:
-        must_be_allowed(request, server, "carries this resource's ownership tag", attempt)
+        must_be_allowed(request, server, carries, attempt)
     return server
 
 

@@ -61,9 +61,8 @@ class Unfinished(ReportFacts):
 
 def commands(rows: Iterable[Unfinished]) -> list[str]:
     """The commands of all rows, each once, in the order in which they are to be run."""
-    rank = {base: number for number, base in enumerate(_ORDER)}
     found = dict.fromkeys(row.command for row in rows)
-    return sorted(found, key=lambda command: rank[command.partition(" --stack ")[0]])
+    return sorted(found, key=lambda command: _ORDER.index(command.partition(" --stack ")[0]))
 
 
 def unfinished(export: JsonObject) -> list[Unfinished]:
@@ -72,11 +71,8 @@ def unfinished(export: JsonObject) -> list[Unfinished]:
     resources = [row for row in deployment.get("resources") or () if kind_of(row.get("type", ""))]
     rows = [*_operations(deployment, resources)]
     known = {(row.urn, row.id) for row in rows}
-    for resource in resources:
-        found = _of_resource(resource)
-        if found is not None and (found.urn, found.id) not in known:
-            rows.append(found)
-    return rows
+    others = filter(None, map(_of_resource, resources))
+    return rows + [row for row in others if (row.urn, row.id) not in known]
 
 
 # --- the state

@@ -34,6 +34,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
     wrong_wait_timeout,
 )
+from pulumi_hosting.provider.failures import PartialFailure
 from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
@@ -46,7 +47,6 @@ from pulumi_hosting.provider.names import (
     Props,
     camel,
 )
-from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (

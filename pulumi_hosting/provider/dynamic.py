@@ -118,7 +118,7 @@ class _Provider(ResourceProvider):
         )
 
     def create(self, props: Props) -> CreateResult:
-        from pulumi_hosting.provider.partial_failure import (
+        from pulumi_hosting.provider.failures import (
             PartialFailure,
             order_still_open,
             paid_and_not_recorded,

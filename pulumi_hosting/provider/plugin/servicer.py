@@ -26,7 +26,7 @@ from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.failures import StepFailed, as_user_error, check_failure, fail
+from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
 from pulumi_hosting.provider.names import (
     IDENTITY,
     NAME,
@@ -38,7 +38,6 @@ from pulumi_hosting.provider.names import (
     identity_of,
     token,
 )
-from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal

@@ -40,7 +40,7 @@ def of_outcome(
     if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
-        memory.predict_charge(outcome.cost.amount)
+        memory.predict(["charge", str(outcome.cost.amount)])
     before, after, given = outcome.before or {}, outcome.after or {}, inputs.given()
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
@@ -51,7 +51,7 @@ def of_outcome(
         _ptr(memory, request, resource, before, given)
         return
     if outcome.action == "replaced":
-        memory.predict_deletion(resource.kind, before["id"])
+        memory.predict(["delete", resource.kind, str(before["id"])])
         inputs_before = {name: before.get(name) for name in resource.Inputs.model_fields}
         given = {name: value for name, value in inputs_before.items() if value is not None} | given
     if outcome.action == "replaced" or (outcome.action == "created" and not before):
@@ -76,7 +76,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         return
     predicted = result.predicted
     if result.cost is not None:
-        memory.predict_charge(result.cost.amount)
+        memory.predict(["charge", str(result.cost.amount)])
     if kind == "server_renew":
         fields = {"billing.next_due_at": result.reaches, "status": predicted["status"]}
         memory.predict_change("server", predicted["id"], fields)
@@ -91,7 +91,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         invoice = {**shown, "type": "topup", "status": "pending", "items": []}
         memory.predict_new("invoice", f"topup/{predicted['amount']}", invoice)
     elif kind == "api_key_revoke":
-        memory.predict_revocation()
+        memory.predict(["revoke"])
 
 
 def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before: Values) -> None:
@@ -101,11 +101,11 @@ def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before:
     elif kind == "ptr":
         memory.predict_change("ptr", id, {"ptr": None})
     elif id.startswith("order:"):
-        memory.predict_deletion("order", id.removeprefix("order:"))
+        memory.predict(["delete", "order", id.removeprefix("order:")])
     else:
-        memory.predict_deletion(kind, id)
+        memory.predict(["delete", kind, id])
         if refund := refund_of(request, resource, id):
-            memory.predict_charge(-refund)
+            memory.predict(["charge", str(-refund)])
 
 
 def refund_of(request: Request, resource: AnyResource, id: str) -> Decimal | None:

@@ -243,7 +243,7 @@ class RunMemory:
             return list(content.get(self._plans, ()))
 
     def predict(self, effect: Effect) -> None:
-        """Add one change."""
+        """Add one change: the balance falls by a charge, or rises where it is negative."""
         with self._storage.open(PLANNED) as content:
             content.setdefault(self._plans, []).append(effect)
 
@@ -257,18 +257,6 @@ class RunMemory:
         """Fields of an object would get these values; a rename changes ``name``."""
         if fields:
             self.predict(["set", kind, str(id), dict(fields)])
-
-    def predict_deletion(self, kind: str, id: object) -> None:
-        """An object would be deleted."""
-        self.predict(["delete", kind, str(id)])
-
-    def predict_charge(self, amount: Decimal | str) -> None:
-        """The balance would fall by this amount, or rise where it is negative."""
-        self.predict(["charge", str(amount)])
-
-    def predict_revocation(self) -> None:
-        """The task's API key would be revoked."""
-        self.predict(["revoke"])
 
     def planned_objects(self, kind: str) -> tuple[dict[str, Json], dict[str, Json], set[str]]:
         """Of one kind: the new objects by id, the changed fields of others by id, and the ids of the deleted

@@ -1,11 +1,10 @@
 """The list of `pulumi-hosting action`: one command for each action, made when it is called."""
 
 from collections.abc import Mapping
-from pkgutil import resolve_name
 
 import click
 
-from pulumi_hosting.cli.lazy import CommandGroup
+from pulumi_hosting.cli.lazy import Command, LazyGroup
 
 ACTIONS: Mapping[str, tuple[str, str]] = {
     "api-key-revoke": ("Revoke the API key that makes the call, for good.", "--key-id 7"),
@@ -39,25 +38,13 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
 it is called."""
 
 
-class ActionGroup(CommandGroup):
-    """Makes a command when it is called: the list of them loads no client."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(ACTIONS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in ACTIONS:
-            return None
-        found: click.Command = resolve_name("pulumi_hosting.cli.run_action:command")(
-            cmd_name, *ACTIONS[cmd_name]
-        )
-        return found
-
-    def line(self, ctx: click.Context, name: str) -> str:
-        return ACTIONS[name][0]
-
-
-@click.group(cls=ActionGroup)
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        name: Command("pulumi_hosting.cli.run_action:command", line, arguments=(name, line, example))
+        for name, (line, example) in ACTIONS.items()
+    },
+)
 def action() -> None:
     """Do one thing to what is on the account: renew, pay, restart, reset a password.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, require_extras, works_in
-from pulumi_hosting.cli.output import json_option, markdown_option, reports
+from pulumi_hosting.cli.output import json_option, key_values, markdown_option, reports
 from pulumi_hosting.session.text import duration
 
 
@@ -23,7 +23,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _files = partial(click.option, multiple=True, type=_FILE)
 _FILE_OR_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
-_config_option = click.option(
+_config_option = partial(
+    click.option,
     "-c",
     "--config",
     multiple=True,
@@ -90,7 +91,7 @@ def main(context: click.Context) -> None:
     metavar="TIME",
     help="Name, too, what ends within this time and is not paid for, such as 7d or 36h.",
 )
-@reports("pulumi_hosting.cli.audit:run")
+@reports("pulumi_hosting.reports.audit:run")
 def audit() -> None:
     """List what is on the account, or paid for, and in no given stack and no given playbook run.
 
@@ -110,7 +111,7 @@ def audit() -> None:
     metavar="FILE...",
     type=_FILE_OR_INPUT,
 )
-@reports("pulumi_hosting.cli.cost:run", markdown=True)
+@reports("pulumi_hosting.reports.cost:run", markdown=True)
 def cost() -> None:
     """Say what the changes of a preview cost: charged now, per month afterwards, refunded, and how long the
     balance lasts.
@@ -152,7 +153,7 @@ def doctor() -> None:
     metavar="FILE",
     help="The same for a report of the callback hosting.cloud.drift; may be repeated.",
 )
-@reports("pulumi_hosting.cli.renewals:run", markdown=True)
+@reports("pulumi_hosting.reports.renewals:run", markdown=True)
 def renewals() -> None:
     """List what is paid until when, which renewals the balance covers in order of days, and what ends.
 
@@ -198,7 +199,7 @@ def exporter() -> None:
     help="dynamic: a Pulumi program in Python that needs no plugin; native: one for the native provider; "
     "ansible: a playbook.",
 )
-@reports("pulumi_hosting.cli.import_account:run")
+@reports("pulumi_hosting.reports.import_files:run")
 def import_account() -> None:
     """Write everything that is on the account as a program or a playbook into DIR.
 
@@ -218,7 +219,7 @@ def import_account() -> None:
     metavar="EXPORT",
     type=_FILE_OR_INPUT,
 )
-@reports("pulumi_hosting.cli.recover:run")
+@reports("pulumi_hosting.reports.recovery:run")
 def recover() -> None:
     """Say what a crashed run left unfinished in a stack, and the command that resolves each of it.
 
@@ -246,7 +247,7 @@ def recover() -> None:
     show_default=True,
     help="The emulator's dialect of the API.",
 )
-@_config_option
+@_config_option()
 @click.option(
     "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
 )
@@ -279,14 +280,14 @@ def rehearse() -> None:
 
 @main.command(short_help="Name all mistakes of a Pulumi program at once, without an account.")
 @click.argument("directory", type=_DIRECTORY)
-@_config_option
+@_config_option(callback=lambda context, option, given: key_values(given))
 @click.option(
     "-s",
     "--stack",
     metavar="NAME",
     help="Read the configuration of this stack, from Pulumi.NAME.yaml; its secrets are not decrypted.",
 )
-@reports("pulumi_hosting.cli.validate:run", "pulumi", "emulator")
+@reports("pulumi_hosting.reports.validate:run", "pulumi", "emulator", asks=False)
 def validate() -> None:
     """Name all mistakes of the program in DIRECTORY at once, without an account and without a key.
 

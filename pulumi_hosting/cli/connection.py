@@ -17,7 +17,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.reports.account_objects import reading
-from pulumi_hosting.reports.report import CannotAnswer
+from pulumi_hosting.reports.report import CannotAnswer, Step
 from pulumi_hosting.session.request import Request
 
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
@@ -62,6 +62,13 @@ def asking(*, read_only: bool = True) -> Iterator[tuple[Request, ProgressLine]]:
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             raise CannotAnswer(str(error)) from None
+
+
+@contextmanager
+def reading_account() -> Iterator[tuple[Request, Step]]:
+    """The same for a report, which only reads and shows its steps."""
+    with asking() as (request, progress):
+        yield request, progress.step
 
 
 def _mode() -> str | None:

@@ -35,6 +35,8 @@ class Command:
     help: str
     extras: tuple[str, ...] = ()
     """What must be installed before the module can be imported."""
+    arguments: tuple[str, ...] = ()
+    """What the place is called with; without any it is the command itself."""
 
 
 class CommandGroup(click.Group):
@@ -81,7 +83,8 @@ class LazyGroup(CommandGroup):
         if ctx.resilient_parsing and missing_extras(*command.extras):
             return None  # a shell completes a command that cannot run
         require_extras(*command.extras)
-        found: click.Command = pkgutil.resolve_name(command.place)
+        made = pkgutil.resolve_name(command.place)
+        found: click.Command = made(*command.arguments) if command.arguments else made
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

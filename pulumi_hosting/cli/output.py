@@ -4,13 +4,12 @@ import errno
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
 from functools import wraps
+from pkgutil import resolve_name
 
 import click
 
 from pulumi_hosting.cli.lazy import Work, works_in
-from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -19,14 +18,18 @@ markdown_option = click.option(
 )
 
 
-def reports(place: str, *extras: str, markdown: bool = False) -> Callable[[Work], Work]:
-    """The work of a command that answers with a :class:`Report`: see :func:`works_in`."""
+def reports(place: str, *extras: str, markdown: bool = False, asks: bool = True) -> Callable[[Work], Work]:
+    """The work of a command that answers with a :class:`Report`: see :func:`works_in`. ``asks``: whether it
+    is given ``asking``, with which it connects to the account.
+    """
 
     def decorated(declaration: Work) -> Work:
         make = works_in(place, *extras)(declaration)
 
         @wraps(declaration)
         def work(*, as_json: bool, as_markdown: bool = False, **given: object) -> None:
+            if asks:
+                given["asking"] = resolve_name("pulumi_hosting.cli.connection:reading_account")
             finish(make(**given), as_json=as_json, as_markdown=as_markdown)
 
         return json_option(markdown_option(work) if markdown else work)
@@ -38,16 +41,13 @@ def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
     if as_json:
         click.echo(json_text(report.facts))
+    elif as_markdown:
+        click.echo(as_markdown_text(report))
     else:
-        click.echo(as_markdown_text(report) if as_markdown else as_text(report))
+        click.echo("\n".join(map(_text_of, report.sections)))
     for warning in report.warnings:
         print_warning(warning)
     sys.exit(report.exit_code)
-
-
-def as_text(report: Report) -> str:
-    """The sections in their order."""
-    return "\n".join(map(_text_of, report.sections))
 
 
 def as_markdown_text(report: Report) -> str:
@@ -133,37 +133,6 @@ def inline_code(text: str) -> str:
 def json_text(value: object) -> str:
     """Indented JSON; money as a decimal text, as in the API."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
-
-
-def money(amount: Decimal | None, currency: str | None) -> str:
-    """An amount with two digits, rounded as in JSON, or ``not known``.
-
-    >>> money(Decimal("5"), "EUR"), money(None, "EUR")
-    ('5.00 EUR', 'not known')
-    """
-    return "not known" if amount is None else f"{for_json(amount)} {currency or ''}".rstrip()
-
-
-def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:
-    """The sum in each currency; free things do not count.
-
-    >>> totals([(Decimal(1), "EUR"), (Decimal(0), None), (Decimal(2), "EUR")]), totals([])
-    ('3.00 EUR', '0.00')
-    """
-    sums: dict[str, Decimal] = {}
-    for amount, currency in amounts:
-        if amount:
-            sums[currency or ""] = sums.get(currency or "", Decimal(0)) + amount
-    return ", ".join(money(amount, currency) for currency, amount in sorted(sums.items())) or "0.00"
-
-
-def plural(kind: str) -> str:
-    """Objects of a kind, in a sentence.
-
-    >>> plural("ssh_key")
-    'ssh keys'
-    """
-    return f"{kind.replace('_', ' ')}s"
 
 
 def key_values(config: Iterable[str]) -> dict[str, str]:

@@ -15,11 +15,11 @@ from pulumi_hosting.actions import ACTIONS, ActionOutcome, act, check
 from pulumi_hosting.actions.action import AnyAction, Shown
 from pulumi_hosting.cli.connection import asking
 from pulumi_hosting.cli.lazy import works_in
-from pulumi_hosting.cli.output import finish, money
+from pulumi_hosting.cli.output import finish
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.planning.monthly_budget import MonthlyBudget
-from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable
+from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable, money
 from pulumi_hosting.schema.fields import fields
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded

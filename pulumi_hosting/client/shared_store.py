@@ -136,14 +136,17 @@ class SharedStore(ABC):
         self.write(name, json.dumps(dict(values)).encode(), survives=survives)
 
     @contextmanager
-    def changing(self, name: str) -> Iterator[dict[str, Any]]:
-        """A JSON object, for one process at a time. Changes of it are kept, unless an error ends them."""
-        with self.lock(name):
-            values = self.note(name)
+    def changing(
+        self, name: str, timeout: float | None = None, *, what: str = "", survives: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """A JSON object, for one process at a time. Changes of it are kept, unless an error ends them.
+        ``timeout``, ``what``: as in :meth:`lock`."""
+        with self.lock(name, timeout, what=what):
+            values = self.note(name, survives=survives)
             before = json.dumps(values)
             yield values
             if json.dumps(values) != before:
-                self.keep(name, values)
+                self.keep(name, values, survives=survives)
 
 
 @dataclass(frozen=True)

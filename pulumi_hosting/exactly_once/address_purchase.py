@@ -11,15 +11,40 @@ server at a time (``Owners.turn``):
 The key is made from what the account shows before the purchase. After a crash the same purchase is repeated
 while nothing has changed, and buys once. Then the list is waited for until it grows, and the new address is
 claimed.
+
+The service keeps no text with an address, so two kinds of evidence of whose it is stand beside the states of
+the stacks:
+
+- *Notes* in a private file per server, shared by the runs of one user on this machine: which resource has
+  which address, and which purchase is under way. Without them a run knows less and stops earlier.
+- *Claims* on the account, for runs on other machines: an idempotency key made of the address alone is sent
+  with an order that cannot be carried out, for an object that cannot exist and whose number stands for the
+  resource. The first to send it binds the key; every other resource is answered ``idempotency_conflict``. So
+  two purchases that were made at the same moment end with one address each. If the service does not
+  remember refused requests a claim proves nothing, and this is noticed.
 """
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
+from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import ApiError, HostingError, IpLimitReached
-from pulumi_hosting.exactly_once import address_list
-from pulumi_hosting.exactly_once.address_facts import (
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    HostingError,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    IpLimitReached,
+    NotFound,
+    WriteRefused,
+)
+from pulumi_hosting.client.private_directory import process_runs
+from pulumi_hosting.exactly_once import address_list, local_files
+from pulumi_hosting.exactly_once.address_list import (
     Purchased,
     ServerAddresses,
     forget_quote,
@@ -28,13 +53,253 @@ from pulumi_hosting.exactly_once.address_facts import (
     named,
     quote_of,
     read_addresses,
+    was_charged,
 )
-from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
+from pulumi_hosting.exactly_once.idempotency_keys import (
+    KEY_MEMORY,
+    NONEXISTENT_ID,
+    KeyRing,
+    KeyWalk,
+    ask,
+    digest,
+    key_is_used,
+)
+from pulumi_hosting.exactly_once.local_files import turn
+from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
 from pulumi_hosting.exactly_once.payments import IP_PURCHASES, is_of
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.text import as_text
+
+Claim = Literal["ours", "another's", "unproven"]
+# a key that is about to be forgotten proves nothing: sent again a moment later, it buys
+_MARGIN = timedelta(hours=1)
+_GENERATIONS = 6  # keys of one look at the account: each failure of the service uses up to two
+_OWNERS = 2**48  # claims use the numbers NONEXISTENT_ID - _OWNERS to NONEXISTENT_ID - 1
+
+
+@dataclass
+class Owners:
+    """The evidence about the addresses of one server, as the resource of ``request`` sees it."""
+
+    request: Request
+    server_id: str
+    _known: dict[str, Any] | None = field(default=None, init=False)
+
+    @property
+    def me(self) -> str:
+        """A hash of the resource's identity."""
+        return digest(self.request.identity.encode())
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One purchase after the other: between the runs and threads of this machine. Raises
+        ``LockTimeout``, ``LocalFilesError``.
+        """
+        with turn(self.request, self._purpose, f"buying an address for server {self.server_id}"):
+            self._known = None
+            yield
+
+    # --- notes
+
+    def noted(self, ip: m.Ip) -> str | None:
+        """Who has the address, as it was noted last; None if nothing was."""
+        note = self._notes().get("addresses", {}).get(str(ip.id))
+        # Ids begin at the same number again when an emulator is reset.
+        return note["owner"] if note is not None and note["added_at"] == as_text(ip.added_at) else None
+
+    def is_noted_as_mine(self, ip: m.Ip) -> bool:
+        return self.noted(ip) == self.me
+
+    def is_noted_as_anothers(self, ip: m.Ip) -> bool:
+        return self.noted(ip) not in (None, self.me)
+
+    def is_held_by_a_running_process(self, ip: m.Ip) -> bool:
+        """Whether another process that still runs noted the address for another resource."""
+        if not self.is_noted_as_anothers(ip):
+            return False
+        return process_runs(self._notes()["addresses"][str(ip.id)]["process"])
+
+    def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> Purchased:
+        """Note that this resource has the address. A run that cannot write it goes on: what is not noted
+        only makes others stop.
+        """
+        note = {
+            "owner": self.me,
+            "address": ip.address,
+            "added_at": as_text(ip.added_at),
+            "purchase_key": purchase_key,
+            "invoice_id": invoice_id,
+            "process": os.getpid(),
+        }
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
+            notes.setdefault("addresses", {})[str(ip.id)] = note
+            notes.get("intents", {}).pop(self.me, None)
+        return Purchased(purchase_key, ip, invoice_id)
+
+    def forget(self, ip_id: str) -> None:
+        """The address was released."""
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
+            notes.get("addresses", {}).pop(ip_id, None)
+
+    def intend(self, purchase_key: str, before: Sequence[str], paid: int) -> None:
+        """Note, before it is sent, what the account showed before this resource's purchase. Raises
+        ``LocalFilesError``.
+        """
+        with self._changed_notes() as notes:
+            intent = {"purchase_key": purchase_key, "before": list(before), "paid": paid}
+            notes.setdefault("intents", {})[self.me] = intent
+
+    def drop_intent(self) -> None:
+        """The purchase of :meth:`intend` was refused."""
+        with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
+            notes.get("intents", {}).pop(self.me, None)
+
+    def intent(self) -> Mapping[str, Any] | None:
+        """What :meth:`intend` noted, if neither an address was recorded nor a refusal came since."""
+        found: Mapping[str, Any] | None = self._notes().get("intents", {}).get(self.me)
+        return found
+
+    # --- claims
+
+    def claim(self, ip: m.Ip) -> Claim:
+        """Claim the address for this resource, for the seven days that keys are remembered. Changes
+        nothing on the account.
+        """
+        if self.is_noted_as_mine(ip):
+            return "ours"
+        if self.request.client.is_test_key:
+            return "unproven"  # its keys are not those of the runs that buy
+        subject = {"server_id": self.server_id, "address": ip.id}
+        key = KeyRing.of(self.request.client, "", "claim_server_ip", subject).key(0)
+        renew = ask(self.request.client)
+
+        mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
+        try:
+            renew(mine, key)
+        except NotFound:
+            return "ours" if key_is_used(renew, key, NONEXISTENT_ID) else "unproven"
+        except (IdempotencyConflict, IdempotencyInProgress):
+            return "another's"
+        except (ApiError, WriteRefused):
+            return "unproven"
+        return "unproven"
+
+    # --- proofs
+
+    def unowned(self, found: Iterable[m.Ip]) -> list[m.Ip]:
+        """The addresses that no other resource is known to have, whatever their age."""
+        request = self.request
+        # If addresses are counted (Ansible), one that came while this waited for its turn may be the very
+        # one that is meant.
+        return [
+            ip
+            for ip in found
+            if not request.has_owner(f"{self.server_id}/{ip.id}")
+            and (request.name_is_identity or not self.is_noted_as_anothers(ip))
+        ]
+
+    def is_old(self, ip: m.Ip) -> bool:
+        """Whether the keys of its purchase are forgotten."""
+        return ip.added_at is not None and ip.added_at < self.request.service_now() - KEY_MEMORY
+
+    def must_be_adoptable(self, ip: m.Ip) -> None:
+        """Raise ``ResourceError`` for an address of this resource that is not taken over automatically."""
+        if why := why_not_taken_over(self.request, self.request.age_of(ip.added_at)):
+            raise ResourceError(
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource: {why}; "
+                f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
+            )
+
+    def proven(self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int) -> Purchased | None:
+        """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by its
+        purchase's key; with that key and its invoice, if they are known. It is noted, and reported.
+        """
+        ip, paid, key = next(filter(self.is_noted_as_mine, unowned), None), None, None
+        if ip is None:
+            for paid, key, candidates in self._possible_purchases(addresses, unowned, attempt):
+                if self._brought(candidates, addresses, paid, key):
+                    ip = self.claimed(candidates, addresses, paid)
+                    break
+        if ip is None:
+            return None
+        self.must_be_adoptable(ip)
+        invoice = None if paid is None else addresses.invoice_after(paid)
+        found, paid_with = self.record(ip, key, invoice), f", invoice {invoice}" if invoice else ""
+        self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid_with}")
+        return found
+
+    def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
+        """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
+        key is forgotten, this machine's note, if nothing else was bought since."""
+        bought_at = new[0].added_at or (addresses.invoices[-1].paid_at if addresses.invoices else None)
+        if bought_at is None:
+            return False
+        if bought_at > self.request.service_now() - KEY_MEMORY + _MARGIN:
+            return was_charged(self.request, self.server_id, key)
+        noted = self.intent()
+        is_only_one = len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing
+        return noted is not None and noted["purchase_key"] == key and is_only_one
+
+    def claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
+        """The first of the addresses that came since this resource's purchase which no other resource
+        claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
+        purchases before it. Raises ``ResourceError`` if claims prove nothing and there are several."""
+        for ip in new:
+            claim = self.claim(ip)
+            if claim == "ours":
+                return ip
+            if claim == "unproven":
+                if len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing:
+                    return ip
+                raise ResourceError(
+                    f"server {self.server_id} got addresses from several purchases at the same time: "
+                    f"{named(new)}; which of them is this resource's is not known, and nothing more was "
+                    "bought. Next: give adopt_id the one that no other stack or play has"
+                )
+        return None
+
+    def _possible_purchases(
+        self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int
+    ) -> Iterator[tuple[int, str, list[m.Ip]]]:
+        """Purchases that this resource may have made, as noted here or as the account looked before: how many
+        had been paid before, the key, and the addresses that came afterwards."""
+        intent = self.intent()
+        if intent is not None:
+            new = [ip for ip in unowned if is_new(ip, intent["before"])]
+            if new and addresses.paid > intent["paid"]:
+                yield intent["paid"], intent["purchase_key"], new
+        for place, first in enumerate(unowned):
+            for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
+                keys = keys_of(self.request, self.server_id, attempt, facts)
+                yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
+
+    # --- parts
+
+    @property
+    def _scope(self) -> str:
+        return local_files.account_scope(self.request.client)
+
+    @property
+    def _purpose(self) -> str:
+        return f"addresses of server {self.server_id}"
+
+    def _notes(self) -> dict[str, Any]:
+        if self._known is None:
+            try:
+                self._known = local_files.read(self._scope, self._purpose)
+            except local_files.LocalFilesError:
+                self._known = {}
+        return self._known
+
+    @contextmanager
+    def _changed_notes(self) -> Iterator[dict[str, Any]]:
+        with local_files.changing(self._scope, self._purpose) as notes:
+            notes["version"] = 1
+            yield notes
+        self._known = notes
+
 
 # seconds in which the other resources of a program may still say which addresses are theirs
 _OWNERS_SECONDS = 30.0
@@ -152,20 +417,17 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
             allowed = len(unowned) + addresses.missing
             if allowed <= self.attempt:
                 return None
-            if wait.over and self.request.name_is_identity:
-                raise ResourceConflict(
-                    f"server {server_id} got addresses since this run looked: {named(unowned)}; nothing was "
-                    "bought. Next: run again, and they are counted",
-                    id=f"{server_id}/{unowned[0].id}",
-                )
             if wait.over:
                 invoice = f", newest invoice {addresses.invoices[-1].id}" if addresses.invoices else ""
-                raise ResourceConflict(
-                    f"server {server_id} has addresses of unknown origin: {named(unowned)}{invoice}; "
-                    "nothing was bought. Next: if other stacks, playbooks or people have them, set "
-                    f"order_attempt to {allowed} to buy another; if an interrupted run of this resource "
-                    "bought one and nothing else has it, set adopt_id to that one",
-                    id=f"{server_id}/{unowned[0].id}",
+                problem = (
+                    f"got addresses since this run looked: {named(unowned)}; nothing was bought. Next: run "
+                    "again, and they are counted"
+                    if self.request.name_is_identity
+                    else f"has addresses of unknown origin: {named(unowned)}{invoice}; nothing was bought. "
+                    f"Next: if other stacks, playbooks or people have them, set order_attempt to {allowed} "
+                    "to buy another; if an interrupted run of this resource bought one and nothing else has "
+                    "it, set adopt_id to that one"
                 )
+                raise ResourceConflict(f"server {server_id} {problem}", id=f"{server_id}/{unowned[0].id}")
             wait.pause()
         return None

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pulumi_hosting.client.exceptions import ApiError
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import Ask, KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import Ask, KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 
 T = TypeVar("T")
@@ -24,7 +23,7 @@ class Charge(Purchase[T, tuple[T | None]]):
 
     - ``kind`` and ``subject``: of the action, and what it charges for, such as ``server 20001``.
     - ``facts``: what its keys are made of. ``happened``: whether the account shows it by now; asked when an
-      answer does not tell. ``ask``: as in :class:`~pulumi_hosting.exactly_once.key_probe.KeyWalk`.
+      answer does not tell. ``ask``: as in :class:`~pulumi_hosting.exactly_once.idempotency_keys.KeyWalk`.
     - ``is_of_the_past``: whether an accepted answer is the replay of one whose effect has been taken back.
     """
 

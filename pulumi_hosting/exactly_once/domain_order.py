@@ -22,8 +22,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, DOMAIN_PURCHASES, Payment, payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Purchase, Verdict, When, judge
@@ -60,7 +59,7 @@ def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdi
             is_there=any(row.status not in _PENDING for row in alive),
             status=newest.status if newest else None,
             payment=paid,
-            age=None if began is None else request.service_now() - began,
+            age=request.age_of(began),
         )
     )
 
@@ -117,10 +116,8 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         operation = "register_domain" if auth_code is None else "transfer_domain"
         # What is sent beside the name is no part of the key, and no key is made of a secret.
         self.keys = KeyRing.of(request.client, request.identity, operation, {"name": self.name})
-        super().__init__(request, f"order of {self.name}", "domain", concerns=self._is_of_the_name)
-
-    def _is_of_the_name(self, invoice: m.Invoice) -> bool:
-        return invoice.type in DOMAIN_PURCHASES and concerns(self.request, invoice, self.name)
+        super().__init__(request, f"order of {self.name}", "domain")
+        self.concerns = lambda found: found.type in DOMAIN_PURCHASES and concerns(request, found, self.name)
 
     def turn_of_name(self) -> AbstractContextManager[object]:
         """One order of a name at a time, on this machine. Raises ``LocalFilesError``."""
@@ -133,10 +130,9 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         """Whether an interrupted run of this resource ordered the name: a key that is bound replays an
         accepted order.
         """
-        return any(True for _ in self.replays(KeyWalk(self.keys, ask=self._ask)))
-
-    def _ask(self, id: int, key: str) -> object:
-        return self.request.client.domains.renew(id, years=1, idempotency_key=key)
+        renew = self.request.client.domains.renew
+        walk = KeyWalk(self.keys, ask=lambda id, key: renew(id, years=1, idempotency_key=key))
+        return any(True for _ in self.replays(walk))
 
     def look(self, when: When) -> OrderedDomain | None:
         """It was not there before: if the outcome is unknown, a domain of the name is what was ordered."""

@@ -61,19 +61,15 @@ def _read(request: Request) -> dict[str, Any]:
     if not request.client.is_test_key:
         with suppress(local_files.LocalFilesError):
             if local_files.may_have(request.client, _KIND):
-                return local_files.read(_scope(request), _purpose(request), survives=False, kind=_KIND)
+                return local_files.read(*_place(request), survives=False, kind=_KIND)
     return {}
 
 
 def _write(request: Request, note: dict[str, Any]) -> None:
     if not request.client.is_test_key:
         with suppress(local_files.LocalFilesError):
-            local_files.write(_scope(request), _purpose(request), note, survives=False, kind=_KIND)
+            local_files.write(*_place(request), note, survives=False, kind=_KIND)
 
 
-def _scope(request: Request) -> str:
-    return local_files.account_scope(request.client)
-
-
-def _purpose(request: Request) -> str:
-    return f"generation of {request.identity}"
+def _place(request: Request) -> tuple[str, str]:
+    return local_files.account_scope(request.client), f"generation of {request.identity}"

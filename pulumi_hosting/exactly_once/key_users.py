@@ -13,7 +13,6 @@ from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.session.request import Request
 
 _PURPOSE = "users of SSH keys"
-_SHORT = 30.0  # seconds to wait for a lock that is held for a few file operations
 
 
 def record(request: Request, keys: Mapping[str, str | None]) -> None:
@@ -40,13 +39,8 @@ def forget(request: Request, id: str) -> None:
 def of_other_stacks(request: Request, id: str, added: str | None) -> list[str]:
     """The identities of declarations that use the key, but those of this stack: what it removes or replaces
     is for its engine to decide."""
-    users = _users(_read(request), id, added)
-    return [user for user in users if _stack(user) != _stack(request.identity)]
-
-
-def _stack(identity: str) -> list[str]:
-    """Project and stack."""
-    return identity.split("/")[:2]
+    users, stack = _users(_read(request), id, added), request.identity.split("/")[:2]
+    return [user for user in users if user.split("/")[:2] != stack]
 
 
 def _users(notes: dict[str, Any], id: str, added: str | None) -> list[str]:
@@ -67,8 +61,6 @@ def _read(request: Request) -> dict[str, Any]:
 
 @contextmanager
 def _changed(request: Request) -> Iterator[dict[str, Any]]:
-    scope = local_files.account_scope(request.client)
-    with local_files.lock(scope, f"notes on {_PURPOSE}", _SHORT):
-        notes = _read(request)
-        yield notes
-        local_files.write(scope, _PURPOSE, {"keys": notes, "version": 1}, survives=False)
+    with local_files.changing(local_files.account_scope(request.client), _PURPOSE, survives=False) as note:
+        note["version"] = 1
+        yield note.setdefault("keys", {})

@@ -20,6 +20,7 @@ from pulumi_hosting.session.request import Request
 
 _STORE: SharedStore = Files()
 _SECONDS = 60.0  # to wait at least for the turn of another process
+_NOTE_SECONDS = 30.0  # to wait for a note that another process holds for a few file operations
 
 
 def account_scope(client: Client) -> str:
@@ -74,6 +75,13 @@ def write(
     """Replace the note for ``purpose``. Call it with the lock held. No secrets. ``survives``: as in
     :class:`SharedStore`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
     _STORE.keep(_name(scope, purpose, kind), values, survives=survives)
+
+
+def changing(scope: str, purpose: str, *, survives: bool = True) -> AbstractContextManager[dict[str, Any]]:
+    """The note for ``purpose``, for one process at a time: changes of it are kept, unless an error ends them.
+    Raises ``LockTimeout``, ``LocalFilesError``."""
+    name = _name(scope, purpose, "json")
+    return _STORE.changing(name, _NOTE_SECONDS, what=f"notes on {purpose}", survives=survives)
 
 
 def remove(scope: str, purpose: str, *, kind: str = "json") -> None:

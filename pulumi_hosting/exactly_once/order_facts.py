@@ -92,7 +92,7 @@ def _evidence(request: Request, order: m.Order) -> Evidence:
     return Evidence(
         is_there=order.is_active and order.server_id is not None,
         status="failed" if order.is_failed and order.status != "cancelled" else order.status,
-        age=None if order.created_at is None else request.service_now() - order.created_at,
+        age=request.age_of(order.created_at),
     )
 
 

@@ -35,8 +35,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import purchase_journal
-from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, key_is_used
+from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyWalk, key_is_used
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
 from pulumi_hosting.session.errors import Failed, ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request

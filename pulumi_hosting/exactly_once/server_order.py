@@ -33,8 +33,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk, ask
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk, ask
 from pulumi_hosting.exactly_once.order_facts import (
     living_server,
     refuse_late_order,
@@ -137,8 +136,15 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         if when != "before":
             self.request.reads.forget(ORDERS_AND_SERVERS)
         found = self._found(is_ours=when != "before")
-        if found is not None and when == "conflict":
-            self._refuse_another_order(found)
+        server = found.server if found is not None and when == "conflict" else None
+        # of two different orders for one declaration at the same moment the second stops
+        if server and not self.request.name_is_identity and self.is_of_this_call(server.created_at):
+            raise ResourceConflict(
+                f"another run ordered server {server.id} ({server.name}) for this resource at the same "
+                f"moment, with other inputs; nothing was ordered. Next: run again with the inputs of that "
+                f"run, or set adopt_id={server.id} to take it over",
+                id=str(server.id),
+            )
         return found
 
     def _found(self, *, is_ours: bool) -> Ordered | None:
@@ -165,19 +171,6 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                 request, proven.server, "is named by this resource's idempotency key", self.attempt
             )
         return proven
-
-    def _refuse_another_order(self, found: Ordered) -> None:
-        """Of two different orders for one declaration at the same moment the second stops."""
-        server = found.server
-        if self.request.name_is_identity or server is None:
-            return
-        if self.is_of_this_call(server.created_at):
-            raise ResourceConflict(
-                f"another run ordered server {server.id} ({server.name}) for this resource at the same "
-                f"moment, with other inputs; nothing was ordered. Next: run again with the inputs of that "
-                f"run, or set adopt_id={server.id} to take it over",
-                id=str(server.id),
-            )
 
     # --- parts
 

@@ -30,7 +30,8 @@ def may_be_proven(request: Request, server: m.Server) -> bool:
     """
     if is_tag(tag_of(server)):
         return False
-    return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
+    ordered = request.age_of(server.created_at)
+    return ordered is None or ordered <= KEY_MEMORY
 
 
 def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
@@ -153,7 +154,7 @@ def unproven(request: Request, name: str) -> m.Server | None:
         request, lambda: [server for server in candidates(request) if server.name == name]
     )
     provable = next((server for server in found if may_be_proven(request, server)), None)
-    if found and (provable is None or why_not_taken_over(request, _ordered_ago(request, provable))):
+    if found and (provable is None or why_not_taken_over(request, request.age_of(provable.created_at))):
         raise name_conflict(request, found[0], 0)
     return provable
 
@@ -196,13 +197,12 @@ def find_tagged(
     """
     own = [server for server in candidates(request) if is_tag_of(tag_of(server), request.identity)]
     if own and attempt > 0:
-        now = request.service_now()
         own = [
             server
             for server in own
             if server.name == wanted.name
             and not not_as_wanted(server, wanted)
-            and (server.created_at is None or now - server.created_at <= KEY_MEMORY)
+            and (request.age_of(server.created_at) or timedelta()) <= KEY_MEMORY
         ]
     if len(own) > 1:
         raise AmbiguousMatch(
@@ -212,23 +212,23 @@ def find_tagged(
     server = own[0] if own else _noted_server(request, wanted.name, attempt) if wanted.name else None
     if server is None or (not own and server.name == wanted.name):
         return None
+    carries = "carries this resource's ownership tag"
     if server.name != wanted.name:
-        why = "carries this resource's ownership tag" if own else "was ordered for this resource"
         raise ResourceConflict(
-            f"server {server.id} {why} and is named {server.name!r}, not "
-            f"{wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set adopt_id={server.id} "
-            f"to take it over, or order_attempt={attempt + 1} to order another one",
+            f"server {server.id} {carries if own else 'was ordered for this resource'} and is named "
+            f"{server.name!r}, not {wanted.name!r}; nothing was ordered. Next: {if_renamed(server.name)}set "
+            f"adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
             id=str(server.id),
         )
     if differing := not_as_wanted(server, wanted):
         raise ResourceConflict(
-            f"server {server.id} ({server.name}) carries this resource's ownership tag and is another "
-            f"machine ({', '.join(differing)}); nothing was ordered. Next: set order_attempt={attempt + 1} "
-            f"to order another one, or declare what it is and set adopt_id={server.id} to take it over",
+            f"server {server.id} ({server.name}) {carries} and is another machine ({', '.join(differing)}); "
+            f"nothing was ordered. Next: set order_attempt={attempt + 1} to order another one, or declare "
+            f"what it is and set adopt_id={server.id} to take it over",
             id=str(server.id),
         )
     if not lenient:
-        must_be_allowed(request, server, "carries this resource's ownership tag", attempt)
+        must_be_allowed(request, server, carries, attempt)
     return server
 
 
@@ -236,7 +236,7 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
     """Raise ``ResourceConflict`` if a server of which ``evidence`` says that it is this identity's
     must not be taken over automatically.
     """
-    ordered = _ordered_ago(request, server)
+    ordered = request.age_of(server.created_at)
     why = why_not_taken_over(request, ordered)
     if why is None:
         return
@@ -247,10 +247,6 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
         "one; if this run was asked to replace it, run it again with --refresh",
         id=str(server.id),
     )
-
-
-def _ordered_ago(request: Request, server: m.Server) -> timedelta | None:
-    return request.service_now() - server.created_at if server.created_at else None
 
 
 def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:

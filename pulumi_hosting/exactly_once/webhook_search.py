@@ -6,6 +6,7 @@ is processed late, may make a second one. The one with the lowest id stays.
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 from pulumi_hosting.api import models as m
@@ -113,11 +114,10 @@ def doubles(
         request.session.strict and request.session.scope is None
     ):
         return []
-    return [
-        other
-        for other in alike(listed, found)
-        if _came_later(found, other) and not _is_in_use(request, other)
-    ]
+    later = [other for other in alike(listed, found) if _came_later(found, other)]
+    # the service keeps what was delivered for 14 days
+    accepted = partial(request.client.webhooks.deliveries.list, status="delivered", limit=1)
+    return [other for other in later if not any(accepted(other.id))]
 
 
 def remark_on_doubles(request: Request, listed: Iterable[m.Subscription], found: m.Subscription) -> None:
@@ -156,11 +156,6 @@ def _came_later(found: m.Subscription, other: m.Subscription) -> bool:
     if found.created_at is None or other.created_at is None:
         return False
     return other.id > found.id and timedelta() <= other.created_at - found.created_at <= KEY_MEMORY
-
-
-def _is_in_use(request: Request, other: m.Subscription) -> bool:
-    """Whether a receiver accepted what it delivered. The service keeps such deliveries for 14 days."""
-    return any(request.client.webhooks.deliveries.list(other.id, status="delivered", limit=1))
 
 
 def delete_doubles(request: Request, found: Iterable[m.Subscription]) -> None:

@@ -34,6 +34,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
     wrong_wait_timeout,
 )
+from pulumi_hosting.provider.failures import PartialFailure
 from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
@@ -46,7 +47,6 @@ from pulumi_hosting.provider.names import (
     Props,
     camel,
 )
-from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.resources.base import AnyResource, State, plain
 from pulumi_hosting.resources.powers import (
@@ -302,14 +302,14 @@ class Adapter:
         # Before anything is said of the object: on another account there is none of this id, or another's.
         # Whether the key is refused, and whose it is, is asked once, not by every read.
         if self.session.unreachable() is None:
-            self._must_be_its_account(id, olds)
+            refusals.must_be_its_account(self.session, self.resource, id, olds)
         self._claim(olds, olds, id)
         values, last = self._recorded(id, olds)
         request = self._request(olds)
         with refusals.advising(self.resource, olds, self.urn):
             state = apply.read(request, self.resource, last)
         if state is None:
-            self._must_be_its_account(id, olds)
+            refusals.must_be_its_account(self.session, self.resource, id, olds)
             if MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
                 raise NoSuchObject(
                     f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. "
@@ -350,7 +350,7 @@ class Adapter:
 
     def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         self.session.must_be_able_to_write()
-        self._must_be_its_account(id, olds)
+        refusals.must_be_its_account(self.session, self.resource, id, olds)
         self._claim(olds, news, id)
         values, state = self._recorded(id, olds)
         checked = check(self.resource, from_pulumi(news)[0])
@@ -407,7 +407,7 @@ class Adapter:
 
     def _delete(self, id: str, olds: PropertyValues) -> None:
         self.session.must_be_able_to_write()
-        self._must_be_its_account(id, olds)
+        refusals.must_be_its_account(self.session, self.resource, id, olds)
         replacements, kind = self.session.replacements, self.resource.kind
         if other := replacements.other((kind, id), olds.get(ENTRY)):
             if other.replaces(olds.get(IDENTITY), self._label(olds)):
@@ -430,9 +430,6 @@ class Adapter:
             raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
-
-    def _must_be_its_account(self, id: str, olds: PropertyValues) -> None:
-        refusals.must_be_its_account(self.session, self.resource, id, olds)
 
     def _failure(
         self, state: State, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None

@@ -6,13 +6,17 @@ changes. A program needs no more of them than that; what serves its resources is
 process, with the first question.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
@@ -25,9 +29,42 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.custom_timeouts import timeout_of
-from pulumi_hosting.provider.names import Props, class_of
+from pulumi_hosting.provider.names import TIMEOUTS, PropertyValues, Props, class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
+
+STEPS = ("create", "update", "delete", "read")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+
+
+def seconds(text: str) -> float:
+    """A duration as Pulumi writes it (``90s``, ``1h30m``). Raises ``ValueError``.
+
+    >>> seconds("1h30m"), seconds("1.5s")
+    (5400.0, 1.5)
+    """
+    parts = _PART.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ValueError(f"{text!r} is no duration. Next: write it like 90s, 10m or 1h30m")
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+
+
+def timeouts_of(opts: pulumi.ResourceOptions) -> dict[str, float]:
+    """Step → seconds, of the steps that have one. Dynamic providers do not get Pulumi's option
+    ``custom_timeouts``: it travels among the properties. Raises ``ValueError``."""
+    given = opts.custom_timeouts
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        given = pulumi.CustomTimeouts(**given)
+    return {step: seconds(str(text)) for step in STEPS if (text := getattr(given, step, None))}
+
+
+def timeout_of(props: PropertyValues, step: str) -> float | None:
+    """The custom timeout of ``step`` in seconds, if the program sets one."""
+    timeouts = props.get(TIMEOUTS)
+    return (timeouts.get(step) or None) if isinstance(timeouts, Mapping) else None
+
 
 if TYPE_CHECKING:
     from pulumi_hosting.provider.adapter import Adapter
@@ -47,8 +84,8 @@ class _Provider(ResourceProvider):
         sys.tracebacklimit = 0
         _load(self.kind)
         from pulumi_hosting.provider import provider_session
+        from pulumi_hosting.provider.dynamic import end_waits_on_cancel
         from pulumi_hosting.provider.failures import as_user_error
-        from pulumi_hosting.provider.interruption import end_waits_on_cancel
         from pulumi_hosting.provider.plugin.engine_log import engine_address
         from pulumi_hosting.provider.stack_settings import SETTINGS
 
@@ -81,7 +118,7 @@ class _Provider(ResourceProvider):
         )
 
     def create(self, props: Props) -> CreateResult:
-        from pulumi_hosting.provider.partial_failure import (
+        from pulumi_hosting.provider.failures import (
             PartialFailure,
             order_still_open,
             paid_and_not_recorded,
@@ -139,11 +176,10 @@ def _load(kind: str) -> None:
             import_module(module)
 
 
-def _provider(kind: str) -> type[_Provider]:
-    return type(f"{class_of(kind)}Provider", (_Provider,), {"kind": kind, "__module__": __name__})
-
-
-PROVIDERS: Mapping[str, type[_Provider]] = {kind: _provider(kind) for kind in KINDS}
+PROVIDERS: Mapping[str, type[_Provider]] = {
+    kind: type(f"{class_of(kind)}Provider", (_Provider,), {"kind": kind, "__module__": __name__})
+    for kind in KINDS
+}
 """By kind of resource."""
 _BY_NAME = {provider.__name__: provider for provider in PROVIDERS.values()}
 
@@ -153,3 +189,58 @@ def __getattr__(name: str) -> Any:
     if name not in _BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _BY_NAME[name]
+
+
+_MODULE, _SERVER, _METHOD = "pulumi.dynamic", "DynamicResourceProviderServicer", "Cancel"
+
+
+def _cancel(self: Any, request: Any, context: Any) -> Any:
+    # Runs with the names of the SDK's module: everything else is imported here.
+    from google.protobuf import empty_pb2
+
+    from pulumi_hosting.provider.dynamic import cancel
+
+    cancel()
+    return empty_pb2.Empty()
+
+
+def cancel() -> None:
+    """End every wait, and show what this process has charged and credited."""
+    from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
+    from pulumi_hosting.provider.provider_session import SESSION
+
+    SESSION.cancel()
+    if line := SESSION.money_line():
+        engine = EngineConnection()  # what is printed now may come too late to be shown
+        engine.connect(engine_address(sys.argv[1:]))
+        engine.info("", line)
+        engine.close()
+
+
+def end_waits_on_cancel() -> bool:
+    """Have the process's server of dynamic providers end every wait when it is cancelled. False if
+    this process is none.
+
+    After the first Ctrl-C, and at the end of a run, Pulumi's CLI asks every provider to cancel. The SDK's
+    server for dynamic providers (``pulumi.dynamic``) does nothing about it, so a wait for an order would go
+    on until ``wait_timeout``, and nothing could be said at the end. gRPC holds the bound method since the
+    server started, so its code is replaced.
+
+    The SDK serves everything on four threads. Four steps that wait take them all, so the request to cancel
+    gets a thread of its own: gRPC runs a method on its ``experimental_thread_pool`` if it has one, and looks
+    at each call.
+    """
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is None or spec.name not in (_MODULE, f"{_MODULE}.__main__"):
+        return False
+    method = getattr(getattr(main, _SERVER, None), _METHOD, None)
+    if (
+        not isinstance(method, FunctionType)
+        or method.__code__.co_freevars
+        or method.__code__.co_argcount != _cancel.__code__.co_argcount
+    ):
+        return False
+    method.__code__ = _cancel.__code__
+    vars(method)["experimental_thread_pool"] = ThreadPoolExecutor(1, thread_name_prefix="cancel")
+    return True

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 import grpc
 import pulumi
+from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2
 from pulumi.runtime.settings import get_monitor
 
-from pulumi_hosting.provider.mocks import mocked
 from pulumi_hosting.provider.names import class_of, dynamic_token, token
 
 _SERVERS = (token(class_of("server")), dynamic_token("server"))
@@ -132,3 +132,8 @@ def _declaration(asked: Any) -> _Declaration:
     """As in the URN that the engine makes of it."""
     types = _in_urn(asked.parent)[0] if asked.parent else _STACK
     return (asked.type if types == _STACK else f"{types}${asked.type}", asked.name)
+
+
+def mocked() -> bool:
+    """Whether the program runs in a unit test: ``pulumi.runtime.set_mocks`` stands in for Pulumi's engine."""
+    return isinstance(get_monitor(), MockMonitor)

@@ -8,7 +8,7 @@ failure is a ``pulumi.RunError``: the program ends with one line.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import pulumi
 from pulumi.runtime import rpc
 
 from pulumi_hosting.provider.declaration_mistakes import looked_up, program_line, refuse, refuse_names
-from pulumi_hosting.provider.mocks import mocked
+from pulumi_hosting.provider.final_options import mocked
 from pulumi_hosting.provider.names import NAME, PropertyValues, Props, camel, token
 from pulumi_hosting.provider.version import version
 
@@ -53,7 +53,9 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
         opts = given.pop("opts", None)
         values = {camel(key): value for key, value in given.items() if value is not None}
         looked_up(name, values)
-        ask = _WAYS[native or mocked(), name != plain]  # the mocks of a unit test answer as the plugin does
+        # the mocks of a unit test answer as the plugin does
+        now, later = (_invoke, _invoke_output) if native or mocked() else (_ask, _ask_output)
+        ask: Ask = now if name == plain else later
         try:
             return ask(wire, values, opts)
         except pulumi.RunError as error:  # it is printed without a traceback
@@ -80,7 +82,7 @@ def _named(function: str, signature: Signature, args: tuple[Any, ...], kwargs: P
     return given
 
 
-# --- four ways to ask ---------------------------------------------------------------------------------------
+# --- four ways to ask: by the program or the plugin, with arguments that are known now or later ------------
 
 
 def _ask(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None = None) -> Any:
@@ -125,15 +127,6 @@ def _invoke(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None) 
 def _invoke_output(name: str, args: PropertyValues, opts: pulumi.InvokeOptions | None) -> pulumi.Output[Any]:
     found: pulumi.Output[Any] = pulumi.runtime.invoke_output(token(name), dict(args), _options(opts))
     return found.apply(partial(_typed, name))
-
-
-_WAYS: Mapping[tuple[bool, bool], Ask] = {
-    (False, False): _ask,
-    (False, True): _ask_output,
-    (True, False): _invoke,
-    (True, True): _invoke_output,
-}
-"""By whether the plugin asks, and whether the arguments may be known later."""
 
 
 # --- parts --------------------------------------------------------------------------------------------------

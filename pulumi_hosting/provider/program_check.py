@@ -6,23 +6,27 @@ import runpy
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 from pulumi_hosting.client.call_errors import with_next_step
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.planning.check import check_others
+from pulumi_hosting.provider import lookup_tokens
 from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
-from pulumi_hosting.provider.declaration_mistakes import SourceLine, watched
-from pulumi_hosting.provider.misspelled_names import misspelled_names
+from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line, watched
 from pulumi_hosting.provider.mistake import Mistake, like
 from pulumi_hosting.provider.names import (
     NAME,
@@ -34,23 +38,18 @@ from pulumi_hosting.provider.names import (
     token,
 )
 from pulumi_hosting.provider.plugin.marshal import unmarshal
+from pulumi_hosting.provider.resource_base import Declaration
 from pulumi_hosting.provider.resource_shape import inputs_of
 from pulumi_hosting.provider.stack_settings import failures_of
 from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.schema.fields import Type, fields
+from pulumi_hosting.schema.lookups import LOOKUPS
 
 _KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), dynamic_token(kind))}
 _PROVIDER = f"pulumi:providers:{NAME}"
+_PLAIN: PropertyValues = {"string": "1", "integer": 1, "number": 1.0, "boolean": True, "any": None}
 _ONE_LETTER = 0.9
 """How like one letter more, less or other leaves two event types."""
-
-
-class Lookups(Protocol):
-    """Answers a lookup by its token and its arguments, both as on Pulumi's wire."""
-
-    def __call__(self, token: str, args: PropertyValues, /) -> Props: ...
-
-    def wrong(self, token: str, args: PropertyValues) -> Mapping[str, str]:
-        """Argument → what is wrong with its value."""
 
 
 @dataclass(slots=True)
@@ -74,12 +73,13 @@ class Findings:
     """What was declared and what is wrong with it: the watcher of the program's declarations.
 
     ``not_run``: why the program could not be run: it has a syntax error, lacks a module or ends its process.
+    ``client``: asks what stands in for the account.
     """
 
-    def __init__(self, lookups: Lookups) -> None:
+    def __init__(self, client: Client) -> None:
         self.found: list[tuple[int, Mistake]] = []
         self.not_run = ""
-        self._lookups = lookups
+        self._client = client
         self._numbers = count(1)
         self._declared: list[_Declared] = []
         self._urns: dict[tuple[str, str, str], list[_Declared]] = defaultdict(list)
@@ -94,7 +94,7 @@ class Findings:
     def looked_up(self, function: str, args: PropertyValues, place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
             return
-        wrong = self._lookups.wrong(token(camel(function.removesuffix("_output"))), args)
+        wrong = _wrong_arguments(self._client, camel(function.removesuffix("_output")), args)
         for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
             text = with_next_step(f"{name}: {reason}", [name])
             self._tell(_Declared(next(self._numbers), function, "", place), text)
@@ -181,7 +181,7 @@ class Findings:
         """The reason of an event type that is one letter off a known one. Of other names the service alone
         knows whether it has them: it may have more types.
         """
-        rows = self._lookups(token("getWebhookEvents"), {})["webhookEvents"]
+        rows = _found(self._client, "getWebhookEvents", {})["webhookEvents"]
         known = [row["type"] for row in rows]
         for event in given:
             meant = None if event in (*known, "*") else like(event, known, _ONE_LETTER)
@@ -224,21 +224,50 @@ def _place_of(error: BaseException, directory: Path) -> SourceLine:
 class _Mocks(mocks.Mocks):
     """Every output of a resource is unknown, as in a preview."""
 
-    def __init__(self, lookups: Lookups) -> None:
-        self._lookups = lookups
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Props]:
         return args.resource_id or "", args.inputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        return self._lookups(args.token, args.args) if args.token.startswith(f"{NAME}:") else {}
+        return _found(self._client, args.token, args.args) if args.token.startswith(f"{NAME}:") else {}
+
+
+def _found(client: Client, token: str, args: PropertyValues) -> Props:
+    """What a lookup finds; values that mean nothing of what only the real account has, and for a wrong
+    argument."""
+    try:
+        return lookup_tokens.call(client, token, args)
+    except HostingError:
+        lookup = LOOKUPS[token.rpartition(":")[2]]
+        value: Props = _stand_in(lookup.value)
+        return value if lookup.single is None else {camel(lookup.single): value}
+
+
+def _wrong_arguments(client: Client, token: str, args: PropertyValues) -> Mapping[str, str]:
+    """Argument of a lookup → what is wrong with its value."""
+    try:
+        lookup_tokens.call(client, token, args)
+    except HostingError as error:
+        return error.fields if isinstance(error, InvalidInput) else {}
+    return {}
+
+
+def _stand_in(type: Type) -> Any:
+    """Some value of a type; a text that reads as a number too, since amounts are texts."""
+    if type.model is not None:
+        return {field.wire: _stand_in(field.type) for field in fields(type.model)}
+    if type.of is not None:
+        return {} if type.kind == "map" else [_stand_in(type.of)]
+    return _PLAIN[type.kind]
 
 
 class _Monitor(mocks.MockMonitor):
     """Hands every registration of ours to ``findings``, with what is unknown in it."""
 
-    def __init__(self, findings: Findings, lookups: Lookups) -> None:
-        super().__init__(_Mocks(lookups))
+    def __init__(self, findings: Findings, client: Client) -> None:
+        super().__init__(_Mocks(client))
         self._findings = findings
         self._lock = Lock()  # the SDK registers from several threads
 
@@ -254,19 +283,19 @@ class _Monitor(mocks.MockMonitor):
         return answer
 
 
-def run(order: PropertyValues, lookups: Lookups, modules: Iterable[ModuleType]) -> Findings:
+def run(order: PropertyValues, client: Client, modules: Iterable[ModuleType]) -> Findings:
     """Run the program of ``order`` in this process and check what it declares.
 
     ``order``: ``program``, ``directory``, ``project``, ``stack``, ``config`` and the keys of its ``secrets``.
-    ``modules``: those of ours that programs import.
+    ``client``: asks what stands in for the account; ``modules``: those of ours that programs import.
     """
-    findings = Findings(lookups)
+    findings = Findings(client)
     directory = Path(order["directory"])
     sys.path.insert(0, str(directory))
     sys.argv = [order["program"]]
     sys.dont_write_bytecode = True
     pulumi.runtime.set_all_config(order["config"], order["secrets"])
-    monitor = _Monitor(findings, lookups)
+    monitor = _Monitor(findings, client)
     mocks.set_mocks(monitor.mocks, order["project"], order["stack"], preview=True, monitor=monitor)
     with watched(findings), misspelled_names(findings.misspelled, modules, directory):
         try:
@@ -279,3 +308,60 @@ def run(order: PropertyValues, lookups: Lookups, modules: Iterable[ModuleType]) 
 
 def _play(program: str) -> None:
     runpy.run_path(program, run_name="__main__")
+
+
+# --- names of ours that a program misspells
+
+
+Tell = Callable[[str, SourceLine], None]
+
+
+@contextmanager
+def misspelled_names(tell: Tell, modules: Iterable[ModuleType], directory: Path) -> Iterator[None]:
+    """Within, ``tell`` takes what is wrong and where the program says it, and what is meant stands in for it,
+    so that the check goes on.
+
+    ``modules``: whose names are reported, beside the outputs of resources; ``directory``: the program's.
+    """
+    finds = {module: module.__getattr__ for module in modules}
+    for module, find in finds.items():
+        vars(module)["__getattr__"] = partial(_of_module, tell, module, find)
+    type.__setattr__(Declaration, "__getattr__", _output_of(tell, directory))
+    try:
+        yield
+    finally:
+        for module, find in finds.items():
+            vars(module)["__getattr__"] = find
+        type.__delattr__(Declaration, "__getattr__")
+
+
+def _of_module(tell: Tell, module: ModuleType, find: Callable[[str], Any], name: str) -> Any:
+    try:
+        return find(name)
+    except AttributeError:
+        meant = None if name.startswith("_") else like(name, find("__all__"))
+        if meant is None or (Path(__file__).parents[1] / name).exists():
+            raise
+        tell(_text(module.__name__, name, meant), program_line())
+        return find(meant)
+
+
+def _output_of(tell: Tell, directory: Path) -> Callable[[Declaration, str], Any]:
+    def output(self: Declaration, name: str) -> Any:
+        meant = None if name.startswith("_") else like(name, [*self._outputs.values(), "id", "urn"])
+        file = Path(sys._getframe(1).f_code.co_filename)
+        if (
+            meant is None
+            or name == meant
+            or not file.is_relative_to(directory)
+            or "site-packages" in file.parts
+        ):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        tell(_text(type(self).__name__, name, meant), program_line())
+        return getattr(self, meant)
+
+    return output
+
+
+def _text(owner: str, name: str, meant: str) -> str:
+    return f"{owner} has no {name!r} (did you mean {meant}?). Next: write {meant} in place of {name}"

@@ -16,9 +16,8 @@ from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider import declaration_mistakes as mistakes
 from pulumi_hosting.provider import final_options
-from pulumi_hosting.provider.custom_timeouts import timeouts_of
-from pulumi_hosting.provider.dynamic import PROVIDERS
-from pulumi_hosting.provider.mocks import mocked
+from pulumi_hosting.provider.dynamic import PROVIDERS, timeouts_of
+from pulumi_hosting.provider.final_options import mocked
 from pulumi_hosting.provider.names import (
     IDENTITY,
     NAME,

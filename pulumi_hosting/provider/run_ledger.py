@@ -18,7 +18,6 @@ from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning.budget import Book
 
 _PURPOSE = "charges of the runs"
-_TIMEOUT = 30.0  # seconds to wait for another process, which holds the note for milliseconds
 
 Bookings = dict[str, list[str]]
 """Currency → what a process plans to charge in it, and the balance as the run first saw it, if it did."""
@@ -37,11 +36,10 @@ class RunLedger:
         if self.run is None:
             yield
             return
-        scope = self._scope()
-        with local_files.lock(scope, _PURPOSE, _TIMEOUT):
-            runs = _of_the_living(local_files.read(scope, _PURPOSE, survives=False))
+        with local_files.changing(self._scope(), _PURPOSE, survives=False) as note:
+            runs = _of_the_living(note)
             members = runs.setdefault(self.run, {})
-            told = members.pop(self._member, None)
+            members.pop(self._member, None)
             elsewhere: dict[str, Decimal] = {}
             for bookings in members.values():
                 for currency, (amount, *opening) in bookings.items():
@@ -51,8 +49,8 @@ class RunLedger:
             book.elsewhere = elsewhere
             yield
             members[self._member] = _bookings(book)
-            if members[self._member] != told:
-                local_files.write(scope, _PURPOSE, runs, survives=False)
+            note.clear()
+            note.update(runs)
 
 
 def _bookings(book: Book) -> Bookings:

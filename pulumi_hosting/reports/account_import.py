@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from textwrap import wrap
 from urllib.parse import urlsplit
 
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.exactly_once.address_list import plain_address
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import shown_inputs
@@ -121,17 +123,12 @@ def account_import(account: AccountObjects) -> AccountImport:
     variables = _unique([("", _variable(*named)) for named in zip(objects, names, strict=True)], objects)
     taken = Counter(_natural_values(one) for one in account)
     references = _references(zip(objects, variables, strict=True))
-    filled = [_with_references(inputs, references) for _, inputs in found]
+    filled = [
+        _filled(inputs, references, variable) for (_, inputs), variable in zip(found, variables, strict=True)
+    ]
     used = {value.variable for inputs in filled for value in inputs.values() if isinstance(value, Reference)}
     declared = (
-        DeclaredObject(
-            one,
-            name,
-            variable,
-            _with_secrets(inputs, variable),
-            taken[_natural_values(one)] == 1,
-            variable in used,
-        )
+        DeclaredObject(one, name, variable, inputs, taken[_natural_values(one)] == 1, variable in used)
         for one, name, variable, inputs in zip(objects, names, variables, filled, strict=True)
     )
     return AccountImport(tuple(declared), tuple(left_out), account.unread)
@@ -212,23 +209,20 @@ def _references(objects: Iterable[tuple[AccountObject, str]]) -> dict[tuple[str,
     return known
 
 
-def _with_references(
-    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference]
+def _filled(
+    inputs: JsonObject, references: Mapping[tuple[str, ...], Reference], variable: str
 ) -> dict[str, object]:
+    """The inputs, with references, and without what may be secret."""
+
     def value_of(name: str, value: object) -> object:
         if not isinstance(value, str):
             return value
+        if name == "url" and holds_secrets(value):
+            return ConfiguredValue(f"{variable}_{name}")
         place = (name, inputs.get("server_id", ""), value) if name == "address" else (name, value)
         return references.get(place, value)
 
     return {name: value_of(name, value) for name, value in inputs.items()}
-
-
-def _with_secrets(inputs: JsonObject, variable: str) -> dict[str, object]:
-    return {
-        name: ConfiguredValue(f"{variable}_{name}") if name == "url" and holds_secrets(value) else value
-        for name, value in inputs.items()
-    }
 
 
 # --- names -------------------------------------------------------------------------------------------------
@@ -266,3 +260,48 @@ def _unique(wanted: Sequence[tuple[str, str]], objects: Iterable[AccountObject])
             used.add((scope, unique))
         names.append(unique)
     return names
+
+
+# --- what the files begin and end with
+
+
+Steps = tuple[tuple[str, str], ...]
+"""Commands in order, each with what it does."""
+
+
+def commented(lines: Iterable[str]) -> str:
+    """The lines as comments of Python and of YAML. Nothing that the account shows can end a comment."""
+    return "".join(f"# {clean_text(line)}".rstrip() + "\n" for line in lines)
+
+
+def next_steps(steps: Steps) -> list[str]:
+    """The commands in one column, what they do in the next."""
+    width = max(len(command) for command, _ in steps)
+    return [f"{command.ljust(width)}  # {does}" if does else command for command, does in steps]
+
+
+def introduction(found: AccountImport, steps: Steps, secrets: str) -> str:
+    """The comment that a file begins with. ``secrets``: how to declare what the API does not show."""
+    hidden = "; ".join(
+        f"{', '.join(fields)} of a {RESOURCES[kind].title}"
+        for kind in found.counts()
+        if (fields := unreadable_inputs(RESOURCES[kind]))
+    )
+    lines = [
+        "Everything on the account, as `pulumi-hosting import` found it. HOSTING_API_KEY and",
+        "HOSTING_BASE_URL name the account.",
+        "",
+        "Next:",
+        *(f"  {line}" for line in next_steps(steps)),
+    ]
+    if hidden:
+        missing = f"Not shown by the API, not needed, and so not written: {hidden}. {secrets}"
+        lines += ["", *wrap(missing, 90, break_long_words=False, break_on_hyphens=False)]
+    return commented(lines)
+
+
+def remainder(found: AccountImport) -> str:
+    """The comment that a file ends with: what is on the account and not in it. Empty where nothing is."""
+    lines = [f"  {one}" for one in found.left_out]
+    lines += [f"  every {RESOURCES[kind].title}: {reason}" for kind, reason in found.unread.items()]
+    return commented(["", "Not in this file:", *lines]).removeprefix("#") if lines else ""

@@ -1,12 +1,30 @@
 """What is on the account and managed by nothing that was given: no Pulumi stack, no Ansible run."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Literal
 
+from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.provider.names import class_of, token
+from pulumi_hosting.rehearsal.facts import Json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named, read_account
+from pulumi_hosting.reports.report import (
+    FOUND,
+    Asking,
+    Report,
+    Section,
+    Table,
+    Unusable,
+    money,
+    plural,
+    totals,
+)
+from pulumi_hosting.reports.run_results import managed_by, run_results
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.prepaid import ENDED
 
@@ -26,9 +44,9 @@ class Unmanaged:
     adopt: str
     remove: str
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         """The same for machines."""
-        facts = {
+        facts: dict[str, Json] = {
             **self.object.facts(),
             "ownership_tag": self.object.tag,
             "note": self.object.note,
@@ -48,7 +66,7 @@ class Audit:
     missing: tuple[ManagedObject, ...]
     unread: Mapping[str, str]
     ending: tuple[AccountObject, ...]
-    ended: tuple[AccountObject, ...] = ()
+    ended: tuple[AccountObject, ...]
     uncovered: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, object]:
@@ -70,8 +88,10 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
     """
     held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
     extra = [found for found in account if not _is_held(found, held)]
-    unmanaged_servers = {found.id for found in extra if found.kind == "server"}
-    rows = [found for found in extra if not _goes_with(found, unmanaged_servers) and not found.is_ending]
+    servers = {found.id for found in extra if found.kind == "server"}
+    # reverse DNS of a server that is listed itself goes with the server and costs nothing
+    listed = [found for found in extra if found.kind != "ptr" or found.id.partition("/")[0] not in servers]
+    rows = [found for found in listed if not found.is_ending]
     return Audit(
         tuple(
             Unmanaged(found, adopt_command(found, form), remove_command(found, form) if commands else "")
@@ -123,14 +143,82 @@ def _is_held(found: AccountObject, held: Iterable[tuple[str, str]]) -> bool:
     return (found.kind, found.id) in held or (found.kind == "domain" and (found.kind, found.name) in held)
 
 
-def _goes_with(found: AccountObject, servers: Iterable[str]) -> bool:
-    """Reverse DNS of a server that is listed itself: it goes with the server and costs nothing."""
-    return found.kind == "ptr" and found.id.partition("/")[0] in servers
-
-
 def _missing(account: AccountObjects, managed: ManagedObjects) -> Iterator[ManagedObject]:
     known = {(found.kind, found.id) for found in account} | {(found.kind, found.name) for found in account}
     for item in managed:
         is_settled = item.mode == "live" and not item.is_leaving and item.id[:1].isdigit()
         if is_settled and item.kind not in account.unread and (item.kind, item.id) not in known:
             yield item
+
+
+# --- the report
+
+_NOT_GIVEN = {
+    "pulumi": "no stack was given, so what stacks manage is listed too. "
+    "Next: pulumi stack export > prod.json, then --stack prod.json",
+    "ansible": "no playbook run was given, so what playbooks manage is listed too. "
+    "Next: run the playbook with --check and the callback hosting.cloud.drift, then --results drift.json",
+}
+"""What is missing to tell what is managed, and how to give it."""
+
+
+def run(
+    asking: Asking,
+    stacks: tuple[Path, ...],
+    results: tuple[Path, ...],
+    form: Form,
+    commands: bool,
+    ends_within: timedelta | None,
+) -> Report:
+    is_given = stacks or (form == "ansible" and results)
+    not_given = "" if is_given else _NOT_GIVEN["ansible" if form == "ansible" else "pulumi"]
+    if commands and not_given:
+        raise Unusable(f"--commands names what deletes objects, but {not_given}")
+    managed = reduce(add, [*map(managed_by, stacks), *map(run_results, results)], ManagedObjects())
+    with asking() as (request, step):
+        account = read_account(request, step)
+        paid = None if ends_within is None else paid_time_of(request)
+    found = audit(account, managed, form, commands=commands)
+    warnings = [not_given] if found.unmanaged and not_given else []
+    warnings += [f"{plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
+    if paid is not None:
+        named = {(one.kind, one.id) for one in found.ended}
+        ends = [event for event in paid.uncovered(ends_within) if event.what.key not in named]
+        found = replace(found, uncovered=tuple(map(paid.described, ends)))
+        warnings += [f"{what} were not read: {why}" for what, why in paid.refused.items()]
+    has_found = found.unmanaged or found.ended or found.uncovered
+    exit_code = FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
+    return Report(found.facts(), [*_sections(found, form)], warnings, exit_code)
+
+
+def _sections(found: Audit, form: Form) -> Iterator[Section]:
+    for item in found.missing:
+        yield f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
+    for one in found.ended:
+        yield f"{one.kind} {one.name} ({one.id}) is {one.note}. Next: pulumi-hosting renewals"
+    yield from found.uncovered
+    for one in found.ending:
+        yield f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}."
+    if found.unread:
+        yield f"Not checked: {', '.join(map(plural, found.unread))}."
+    if not found.unmanaged:
+        yield f"Everything {'that was checked' if found.unread else 'on the account'} is managed."
+        return
+    objects = [row.object for row in found.unmanaged]
+    yield Table(
+        ("KIND", "ID", "NAME", "PER MONTH", "TAG", "NOTE"),
+        [
+            (one.kind, one.id, one.name, money(one.price_monthly, one.currency), one.tag, one.note)
+            for one in objects
+        ],
+    )
+    monthly = totals((one.price_monthly, one.currency) for one in objects)
+    yield f"\n{len(objects)} unmanaged, {monthly} per month\n"
+    for row in found.unmanaged:
+        yield f"{row.object.kind} {row.object.id}\n  adopt:  {row.adopt}"
+        if row.remove:
+            yield f"  remove: {row.remove}"
+    others = " and ".join(f"--form {other}" for other in ("native", "dynamic", "ansible") if other != form)
+    yield f"\nTo adopt in another form: {others}. To adopt everything: pulumi-hosting import DIR"
+    if not any(row.remove for row in found.unmanaged):
+        yield "To see what removes them: --commands"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Literal, ParamSpec, Self
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
@@ -63,13 +63,10 @@ def check(name: str) -> Callable[[Callable[P, Check]], Callable[P, Check]]:
     return decorated
 
 
-def ok(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
-    return Check("ok", text, next, tuple(details), facts)
+def _found(
+    status: Status, text: str, next: str = "", details: Iterable[str] = (), /, **facts: object
+) -> Check:
+    return Check(status, text, next, tuple(details), facts)
 
 
-def warning(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
-    return Check("warning", text, next, tuple(details), facts)
-
-
-def problem(text: str, next: str = "", details: Iterable[str] = (), /, **facts: object) -> Check:
-    return Check("problem", text, next, tuple(details), facts)
+ok, warning, problem = partial(_found, "ok"), partial(_found, "warning"), partial(_found, "problem")

@@ -45,10 +45,6 @@ class Mismatch:
         values = f": {self.theirs} at the service, {self.ours} here" if self.kind == "changed" else ""
         return f"{self.kind}: {where}{values}"
 
-    def facts(self) -> dict[str, object]:
-        """The same for machines."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 def differences(theirs: JsonObject) -> list[Mismatch]:
     """What differs between the service's document and ours, in the order of our table."""

@@ -6,12 +6,12 @@ Nothing is needed to begin: without a key, a base URL or a network it says so an
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.operations import BY_ID, SCOPES
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
@@ -25,11 +25,13 @@ from pulumi_hosting.client.private_directory import LocalFilesError, check_platf
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
 from pulumi_hosting.planning.paid_reads import paid_time_of
+from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.reports import installed_versions
 from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
-from pulumi_hosting.reports.contract import Mismatch, differences
-from pulumi_hosting.reports.key_scopes import scopes_check
+from pulumi_hosting.reports.contract import differences
+from pulumi_hosting.reports.module_scopes import MODULES
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
 
 SECONDS = 20.0
@@ -302,10 +304,11 @@ def _contract(client: Client) -> Check:
         return problem(f"{text}: nothing was compared", "report it to the provider")
     used = [row for row in found if row.kind != "added" or row.breaks]
     added = [row for row in found if row.kind == "added" and not row.breaks]
-    facts = {"differences": [row.facts() for row in found]}
+    facts = {"differences": [asdict(row) for row in found]}
     if not found:
         return ok(f"all {len(BY_ID)} operations are as this package knows them", **facts)
-    details = [*map(_line, used), *map(str, added[:_ADDITIONS_SHOWN])]
+    details = [f"{row} (calls can fail)" if row.breaks else str(row) for row in used]
+    details += map(str, added[:_ADDITIONS_SHOWN])
     if len(added) > _ADDITIONS_SHOWN:
         details.append(f"{len(added) - _ADDITIONS_SHOWN} more additions: --json lists them")
     breaking = sum(row.breaks for row in used)
@@ -317,10 +320,6 @@ def _contract(client: Client) -> Check:
     text = f"{total}, {breaking} of which can make calls fail; {additions}"
     step = f"{NEWER_VERSION}; if it is the newest, report the lines below"
     return (problem if breaking else warning)(text, step, details, **facts)
-
-
-def _line(row: Mismatch) -> str:
-    return f"{row} (calls can fail)" if row.breaks else str(row)
 
 
 # --- this machine
@@ -337,3 +336,46 @@ def _local_files() -> Check:
     except OSError as error:
         return problem(f"locks cannot be kept: {error.strerror}", step)
     return ok(f"locks and notes in {found}", directory=str(found))
+
+
+# --- what the key may not do
+
+
+VERBS = ("read", "create", "update", "delete")
+_UNUSED_BY_TEST_KEYS = frozenset(SCOPES) - {
+    scope for row in BY_ID.values() if row.sandbox != "forbidden" for scope in row.scopes
+}
+
+
+@check("scopes")
+def scopes_check(held: Collection[str], *, is_test_key: bool) -> Check:
+    """A line for each resource and module that lacks a scope."""
+    held = {*held, *(_UNUSED_BY_TEST_KEYS if is_test_key else ())}
+    missing = [scope for scope in SCOPES if scope not in held]
+    operations = {row.id: [*row.scopes] for row in BY_ID.values() if not {*row.scopes} <= {*held}}
+    facts = {"missing": missing, "operations": operations}
+    if not missing:
+        return ok("the key has all that it can use", **facts)
+    step = "give it those that are needed, in the control panel; for looking alone read scopes are enough"
+    details = (*_resources(held), *_modules(held))
+    return warning(f"the key lacks {', '.join(missing)}", step, details, **facts)
+
+
+def _resources(held: Collection[str]) -> Iterator[str]:
+    for kind, resource in RESOURCES.items():
+        lacking: dict[tuple[str, ...], list[str]] = {}
+        for verb in VERBS:
+            needed = tuple(scope for scope in resource.scopes[verb] if scope not in held)
+            if needed:
+                lacking.setdefault(needed, []).append(verb)
+        if lacking:
+            each = "; ".join(
+                f"{', '.join(needed)} to {', '.join(verbs)}" for needed, verbs in lacking.items()
+            )
+            yield f"resource {class_of(kind)} lacks {each}"
+
+
+def _modules(held: Collection[str]) -> Iterator[str]:
+    for name, scopes in MODULES.items():
+        if needed := [scope for scope in scopes if scope not in held]:
+            yield f"module hosting.cloud.{name} lacks {', '.join(needed)}"

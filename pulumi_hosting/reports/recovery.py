@@ -6,17 +6,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from pulumi_hosting.client.exceptions import HostingError, NotFound
-from pulumi_hosting.exactly_once import address_facts
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.order_facts import has_ended, how_order_ended
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of
 from pulumi_hosting.provider.names import identity_of
-from pulumi_hosting.rehearsal.facts import Json, JsonObject, ReportFacts, for_json
-from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, kind_of
-from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects
+from pulumi_hosting.rehearsal.facts import Json, JsonObject, ReportFacts
+from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, ManagedObjects, kind_of
+from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, read_account
+from pulumi_hosting.reports.report import FOUND, Asking, CannotAnswer, Report, Section, Table, money
+from pulumi_hosting.reports.run_results import stack_export
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_ip import PENDING
 from pulumi_hosting.session.request import Request
@@ -25,9 +28,6 @@ UP, REFRESH, CLEAR = "pulumi up --yes", "pulumi refresh --yes", "pulumi refresh 
 UP_REFRESH = "pulumi up --yes --refresh"
 _ORDER = (UP, UP_REFRESH, REFRESH, CLEAR)
 """The order in which the commands are run: what was created is found before anything else is read."""
-
-_TAGGED = "carries its ownership tag"
-_NAMED = "has its name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,8 @@ class Unfinished(ReportFacts):
 
 def commands(rows: Iterable[Unfinished]) -> list[str]:
     """The commands of all rows, each once, in the order in which they are to be run."""
-    rank = {base: number for number, base in enumerate(_ORDER)}
     found = dict.fromkeys(row.command for row in rows)
-    return sorted(found, key=lambda command: rank[command.partition(" --stack ")[0]])
+    return sorted(found, key=lambda command: _ORDER.index(command.partition(" --stack ")[0]))
 
 
 def unfinished(export: JsonObject) -> list[Unfinished]:
@@ -72,20 +71,8 @@ def unfinished(export: JsonObject) -> list[Unfinished]:
     resources = [row for row in deployment.get("resources") or () if kind_of(row.get("type", ""))]
     rows = [*_operations(deployment, resources)]
     known = {(row.urn, row.id) for row in rows}
-    for resource in resources:
-        found = _of_resource(resource)
-        if found is not None and (found.urn, found.id) not in known:
-            rows.append(found)
-    return rows
-
-
-def with_account(
-    rows: Iterable[Unfinished], request: Request, account: AccountObjects, held: Iterable[tuple[str, str]]
-) -> list[Unfinished]:
-    """The same, with what of each is on the account. ``held``: kind and id of what the state has."""
-    known = frozenset(held)
-    others = [item for item in account if (item.kind, item.id) not in known]
-    return [_checked(row, request, account, others) for row in rows]
+    others = filter(None, map(_of_resource, resources))
+    return rows + [row for row in others if (row.urn, row.id) not in known]
 
 
 # --- the state
@@ -150,7 +137,10 @@ def _checked(
         if row.id.startswith(ORDER_PREFIX):
             return _with(row, _order(request, row.id.removeprefix(ORDER_PREFIX)))
         if row.id.startswith(PENDING):
-            return _with(row, _address(request, *row.id.removeprefix(PENDING).partition("/")[::2]))
+            server_id, _, number = row.id.removeprefix(PENDING).partition("/")
+            which = int(number) if number.isdecimal() else None
+            verdict = address_list.became_of(request, server_id, which)
+            return _with(row, verdict.sentence(f"the purchase of an address for server {server_id}"))
     except (HostingError, ValueError) as error:
         return _with(row, f"not checked: {error}")
     if not row.id:
@@ -168,18 +158,14 @@ def _created(row: Unfinished, request: Request, others: Iterable[AccountObject])
     if not found:
         command = row.command.replace(UP, CLEAR, 1) if row.in_empty_stack else row.command
         return replace(_with(row, "nothing of it"), command=command)
+    named = "may be its" if row.kind == SERVER_IP else "has its name"
+    how, edit = "carries its ownership tag" if tagged else named, ""
     old = [item for item in found if _age(item, request) > KEY_MEMORY]
     if old and row.kind != SSH_KEY and (id := old[0].adopt_id):
+        how = f"{how}, older than seven days"
         what = f"{_title(row.kind)} {row.name}"
         edit = f'set adopt_id="{id}" on {what} in the program, if it is this resource\'s'
-        return _with(row, _named(found, f"{_how(row, tagged)}, older than seven days"), found, edit)
-    return _with(row, _named(found, _how(row, tagged)), found)
-
-
-def _how(row: Unfinished, tagged: Iterable[AccountObject]) -> str:
-    if tagged:
-        return _TAGGED
-    return "may be its" if row.kind == SERVER_IP else _NAMED
+    return _with(row, _named(found, how), found, edit)
 
 
 def _is_alike(row: Unfinished, item: AccountObject) -> bool:
@@ -213,16 +199,11 @@ def _order(request: Request, number: str) -> str:
     return f"order {number} is {order.status}{server}"
 
 
-def _address(request: Request, server_id: str, number: str) -> str:
-    verdict = address_facts.became_of(request, server_id, int(number) if number.isdecimal() else None)
-    return verdict.sentence(f"the purchase of an address for server {server_id}")
-
-
 def _named(found: Iterable[AccountObject], how: str) -> str:
     parts = []
     for item in found:
-        price = f"{for_json(item.price_monthly)} {item.currency or ''}".rstrip() if item.price_monthly else ""
-        known = ", ".join(filter(None, (item.name, f"{price} per month" if price else "")))
+        price = f"{money(item.price_monthly, item.currency)} per month" if item.price_monthly else ""
+        known = ", ".join(filter(None, (item.name, price)))
         parts.append(f"{_title(item.kind)} {item.id} {f'({known}) ' if known else ''}{how}")
     return "; ".join(parts)
 
@@ -233,3 +214,36 @@ def _title(kind: str) -> str:
 
 def _with(row: Unfinished, account: str, objects: Iterable[AccountObject] = (), edit: str = "") -> Unfinished:
     return replace(row, account=account, objects=tuple(objects), edit=edit)
+
+
+# --- the report
+
+
+def run(asking: Asking, export: Path) -> Report:
+    with stack_export(export) as found:
+        rows = unfinished(found)
+        held = {(item.kind, item.id) for item in ManagedObjects.of_stack(found)}
+    if not rows:
+        return Report({"unfinished": [], "commands": []}, ["Nothing is unfinished."])
+    warnings = []
+    try:
+        with asking() as (request, step):
+            account = read_account(request, step, dict.fromkeys(row.kind for row in rows))
+            others = [item for item in account if (item.kind, item.id) not in held]
+            rows = [_checked(row, request, account, others) for row in rows]
+    except CannotAnswer as error:
+        warnings.append(f"the account was not checked: {error}")
+    facts = {"unfinished": [row.facts() for row in rows], "commands": commands(rows)}
+    return Report(facts, [*_sections(rows)], warnings, FOUND)
+
+
+def _sections(rows: list[Unfinished]) -> Iterator[Section]:
+    cells = [(_title(row.kind), row.name, row.pending, row.account) for row in rows]
+    yield Table(("KIND", "NAME", "PENDING", "ON THE ACCOUNT"), cells)
+    yield ""
+    for row in rows:
+        if row.edit:
+            yield f"Before: {row.edit}"
+    for command in commands(rows):
+        yield f"Next: {command}"
+    yield "If the stack is locked by the killed run: pulumi cancel. Then run recover on a new export."

@@ -1,8 +1,21 @@
 """What a command answers: one value, which the command line prints as text, as Markdown or as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
+from pulumi_hosting.rehearsal.facts import for_json
+
+if TYPE_CHECKING:
+    from pulumi_hosting.session.request import Request
+
+Step = Callable[[int, int | None, str], None]
+"""Shows which step begins: its number, from 1, of how many (None: not known), and its title."""
+Asking = Callable[[], "AbstractContextManager[tuple[Request, Step]]"]
+"""Connects to the account that a command asks, until the end of the context. Raises ``CannotAnswer`` for what
+the client or the account refuses."""
 FOUND = 7
 """Exit code when something is to be done, as of ``pulumi preview --expect-no-changes``."""
 
@@ -60,3 +73,34 @@ class Report:
     sections: Sequence[Section] = ()
     warnings: Sequence[str] = ()
     exit_code: int = 0
+
+
+def money(amount: Decimal | None, currency: str | None) -> str:
+    """An amount with two digits, rounded as in JSON, or ``not known``.
+
+    >>> money(Decimal("5"), "EUR"), money(None, "EUR")
+    ('5.00 EUR', 'not known')
+    """
+    return "not known" if amount is None else f"{for_json(amount)} {currency or ''}".rstrip()
+
+
+def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:
+    """The sum in each currency; free things do not count.
+
+    >>> totals([(Decimal(1), "EUR"), (Decimal(0), None), (Decimal(2), "EUR")]), totals([])
+    ('3.00 EUR', '0.00')
+    """
+    sums: dict[str, Decimal] = {}
+    for amount, currency in amounts:
+        if amount:
+            sums[currency or ""] = sums.get(currency or "", Decimal(0)) + amount
+    return ", ".join(money(amount, currency) for currency, amount in sorted(sums.items())) or "0.00"
+
+
+def plural(kind: str) -> str:
+    """Objects of a kind, in a sentence.
+
+    >>> plural("ssh_key")
+    'ssh keys'
+    """
+    return f"{kind.replace('_', ' ')}s"

@@ -316,7 +316,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         """Why a domain of the declared name must not be taken over automatically, as far as that is known
         without sending the order's key.
         """
-        since = request.service_now() - existing.created_at if existing.created_at else None
+        since = request.age_of(existing.created_at)
         why = why_not_taken_over(request, since)
         return _refusal(existing, why) if why else None
 

@@ -14,7 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_facts import (
+from pulumi_hosting.exactly_once.address_list import (
     Purchased,
     became_of,
     bought,
@@ -22,8 +22,7 @@ from pulumi_hosting.exactly_once.address_facts import (
     is_new,
     quote_of,
 )
-from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar
@@ -118,6 +118,10 @@ class Request:
         wrong. May send a request.
         """
         return self.client.service_now()
+
+    def age_of(self, moment: datetime | None) -> timedelta | None:
+        """How long ago that was, by the service's clock; None if it is not known."""
+        return None if moment is None else self.service_now() - moment
 
     def seconds_since(self, began: float) -> float:
         """How long ago ``clock.monotonic()`` was ``began``: the age of what was asked for since."""

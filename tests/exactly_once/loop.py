@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pulumi_hosting.exactly_once import purchase_journal
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KeyWalk
 from pulumi_hosting.exactly_once.purchase import Purchase
 from tests.exactly_once.service import (
     PAID,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from pulumi_hosting.client.exceptions import ApiError, error_class
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import (
+from pulumi_hosting.exactly_once.idempotency_keys import (
     NONEXISTENT_ID,
     Ask,
+    KeyRing,
     KeyWalk,
     is_bound_to_an_order,
     key_is_used,

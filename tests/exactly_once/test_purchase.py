@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse, TransportError
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KeyWalk
 from pulumi_hosting.session.errors import Failed, LimitExceeded, ResourceError
 from tests.exactly_once.loop import Loop
 from tests.exactly_once.service import (

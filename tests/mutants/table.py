@@ -13,7 +13,6 @@ from pulumi_hosting.actions import action
 from pulumi_hosting.api.secrets import Redactor
 from pulumi_hosting.client import absence, results, retry
 from pulumi_hosting.exactly_once import (
-    address_facts,
     address_list,
     domain_order,
     generation,
@@ -25,12 +24,10 @@ from pulumi_hosting.exactly_once import (
     server_search,
     webhook_search,
 )
-from pulumi_hosting.exactly_once.address_facts import read_addresses
-from pulumi_hosting.exactly_once.address_owners import Owners
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
+from pulumi_hosting.exactly_once.address_list import read_addresses
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
-from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.key_probe import KeyWalk
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.order_facts import wait_for_orders
 from pulumi_hosting.exactly_once.purchase import Evidence, Fate, Purchase, Verdict
 from pulumi_hosting.exactly_once.server_order import ServerOrder
@@ -235,7 +232,7 @@ MUTANTS = (
     ),
     Mutant(
         "a refunded purchase is no purchase",
-        ((address_facts, "judge"),),
+        ((address_list, "judge"),),
         _never_over,
         "tests/resources/test_addresses_refunded.py::test_a_refunded_purchase_is_gone_when_it_is_read_and_the_next_run_buys",
     ),

@@ -3,7 +3,7 @@
 import pulumi
 import pytest
 
-from pulumi_hosting.provider.custom_timeouts import seconds
+from pulumi_hosting.provider.dynamic import seconds
 from tests.provider.fake_engine import Engine, class_of, declared
 
 

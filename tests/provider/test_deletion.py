@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import TransportError
+from pulumi_hosting.provider.failures import PartialFailure
 from pulumi_hosting.provider.names import IDENTITY
-from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.session.errors import ResourceError
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, provider_process

@@ -10,8 +10,8 @@ import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
 from pulumi_hosting.provider.conversion import UNKNOWN
+from pulumi_hosting.provider.failures import PartialFailure
 from pulumi_hosting.provider.names import IDENTITY
-from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import StackSettings, failures_of
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS

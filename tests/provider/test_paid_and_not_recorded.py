@@ -7,8 +7,8 @@ import pytest
 from pulumi_hosting.client.exceptions import ApiError
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.planning.budget import Budget
+from pulumi_hosting.provider.failures import PartialFailure, paid_and_not_recorded
 from pulumi_hosting.provider.names import IDENTITY
-from pulumi_hosting.provider.partial_failure import PartialFailure, paid_and_not_recorded
 from pulumi_hosting.session.errors import OrderFailed, WaitTimeout
 from tests.provider.processes import WEB, Start
 from tests.support.account import Account

@@ -6,7 +6,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from pulumi_hosting.provider.plugin.marshal import unmarshal
-from pulumi_hosting.provider.plugin.resource_call import resource_of
+from pulumi_hosting.provider.plugin.servicer import resource_of
 from pulumi_hosting.resources import RESOURCES
 from tests.provider.plugin_client import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked
 from tests.support.programs import PUBLIC_KEY

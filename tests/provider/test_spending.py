@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.shared_store import SharedStore
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.provider import spending
@@ -319,7 +320,7 @@ def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str
 def test_what_changes_nothing_is_not_written(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
     budget = member(scope)
     budget.refusal("a", cost("1.00"))
-    monkeypatch.setattr(local_files, "write", lambda *_, **__: pytest.fail("written"))
+    monkeypatch.setattr(SharedStore, "keep", lambda *_, **__: pytest.fail("written"))
     assert budget.refusal("a", cost("1.00")) is None
     assert budget.charged("a", Decimal("1.00")) is None
     assert budget.charged("b", Decimal("1.00")) is None
@@ -331,7 +332,7 @@ def test_without_the_file_a_limit_stops_and_no_limit_goes_on(
     def fail(*_: Any, **__: Any) -> None:
         raise local_files.LocalFilesError("no room")
 
-    monkeypatch.setattr(local_files, "write", fail)
+    monkeypatch.setattr(SharedStore, "keep", fail)
     with pytest.raises(local_files.LocalFilesError, match="no room"):
         member(scope).refusal("a", cost("1.00"))
     unlimited = member(scope, limit=None)
@@ -342,11 +343,11 @@ def test_without_the_file_a_limit_stops_and_no_limit_goes_on(
 def test_a_process_waits_half_a_minute_for_the_file(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = list[Any]()
 
-    def lock(*arguments: Any) -> Any:
-        waits.append(arguments)
+    def lock(store: SharedStore, name: str, timeout: float, *, what: str) -> Any:
+        waits.append((what, timeout))
         raise local_files.LockTimeout("busy")
 
-    monkeypatch.setattr(local_files, "lock", lock)
+    monkeypatch.setattr(SharedStore, "lock", lock)
     with pytest.raises(local_files.LockTimeout):
         member(scope).refusal("a", cost("1.00"))
-    assert waits == [(scope, "charges of the runs", 30.0)]
+    assert waits == [("notes on charges of the runs", 30.0)]

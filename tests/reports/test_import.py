@@ -16,7 +16,7 @@ from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine
 from pulumi_hosting.rehearsal.warm_python import WarmPython
-from pulumi_hosting.reports.import_program import python_text
+from pulumi_hosting.reports.import_files import python_text
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.checked import checked
 from tests.reports.conftest import Command, Owner

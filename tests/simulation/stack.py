@@ -9,12 +9,12 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import is_unknown
-from pulumi_hosting.provider.names import IDENTITY, camel
-from pulumi_hosting.provider.partial_failure import (
+from pulumi_hosting.provider.failures import (
     PartialFailure,
     order_still_open,
     paid_and_not_recorded,
 )
+from pulumi_hosting.provider.names import IDENTITY, camel
 from pulumi_hosting.provider.provider_session import InterruptibleClock, ProviderSession
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.resources import RESOURCES

@@ -48,6 +48,7 @@ def offline() -> None:
 # --- options of several commands
 
 
+_PATH = click.Path(path_type=Path)
 flag = functools.partial(click.option, is_flag=True)
 several = functools.partial(click.option, multiple=True)
 yes_option = flag("-y", "--yes", expose_value=False, help="Do not ask for confirmation.")
@@ -58,23 +59,11 @@ json_option = flag("-j", "--json", "as_json", help="Print JSON.")
 
 def combined(*options: Decorator) -> Decorator:
     """A decorator that adds several options, in this order."""
-
-    def add(function: Callable[..., object]) -> Callable[..., object]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
+    return lambda function: functools.reduce(lambda done, option: option(done), reversed(options), function)
 
 
 which_stack = combined(
-    click.option(
-        "-C",
-        "--cwd",
-        type=click.Path(path_type=Path),
-        default=Path(),
-        help="Run as if started in this directory.",
-    ),
+    click.option("-C", "--cwd", type=_PATH, default=Path(), help="Run as if started in this directory."),
     click.option("-s", "--stack", "name", help="The stack. Default: the selected one."),
 )
 stack_options = combined(
@@ -132,9 +121,7 @@ operation = combined(
         "-p", "--parallel", type=click.IntRange(min=1), help="Number of resources to work on at a time."
     ),
     click.option(
-        "--event-log",
-        type=click.Path(path_type=Path),
-        help="Write engine events to this file, one JSON object per line.",
+        "--event-log", type=_PATH, help="Write engine events to this file, one JSON object per line."
     ),
     several("-t", "--target", "targets", help="Restrict the operation to this URN; may be repeated."),
     flag("--target-dependents", help="Include resources that depend on the targets."),
@@ -283,21 +270,18 @@ def ls(cwd: Path, name: str | None, as_json: bool) -> None:
     """
     backend = _opened(cwd, name).backend
     selected = name or backend.selected()
+    rows = [{"name": item, "current": item == selected} for item in backend.stacks()]
     if as_json:
-        click.echo(
-            json.dumps([{"name": item, "current": item == selected} for item in backend.stacks()], indent=2)
-        )
+        click.echo(json.dumps(rows, indent=2))
         return
-    for item in backend.stacks():
-        click.echo(f"{item}{'*' if item == selected else ''}")
+    for row in rows:
+        click.echo(f"{row['name']}{'*' if row['current'] else ''}")
 
 
 @stack.command()
 @with_stack
 @flag("--show-secrets", help="Write every secret in plain text.")
-@click.option(
-    "--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
-)
+@click.option("--file", type=_PATH, help="Write to this file instead of standard output.")
 def export(stack: "OfflineStack", show_secrets: bool, file: Path | None) -> None:
     """Print the stack's state.
 
@@ -313,9 +297,7 @@ def export(stack: "OfflineStack", show_secrets: bool, file: Path | None) -> None
 
 @stack.command(name="import")
 @with_stack
-@click.option(
-    "--file", "file", type=click.Path(path_type=Path), help="Read from this file instead of standard input."
-)
+@click.option("--file", type=_PATH, help="Read from this file instead of standard input.")
 def import_state(stack: "OfflineStack", file: Path | None) -> None:
     """Replace the stack's state by an exported one.
 

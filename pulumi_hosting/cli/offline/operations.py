@@ -14,7 +14,7 @@ from typing import Any, cast
 import click
 
 from pulumi_hosting.offline import InvalidConfiguration, OfflineStack, StackResult
-from pulumi_hosting.offline.display.engine_events import Digest, Event
+from pulumi_hosting.offline.display.engine_events import Digest
 from pulumi_hosting.offline.engine.run_options import Command
 
 
@@ -25,7 +25,7 @@ def run(cwd: Path, name: str | None, **given: Any) -> None:
     _log_calls(given["verbosity"])
     as_json = given["as_json"]
     digest = Digest() if as_json and command == "preview" else None
-    listeners = (digest or _print_event,) if as_json else ()
+    listeners = (digest or (lambda event: click.echo(json.dumps(event))),) if as_json else ()
     stack = OfflineStack(cwd, name, write=None if as_json else click.echo, listeners=listeners)
     options = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "target_dependents")}
     for kind in ("targets", "replaces"):
@@ -38,7 +38,9 @@ def run(cwd: Path, name: str | None, **given: Any) -> None:
             _confirm(command, given["non_interactive"], run_preview)
     options |= {key: given[key] for key in ("preview_only", "expect_no_changes", "event_log")}
     options["clear_pending_creates"] = given.get("clear_pending_creates", False)
-    options["plugin_arguments"] = _plugin_arguments(given)
+    to_stderr = ("--logtostderr",) if given["logtostderr"] else ()
+    calls = (f"-v={given['verbosity']}",) if given["verbosity"] else ()
+    options["plugin_arguments"] = (*to_stderr, *calls)
     result = _run_to_the_end(partial(stack.run, command, **options))
     if digest is not None:
         click.echo(json.dumps(digest.content, indent=4))
@@ -52,11 +54,6 @@ def _run_to_the_end(run: Callable[[], StackResult]) -> StackResult:
         return run()
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _plugin_arguments(given: dict[str, object]) -> tuple[str, ...]:
-    to_stderr = ("--logtostderr",) if given["logtostderr"] else ()
-    return (*to_stderr, f"-v={given['verbosity']}") if given["verbosity"] else to_stderr
 
 
 def _log_calls(verbosity: int) -> None:
@@ -88,7 +85,3 @@ def _exit_on_failure(preview: StackResult) -> None:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _print_event(event: Event) -> None:
-    click.echo(json.dumps(event))

@@ -9,29 +9,170 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache, wraps
 from queue import Empty, SimpleQueue
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import grpc
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
+from google.protobuf import any_pb2, empty_pb2
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as rpc
 
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.failures import check_failure
-from pulumi_hosting.provider.names import IDENTITY, NAME, Props, camel
-from pulumi_hosting.provider.partial_failure import PartialFailure
+from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
+from pulumi_hosting.provider.names import (
+    IDENTITY,
+    NAME,
+    ORGANIZATION,
+    PropertyValues,
+    Props,
+    camel,
+    class_of,
+    identity_of,
+    token,
+)
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
-from pulumi_hosting.provider.plugin.resource_call import ResourceCall, program_inputs
-from pulumi_hosting.provider.plugin.rpc_errors import reports_errors
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import AnyResource
+
+_KINDS: Mapping[str, str] = {token(class_of(kind)): kind for kind in RESOURCES}
+
+
+def resource_of(urn: str) -> AnyResource:
+    """That of the type in ``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``."""
+    type = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
+    kind = _KINDS.get(type)
+    if kind is None:
+        fail(
+            f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
+            f"{', '.join(sorted(_KINDS))}"
+        )
+    return RESOURCES[kind]
+
+
+class ResourceCall:
+    """The properties of a request go to ``adapter`` with the identity of the resource; what the adapter
+    returns is marshalled, and what was secret in the request stays so.
+
+    - ``declared``: the inputs, ``recorded``: the outputs of before, if the request has any. A renamed
+      resource keeps the recorded identity, since its object's tag is made of it.
+    - ``received``: the properties from which secrets and organization are kept.
+    - ``timeout``: the custom timeout of the step, in seconds.
+    """
+
+    def __init__(
+        self,
+        session: ProviderSession,
+        engine: EngineConnection,
+        urn: str,
+        *received: Properties,
+        declared: PropertyValues,
+        recorded: PropertyValues | None = None,
+        timeout: float = 0.0,
+    ) -> None:
+        self.resource, self.name = resource_of(urn), urn.split("::", 3)[3]
+        organization = declared.get(ORGANIZATION)
+        self.declared_identity = session.identity(
+            identity_of(urn, self.resource.kind), organization if isinstance(organization, str) else None
+        )
+        self.identity = str((recorded or {}).get(IDENTITY) or self.declared_identity)
+        self._secrets = _always_secret(self.resource).union(*(part.secrets for part in received))
+        organizations = [part.values[ORGANIZATION] for part in received if part.values.get(ORGANIZATION)]
+        self._organization = {ORGANIZATION: organizations[-1]} if organizations else {}
+        known = f"{self.name}: "  # the engine shows the name beside the line
+        self.adapter = Adapter(
+            self.resource,
+            session,
+            info=lambda line: engine.info(urn, line.removeprefix(known)),
+            warn=lambda line: engine.warn(urn, line.removeprefix(known)),
+            ids_may_change=True,
+            urn=urn,
+            timeout=timeout or None,
+        )
+
+    def with_identity(self, values: PropertyValues) -> Props:
+        """For the adapter."""
+        return {**values, IDENTITY: self.identity}
+
+    def with_write_only(self, declared: PropertyValues, recorded: PropertyValues) -> Props:
+        """The recorded values, with what the API never shows as it was declared last: an engine that found
+        no difference recorded it among the inputs only.
+        """
+        inputs = self.resource.Inputs
+        names = [camel(name) for name in inputs.model_fields if inputs.trait(name).write_only]
+        shown = {name: declared[name] for name in names if declared.get(name) is not None}
+        return self.with_identity({**shown, **recorded})
+
+    def outputs(self, values: PropertyValues) -> Struct:
+        return marshal(self.with_identity(values), self._secrets)
+
+    def inputs(self, values: PropertyValues) -> Struct:
+        return marshal({**program_inputs(values), **self._organization}, self._secrets)
+
+    def init_failed(self, failure: PartialFailure) -> rpc.ErrorResourceInitFailed:
+        """Something exists that is not ready yet: the engine saves it, and the next run goes on."""
+        detail = rpc.ErrorResourceInitFailed(
+            id=failure.id,
+            properties=self.outputs(failure.outputs),
+            reasons=[" ".join(reason.split()) for reason in failure.reasons],
+            refresh_before_update=failure.refresh,
+        )
+        if failure.inputs is not None:
+            detail.inputs.CopyFrom(self.inputs(failure.inputs))
+        return detail
+
+
+@cache
+def _always_secret(resource: AnyResource) -> frozenset[str]:
+    """Keys that are secret whatever the program says."""
+    return frozenset(map(camel, resource.State.secret_fields() | resource.Inputs.secret_fields()))
+
+
+def program_inputs(values: PropertyValues) -> Props:
+    """Without the provider's own keys."""
+    return {key: value for key, value in values.items() if not key.startswith("__")}
+
+
+# --- how a method of the plugin fails
+
+
+Servicer = TypeVar("Servicer")
+
+
+def reports_errors(servicer: type[Servicer]) -> type[Servicer]:
+    """Have the errors of its methods end as one line for the engine; grpc would print a traceback."""
+    for name in vars(servicer).keys() & vars(provider_pb2_grpc.ResourceProviderServicer).keys():
+        if not name.startswith("__"):
+            setattr(servicer, name, _reporting(vars(servicer)[name]))
+    return servicer
+
+
+def _reporting(method: Callable[..., object]) -> Callable[..., object]:
+    @wraps(method)
+    def reporting(self: object, request: object, context: grpc.ServicerContext) -> object:
+        code = grpc.StatusCode.UNKNOWN
+        try:
+            with as_user_error(NotImplementedError):
+                return method(self, request, context)
+        except StepFailed as error:
+            line = str(error)
+        except NotImplementedError as error:
+            code, line = grpc.StatusCode.UNIMPLEMENTED, str(error)
+        context.abort(code, line)
+
+    return reporting
+
 
 Context = grpc.ServicerContext
 SECRET_SETTINGS = frozenset({"apiKey"})
@@ -130,17 +271,25 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- resources
 
     @contextmanager
-    def _call(self, request: Any, *received: Properties, **known: Props) -> Iterator[ResourceCall]:
+    def _call(
+        self, request: Any, context: Context, *received: Properties, **known: Props
+    ) -> Iterator[ResourceCall]:
         timeout = getattr(request, "timeout", 0.0)  # of a step that may wait
         call = ResourceCall(self.session, self.engine, request.urn, *received, timeout=timeout, **known)
         try:
             yield call
         except PartialFailure as failure:
-            raise call.init_failed(failure) from None
+            made, detail = call.init_failed(failure), any_pb2.Any()
+            detail.Pack(made)
+            line = "; ".join(made.reasons)
+            # Pulumi's own Status: google.rpc's is a second symbol of that name, which ends the process.
+            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=line, details=[detail])
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            fail(line)
 
     def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        with self._call(request, news, declared=news.values) as call:
+        with self._call(request, context, news, declared=news.values) as call:
             props = program_inputs(news.values)
             if call.resource.default_name and props.get("name") is None:
                 props["name"] = call.name
@@ -149,7 +298,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Diff(self, request: rpc.DiffRequest, context: Context) -> rpc.DiffResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
-        with self._call(request, declared=news, recorded=olds) as call:
+        with self._call(request, context, declared=news, recorded=olds) as call:
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             # a replacement is ordered under the identity that is declared now
             found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
@@ -167,7 +316,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request: rpc.CreateRequest, context: Context) -> rpc.CreateResponse:
         props = unmarshal(request.properties)
-        with self._call(request, props, declared=props.values) as call:
+        with self._call(request, context, props, declared=props.values) as call:
             desired = call.with_identity(props.values)
             if request.preview:
                 return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
@@ -176,7 +325,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
-        with self._call(request, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
+        with self._call(request, context, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
             before = call.with_identity(olds.values)
             found = call.adapter.read(request.id, before, inputs.values or None)
             if found is None:
@@ -186,7 +335,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Update(self, request: rpc.UpdateRequest, context: Context) -> rpc.UpdateResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
-        with self._call(request, news, declared=news.values, recorded=olds) as call:
+        with self._call(request, context, news, declared=news.values, recorded=olds) as call:
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             desired = call.with_identity(news.values)
             if request.preview:
@@ -197,7 +346,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Delete(self, request: rpc.DeleteRequest, context: Context) -> empty_pb2.Empty:
         olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
-        with self._call(request, olds, declared=declared, recorded=olds.values) as call:
+        with self._call(request, context, olds, declared=declared, recorded=olds.values) as call:
             call.adapter.delete(request.id, call.with_identity(olds.values))
             return empty_pb2.Empty()
 

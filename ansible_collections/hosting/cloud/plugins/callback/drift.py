@@ -233,7 +233,7 @@ class CallbackModule(CallbackBase):
         not installed here: then no task of the collection ran on the controller."""
         try:
             from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-            from pulumi_hosting.reports.planned_changes import of_results
+            from pulumi_hosting.reports.run_results import of_results
         except ImportError:
             return {"objects": [], "priced": []}
         objects = ManagedObjects.of_results(self._results)

@@ -260,7 +260,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         config = self._read_config_data(path)
         self._check(config)
         servers = sorted(self._servers(path, cache), key=lambda server: int(server["id"]))
-        hosts = [(server, self._variables(server)) for server in servers if self._is_selected(server)]
+        # A cancelled server has to be selected by status: its successor often has the same name.
+        gone = () if "status" in self._api_filters else GONE
+        hosts = [(server, self._variables(server)) for server in servers if server["status"] not in gone]
         late = [expression for expression in self._filters if self._reads_addresses(expression)]
         for expression in self._filters:
             if expression not in late:
@@ -389,11 +391,6 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if (address := connection_address(server, self.get_option("connect_with"))) is not None:
             variables["ansible_host"] = untrusted(address)
         return variables
-
-    def _is_selected(self, server: Server) -> bool:
-        """A cancelled server becomes a host only if it was selected by status: its successor often has the
-        same name."""
-        return server["status"] not in GONE or "status" in self._api_filters
 
     def _filtered(self, expression: str, hosts: Iterable[Host]) -> list[Host]:
         """The hosts for which ``expression`` is true. Raises with ``strict`` when it cannot be evaluated,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .json_types import Json, Values
@@ -21,7 +22,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.exactly_once.ownership_tag import carried_on, with_tag
     from pulumi_hosting.exactly_once.server_search import tag_identity
     from pulumi_hosting.planning.apply import Outcome
-    from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.base import AnyResource
     from pulumi_hosting.resources.powers import Refunded, Registered, natural_key, sandbox_of
     from pulumi_hosting.session.request import Request
@@ -40,7 +40,7 @@ def of_outcome(
     if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
-        memory.predict_charge(outcome.cost.amount)
+        memory.predict(["charge", str(outcome.cost.amount)])
     before, after, given = outcome.before or {}, outcome.after or {}, inputs.given()
     # with what its names stand for, such as the id of a tariff
     given |= {field: after[field] for field in resource.Inputs.named_by() if after.get(field) is not None}
@@ -51,15 +51,15 @@ def of_outcome(
         _ptr(memory, request, resource, before, given)
         return
     if outcome.action == "replaced":
-        memory.predict_deletion(resource.kind, before["id"])
+        memory.predict(["delete", resource.kind, str(before["id"])])
         inputs_before = {name: before.get(name) for name in resource.Inputs.model_fields}
         given = {name: value for name, value in inputs_before.items() if value is not None} | given
     if outcome.action == "replaced" or (outcome.action == "created" and not before):
         name = str(given.get(natural_key(resource)[0]) or given.get("name"))
         if resource.parent is not None:
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"
-        make = _ITEMS.get(resource.kind)
-        item = make(request, given) if make else _declared(resource, request, given)
+        make = _ITEMS.get(resource.kind, partial(_declared, resource))
+        item = make(request, given)
         memory.predict_new(resource.kind, name, item)
     elif outcome.action in ("created", "updated"):
         names = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
@@ -76,7 +76,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         return
     predicted = result.predicted
     if result.cost is not None:
-        memory.predict_charge(result.cost.amount)
+        memory.predict(["charge", str(result.cost.amount)])
     if kind == "server_renew":
         fields = {"billing.next_due_at": result.reaches, "status": predicted["status"]}
         memory.predict_change("server", predicted["id"], fields)
@@ -91,7 +91,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         invoice = {**shown, "type": "topup", "status": "pending", "items": []}
         memory.predict_new("invoice", f"topup/{predicted['amount']}", invoice)
     elif kind == "api_key_revoke":
-        memory.predict_revocation()
+        memory.predict(["revoke"])
 
 
 def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before: Values) -> None:
@@ -101,11 +101,11 @@ def _deleted(memory: RunMemory, request: Request, resource: AnyResource, before:
     elif kind == "ptr":
         memory.predict_change("ptr", id, {"ptr": None})
     elif id.startswith("order:"):
-        memory.predict_deletion("order", id.removeprefix("order:"))
+        memory.predict(["delete", "order", id.removeprefix("order:")])
     else:
-        memory.predict_deletion(kind, id)
+        memory.predict(["delete", kind, id])
         if refund := refund_of(request, resource, id):
-            memory.predict_charge(-refund)
+            memory.predict(["charge", str(-refund)])
 
 
 def refund_of(request: Request, resource: AnyResource, id: str) -> Decimal | None:
@@ -197,7 +197,8 @@ def _server_ip(request: Request, given: Values) -> Json:
 
 def _declared(resource: AnyResource, request: Request, given: Values) -> Json:
     """An object of which the API shows what was declared."""
-    return {**_fields(resource, given), "created_at": _text(service_now(request))}
+    shown = {"active": True} if resource.kind == "webhook_subscription" else {}
+    return {**shown, **_fields(resource, given), "created_at": _text(service_now(request))}
 
 
 def _domain(request: Request, given: Values) -> Json:
@@ -221,16 +222,7 @@ def _domain(request: Request, given: Values) -> Json:
     }
 
 
-def _webhook_subscription(request: Request, given: Values) -> Json:
-    return {"active": True, **_declared(RESOURCES["webhook_subscription"], request, given)}
-
-
-_ITEMS = {
-    "server": _server,
-    "server_ip": _server_ip,
-    "domain": _domain,
-    "webhook_subscription": _webhook_subscription,
-}
+_ITEMS = {"server": _server, "server_ip": _server_ip, "domain": _domain}
 
 
 def _text(moment: datetime) -> str:

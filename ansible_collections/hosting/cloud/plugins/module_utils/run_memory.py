@@ -243,7 +243,7 @@ class RunMemory:
             return list(content.get(self._plans, ()))
 
     def predict(self, effect: Effect) -> None:
-        """Add one change."""
+        """Add one change: the balance falls by a charge, or rises where it is negative."""
         with self._storage.open(PLANNED) as content:
             content.setdefault(self._plans, []).append(effect)
 
@@ -258,18 +258,6 @@ class RunMemory:
         if fields:
             self.predict(["set", kind, str(id), dict(fields)])
 
-    def predict_deletion(self, kind: str, id: object) -> None:
-        """An object would be deleted."""
-        self.predict(["delete", kind, str(id)])
-
-    def predict_charge(self, amount: Decimal | str) -> None:
-        """The balance would fall by this amount, or rise where it is negative."""
-        self.predict(["charge", str(amount)])
-
-    def predict_revocation(self) -> None:
-        """The task's API key would be revoked."""
-        self.predict(["revoke"])
-
     def planned_objects(self, kind: str) -> tuple[dict[str, Json], dict[str, Json], set[str]]:
         """Of one kind: the new objects by id, the changed fields of others by id, and the ids of the deleted
         ones."""
@@ -280,7 +268,9 @@ class RunMemory:
             if change not in ("add", "set", "delete") or rest[0] != kind:
                 continue
             if change == "add":
-                id = _id_of(kind, rest[1])
+                # an address has a number within its server
+                within = f"{rest[1]['server_id']}/" if kind == "server_ip" else ""
+                id = f"{within}{rest[1]['id']}"
                 deleted.discard(id)
                 added[id] = dict(rest[1])
             elif change == "delete":
@@ -371,8 +361,3 @@ def set_fields(item: Json, fields: Values) -> None:
             item[name] = value
         elif isinstance(item.get(outer), Mapping):
             item[outer] = {**item[outer], inner: value}
-
-
-def _id_of(kind: str, item: Values) -> str:
-    """The id of an object, unique among its kind. An address has a number within its server."""
-    return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])

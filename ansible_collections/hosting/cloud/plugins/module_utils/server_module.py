@@ -173,7 +173,7 @@ class ServerActionModule(CoreActionModule):
 
 
 class OfServerModule(ResourceModule):
-    """An object of a server, which ``server_id`` or ``server_name`` names.
+    """An object of a server, which ``server_id`` or ``server_name`` names: reverse DNS of an address.
 
     In check mode the id of a server that an earlier task would order is not known. An empty ``server_id``
     then means that server, if it is the only one. Otherwise neither the price nor the rest of the limit is
@@ -221,10 +221,6 @@ class OfServerModule(ResourceModule):
             )
         ordered = list(task.memory.planned_objects("server")[0])
         return ordered[0] if len(ordered) == 1 else None
-
-
-class PtrModule(OfServerModule):
-    """Reverse DNS of one address: the server's primary one where none is named."""
 
 
 class ServerIpModule(OfServerModule):

@@ -103,7 +103,7 @@ ptr:
       sample: web-1.example.com
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.server_module import PtrModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server_module import OfServerModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -113,7 +113,7 @@ OPTIONS = {
     "server_name": {"type": "str"},
 }
 
-MODULE = PtrModule(
+MODULE = OfServerModule(
     "ptr",
     OPTIONS,
     required_one_of=[("id", "server_id", "server_name")],

@@ -126,7 +126,7 @@ def test_predicted_charges_are_apart_from_real_ones(storage: ProcessStorage) -> 
 def test_the_account_is_asked_for_once_and_only_for_charges() -> None:
     asked: list[str] = []
     found = RunMemory(ProcessStorage(), account=lambda: asked.append("me") or "one")
-    found.predict_deletion("server", 7)
+    found.predict(["delete", "server", "7"])
     assert found.effects
     assert asked == []
     book(found, "server/a")
@@ -140,7 +140,7 @@ def test_the_account_is_asked_for_once_and_only_for_charges() -> None:
 def test_a_process_knows_what_the_run_spent_and_planned(storage: ProcessStorage) -> None:
     controller = memory(storage, key="k")
     book(controller, "server/a")
-    controller.predict_deletion("server", 7)
+    controller.predict(["delete", "server", "7"])
     process = RunMemory.of_controller(controller.for_module(charges=True), check_mode=False)
     assert process.effects == [["delete", "server", "7"]]
     refused = book(process, "server/b", "9")
@@ -160,7 +160,7 @@ def test_a_task_that_goes_on_alone_may_charge_what_was_booked() -> None:
 
 def test_a_rehearsal_books_for_real_and_predicts_nothing(storage: ProcessStorage) -> None:
     real = memory(storage)
-    real.predict_deletion("server", 7)
+    real.predict(["delete", "server", "7"])
     rehearsal = real.without_planned()
     book(rehearsal, "server/a")
     rehearsal.predict_new("server", "a", {"name": "a"})
@@ -177,7 +177,7 @@ def test_new_changed_and_deleted_objects(storage: ProcessStorage) -> None:
     id = str(planned.predict_new("server", "a", {"name": "a", "billing": {"auto_renew": True}}))
     planned.predict_change("server", id, {"name": "b", "billing.auto_renew": False})
     planned.predict_change("server", 7, {"name": "renamed"})
-    planned.predict_deletion("server", 8)
+    planned.predict(["delete", "server", "8"])
     added, changed, deleted = memory(storage).planned_objects("server")
     assert id == str(planned_id("server", "a"))
     assert added == {id: {"id": int(id), "name": "b", "billing": {"auto_renew": False}}}
@@ -189,7 +189,7 @@ def test_new_changed_and_deleted_objects(storage: ProcessStorage) -> None:
 def test_an_object_that_is_made_again_is_not_deleted(storage: ProcessStorage) -> None:
     planned = memory(storage)
     id = planned.predict_new("server", "a", {"name": "a"})
-    planned.predict_deletion("server", id)
+    planned.predict(["delete", "server", str(id)])
     assert planned.planned_objects("server") == ({}, {}, {str(id)})
     planned.predict_new("server", "a", {"name": "a"})
     assert planned.planned_objects("server")[2] == set()
@@ -198,8 +198,8 @@ def test_an_object_that_is_made_again_is_not_deleted(storage: ProcessStorage) ->
 def test_addresses_belong_to_their_server(storage: ProcessStorage) -> None:
     planned = memory(storage)
     planned.predict_new("server_ip", "7/0", {"server_id": 7})
-    planned.predict_deletion("server_ip", "7/3")
-    planned.predict_deletion("server_ip", "8/4")
+    planned.predict(["delete", "server_ip", "7/3"])
+    planned.predict(["delete", "server_ip", "8/4"])
     bought, released = planned.planned_addresses("7")
     assert [item["server_id"] for item in bought] == [7]
     assert released == {"3"}
@@ -207,16 +207,16 @@ def test_addresses_belong_to_their_server(storage: ProcessStorage) -> None:
 
 def test_planned_charges_and_a_revoked_key(storage: ProcessStorage) -> None:
     planned = memory(storage)
-    planned.predict_charge("5.00")
-    planned.predict_charge(Decimal("-1.50"))
+    planned.predict(["charge", "5.00"])
+    planned.predict(["charge", "-1.50"])
     assert planned.planned_charges == Decimal("3.50")
     assert not planned.key_is_revoked
-    planned.predict_revocation()
+    planned.predict(["revoke"])
     assert planned.key_is_revoked
 
 
 def test_what_one_key_would_do_is_not_planned_for_another(storage: ProcessStorage) -> None:
-    memory(storage, key="live").predict_deletion("server", 7)
+    memory(storage, key="live").predict(["delete", "server", "7"])
     assert memory(storage, key="test").effects == []
 
 
@@ -268,7 +268,7 @@ def test_files_are_private_and_no_symbolic_link_is_followed(tmp_path: Path) -> N
 
 def test_planned_changes_are_forgotten_when_something_really_changed(tmp_path: Path) -> None:
     files = RunFiles(tmp_path)
-    memory(files).predict_deletion("server", 7)
+    memory(files).predict(["delete", "server", "7"])
     book(memory(files), "server/a")
     files.forget_planned()
     assert memory(files).effects == []

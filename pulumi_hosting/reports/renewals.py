@@ -1,16 +1,14 @@
-"""The work of `pulumi-hosting renewals`."""
+"""What is paid until when, which renewals the balance covers, and what ends."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from pulumi_hosting.cli.connection import asking
-from pulumi_hosting.cli.output import money
 from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from pulumi_hosting.reports.report import FOUND, Points, Report, Section, Summary, Table
+from pulumi_hosting.reports.report import FOUND, Asking, Points, Report, Section, Summary, Table, money
 from pulumi_hosting.reports.run_results import managed_by, run_results
 
 HAPPENS = {
@@ -22,11 +20,11 @@ HAPPENS = {
 _Known = Mapping[tuple[str, str], Sequence[str]]
 
 
-def run(days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
+def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
     managed = [(path, managed_by(path)) for path in stacks]
     known = _known([*managed, *((path, run_results(path)) for path in results)])
-    with asking() as (request, progress):
-        progress.step(1, None, "reading what is paid until when")
+    with asking() as (request, step):
+        step(1, None, "reading what is paid until when")
         paid = paid_time_of(request)
     within = timedelta(days=days)
     uncovered = paid.uncovered(within)

@@ -1,0 +1,339 @@
+"""Everything that is on the account, written as the files of a program or a playbook."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
+from pathlib import Path
+from textwrap import indent
+from typing import Any, Literal
+
+import yaml
+
+from pulumi_hosting.installation import INSTALL_COLLECTION
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.reports.account_import import (
+    AccountImport,
+    ConfiguredValue,
+    DeclaredObject,
+    Reference,
+    Steps,
+    account_import,
+    commented,
+    introduction,
+    next_steps,
+    remainder,
+)
+from pulumi_hosting.reports.account_objects import named, read_account
+from pulumi_hosting.reports.report import Asking, CannotAnswer, Report, Section, Table, Unusable, plural
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.powers import Priced
+
+Form = Literal["dynamic", "native", "ansible"]
+
+
+def run(asking: Asking, directory: Path, form: Form) -> Report:
+    _must_be_free(directory, ("site.yml",) if form == "ansible" else ("Pulumi.yaml", "__main__.py"))
+    with asking() as (request, step):
+        if request.client.is_test_key:
+            raise Unusable(
+                "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
+                "that may read servers, domains and webhooks"
+            )
+        found = account_import(read_account(request, step))
+    steps: Steps = ()
+    files: dict[str, str] = {}
+    if found.declared and form == "ansible":
+        steps = _steps_of_playbook(found)
+        files = {"site.yml": _playbook(found, steps)}
+    elif found.declared:
+        steps, name = _steps_of_program(found, form), directory.resolve().name
+        files = {"Pulumi.yaml": _project(name, steps), "__main__.py": _main(found, form, steps)}
+    if files:
+        _write(directory, files)
+    written = [str(directory / name) for name in files]
+    warnings = [*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)]
+    warnings += [f"{plural(kind)} were not read: {reason}" for kind, reason in found.unread.items()]
+    sections = [*_sections(found, directory, written, steps)]
+    return Report(_facts(found, written, steps), sections, warnings, 1 if found.unread else 0)
+
+
+def _must_be_free(directory: Path, names: tuple[str, ...]) -> None:
+    there = [str(directory / name) for name in names if (directory / name).exists()]
+    if there:
+        raise Unusable(
+            f"{' and '.join(there)} exist{'' if there[1:] else 's'} already; nothing was written. Next: give "
+            "another directory"
+        )
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            with (directory / name).open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise CannotAnswer(f"{directory} cannot be written to: {error.strerror or error}") from None
+
+
+def _sections(found: AccountImport, directory: Path, written: list[str], steps: Steps) -> Iterator[Section]:
+    if not written and found.unread:
+        unread = ", ".join(map(plural, found.unread))
+        yield f"There is nothing to be declared in what was read; nothing was written. Not read: {unread}."
+        return
+    if not written:
+        yield "There is nothing on the account to be declared; nothing was written."
+        return
+    yield Table(("KIND", "DECLARED"), [*found.counts().items()])
+    if secrets := found.secrets():
+        yield ""
+    for one, field, _ in secrets:
+        yield f"left as configuration, as it may hold a secret: {one.value_of(field)} ({one.object.name})"
+    yield f"\nwritten: {', '.join(written)}\n\nNext:"
+    for line in next_steps((("cd " + str(directory), ""), *steps)):
+        yield f"  {line}"
+
+
+def _facts(found: AccountImport, written: list[str], steps: Steps) -> dict[str, object]:
+    return {
+        "written": written,
+        "declared": [{**named(one.object), "name": one.name} for one in found.declared],
+        "configuration": [
+            {"kind": one.object.kind, "id": one.object.id, "field": field, "name": variable}
+            for one, field, variable in found.secrets()
+        ],
+        "left_out": [
+            {"kind": one.object.kind, "id": one.object.id, "field": one.field, "reason": one.reason}
+            for one in found.left_out
+        ],
+        "not_read": dict(found.unread),
+        "next": [command for command, _ in steps],
+    }
+
+
+# --- a Pulumi program in Python, with dynamic resources or with the native provider
+
+_LINE = 88
+"""Longer calls have a line for each argument."""
+_SECRETS = (
+    "For a password: `pulumi config set --secret webPassword`, then "
+    'password=pulumi.Config().require_secret("webPassword").'
+)
+_UP: Mapping[Form, str] = {
+    "dynamic": "charges nothing, writes only ownership tags",
+    "native": "imports everything: charges nothing, writes nothing",
+}
+_AFTERWARDS: Mapping[Form, tuple[str, ...]] = {
+    "dynamic": (
+        "adopt_id: the object is taken over, not ordered. After the first `pulumi up` it may stay or go.",
+    ),
+    "native": (
+        "import_: the object is taken over, not ordered. After the first `pulumi up` it may stay or go.",
+        "What is imported carries no ownership tag.",
+    ),
+}
+_PROTECTED = (
+    "protect: what was bought is not deleted, and a domain's renewal is not ended, as long as it is there.",
+    "To give something up, delete `protect=True`, run `pulumi up`, then delete the declaration.",
+)
+_LIMIT = """\
+config:
+  # Nothing is ordered, not even in place of what was deleted. To order, raise it for the stack:
+  # pulumi config set hosting:maxCharge 25.00
+  hosting:maxCharge: "0.00"
+"""
+
+
+def _steps_of_program(found: AccountImport, form: Form) -> Steps:
+    plugin = (("pulumi-hosting plugin install", "once per machine"),) if form == "native" else ()
+    return (
+        *plugin,
+        ("pulumi stack init prod", ""),
+        *(
+            (f"pulumi config set --secret {variable}", one.value_of(field))
+            for one, field, variable in found.secrets()
+        ),
+        ("pulumi preview", "names what is taken over; nothing is ordered"),
+        ("pulumi up", _UP[form]),
+        ("pulumi preview --expect-no-changes", "again: nothing to do"),
+    )
+
+
+def _project(project: str, steps: Steps) -> str:
+    """The file ``Pulumi.yaml``. ``project``: the name of the Pulumi project, made fit."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
+    settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps))])
+    return f"{settings}name: {python_text(name)}\nruntime: python\n{_LIMIT}"
+
+
+def _main(found: AccountImport, form: Form, steps: Steps) -> str:
+    secrets, protects = found.secrets(), any(_is_protected(declared) for declared in found.declared)
+    imports = {
+        "dynamic": ("import pulumi\n\n" if secrets or protects else "")
+        + "import pulumi_hosting as hosting\n",
+        "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
+    }
+    parts = [
+        introduction(found, steps, _SECRETS),
+        commented(["", *_AFTERWARDS[form], *(_PROTECTED if protects else ())]),
+        "\n",
+        imports[form],
+        "\nconfig = pulumi.Config()\n" if secrets else "",
+    ]
+    kind = None
+    for declared in found.declared:
+        if declared.object.kind != kind:
+            parts.append("\n")
+        kind = declared.object.kind
+        parts.append(_declaration(declared, form))
+    return "".join(parts) + remainder(found)
+
+
+def _is_protected(declared: DeclaredObject) -> bool:
+    """Whether it was bought. What was deleted does not come back: a new one is empty, and costs its price."""
+    return isinstance(declared.object.resource, Priced)
+
+
+def _declaration(declared: DeclaredObject, form: Form) -> str:
+    found = declared.object
+    arguments = [python_text(declared.name)]
+    for name, value in declared.inputs.items():
+        if isinstance(value, Reference) and name == f"{found.resource.parent}_id":
+            arguments.append(f"{found.resource.parent}={value.variable}")
+        else:
+            arguments.append(f"{name}={python_text(value)}")
+    options = []
+    if form == "native":
+        options.append(f"import_={python_text(found.id)}")
+    elif found.adopt_id:
+        arguments.append(f"adopt_id={python_text(found.adopt_id)}")
+    if _is_protected(declared):
+        options.append("protect=True")
+    if options:
+        arguments.append(f"opts=pulumi.ResourceOptions({', '.join(options)})")
+    result = f"{declared.variable} = " if declared.is_referenced else ""
+    call = f"{result}hosting.{class_of(found.kind)}"
+    line = f"{call}({', '.join(arguments)})"
+    if len(line) > _LINE:
+        line = "".join([f"{call}(\n", *(f"    {argument},\n" for argument in arguments), ")"])
+    return f"{commented([declared.remark] if declared.remark else [])}{line}\n"
+
+
+def python_text(value: object) -> str:
+    """A value as Python's source has it. Every character that does not print is escaped.
+
+    >>> print(python_text(["it's", True, 7]), python_text('"'), python_text("'\\""))
+    ["it's", True, 7] '"' "'\\""
+    """
+    if isinstance(value, Reference):
+        return f"{value.variable}.{value.output}"
+    if isinstance(value, ConfiguredValue):
+        return f"config.require_secret({python_text(value.variable)})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(python_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{python_text(key)}: {python_text(item)}' for key, item in value.items())}}}"
+    text = repr(value)
+    if not isinstance(value, str) or text.startswith('"'):
+        return text
+    inner = text[1:-1].replace("\\'", "'")
+    if '"' not in inner:
+        return f'"{inner}"'
+    return text if "'" not in inner else '"' + inner.replace('"', '\\"') + '"'
+
+
+# --- a playbook: one task for each object
+
+_VAULT = "For a password: `ansible-vault encrypt_string`, then password: with the vault's variable."
+_STATES = {"running": "started", "stopped": "stopped"}
+"""Power of a server → the ``state`` that declares it: modules have no option ``power``."""
+_PRICED = [kind for kind, resource in RESOURCES.items() if isinstance(resource, Priced)]
+_TEMPLATE = re.compile(r"\{[{%#]")
+
+
+class _Expression(str):
+    """A template, to be evaluated by Ansible."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Marks what the account shows and Ansible would take for a template: it is never evaluated."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    if _TEMPLATE.search(value):
+        return dumper.represent_scalar("!unsafe", value, style='"')
+    return dumper.represent_str(value)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(
+    _Expression, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
+)
+
+
+def _steps_of_playbook(found: AccountImport) -> Steps:
+    secrets = [
+        (f"ansible-vault {verb} secrets.yml", f"add the line {variable}: {one.value_of(field)}")
+        for verb, (one, field, variable) in zip(
+            chain(["create"], repeat("edit")), found.secrets(), strict=False
+        )
+    ]
+    with_secrets = "--ask-vault-pass --extra-vars @secrets.yml " if secrets else ""
+    return (
+        (INSTALL_COLLECTION, "once per machine, in a clone of pulumi-hosting"),
+        *secrets,
+        (f"ansible-playbook --check {with_secrets}site.yml", "nothing is changed: everything is as declared"),
+        (f"ansible-playbook {with_secrets}site.yml", "charges nothing, writes nothing"),
+    )
+
+
+def _playbook(found: AccountImport, steps: Steps) -> str:
+    head = [
+        "- name: Everything on the account",
+        "  hosts: localhost",
+        "  gather_facts: false",
+        "  vars:",
+        '    ansible_python_interpreter: "{{ ansible_playbook_python }}"',
+        "  module_defaults:",
+        "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
+        *(f'    hosting.cloud.{kind}: {{max_charge: "0.00"}}' for kind in _PRICED),
+    ]
+    tasks = "\n".join(
+        indent(commented([one.remark] if one.remark else []) + _dumped([_task(one)]), " " * 4)
+        for one in found.declared
+    )
+    play = "\n".join([*head, "  tasks:", ""])
+    return f"{introduction(found, steps, _VAULT)}---\n{play}{tasks}{remainder(found)}"
+
+
+def _task(declared: DeclaredObject) -> dict[str, Any]:
+    found = declared.object
+    options: dict[str, object] = {} if declared.is_unique else {"id": found.id}
+    for name, value in declared.inputs.items():
+        if name == "power":
+            options["state"] = _STATES[value]
+        else:
+            options[name] = _expression(value) if isinstance(value, (Reference, ConfiguredValue)) else value
+    title = found.resource.title
+    task = {"name": f"{title[0].upper()}{title[1:]} {declared.name}", f"hosting.cloud.{found.kind}": options}
+    return task | ({"register": declared.variable} if declared.is_referenced else {})
+
+
+def _expression(value: Reference | ConfiguredValue) -> _Expression:
+    output = f".{value.kind}.{value.output}" if isinstance(value, Reference) else ""
+    return _Expression(f"{{{{ {value.variable}{output} }}}}")
+
+
+def _dumped(value: object) -> str:
+    """YAML. Where a character does not print, every one beyond ASCII is escaped."""
+    dumped = ""
+    for allow_unicode in (True, False):
+        dumped = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=10**6)
+        if all(line.isprintable() for line in dumped.split("\n")):
+            break
+    return dumped

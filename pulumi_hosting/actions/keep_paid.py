@@ -13,7 +13,7 @@ from typing import Any
 from pulumi_hosting.actions.action import ActionOutcome, act
 from pulumi_hosting.actions.domain_renew import DomainRenewal
 from pulumi_hosting.actions.periods import moment
-from pulumi_hosting.actions.renewal import PaidAhead
+from pulumi_hosting.actions.renewal import AnyRenewal
 from pulumi_hosting.actions.server_renew import ServerRenew
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
@@ -26,7 +26,7 @@ from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, duration
 
-_ACTIONS: Mapping[str, PaidAhead[Any, Any, Any, Any, Any]] = {
+_ACTIONS: Mapping[str, AnyRenewal] = {
     "server": ServerRenew(),
     "domain": DomainRenewal(),
 }
@@ -37,7 +37,7 @@ _LAST_HOUR = timedelta(hours=1)  # the service renews in it, where auto-renew is
 class Renewal:
     """A renewal that a declaration asks for now. ``inputs``: of its ``action``."""
 
-    action: PaidAhead[Any, Any, Any, Any, Any]
+    action: AnyRenewal
     inputs: Any
 
     @property
@@ -75,21 +75,21 @@ def _is_refusal(error: HostingError) -> bool:
 
 
 def renewal(
-    request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]
+    request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]
 ) -> Renewal | None:
     """The renewal that ``keep_paid`` among the ``declared`` inputs asks for now; None if there is none.
 
     None, too, where auto-renew is on and the balance covers it, or its last hour has begun. Reads only.
     Raises what the reads raise.
     """
-    keep = declared.get("keep_paid")
-    if keep is None or not isinstance(resource, Remarked) or not state.id.isdigit():
+    keep, renews = declared.get("keep_paid"), declared.get("auto_renew")
+    if not isinstance(keep, str) or not isinstance(resource, Remarked) or not state.id.isdigit():
         return None
     action, what = _ACTIONS[resource.kind], resource.prepaid(request, state)
     now, until = catalog_reads.service_now(request), _safe_until(what, state, action.date)
     if what is None or until is None or what.ended == "pending_cancel" or until - now >= duration(keep):
         return None
-    if _renews_itself(request, what, declared.get("auto_renew"), until - now):
+    if _renews_itself(request, what, None if renews is None else bool(renews), until - now):
         return None
     wanted = now + duration(keep)
     if until < now:  # whether the service counts from the old date is its own affair: one period, then a look

@@ -215,3 +215,7 @@ class PaidAhead(Action[I, R], Generic[I, R, O, S, A]):
 
     def refuse_another(self, request: Request, seen: Seen[O]) -> None:
         """Stop if the key of this date belongs to another period, which was paid."""
+
+
+AnyRenewal = PaidAhead[Any, Any, Any, Any, Any]
+"""A renewal of anything: who has it knows its inputs and result by their fields alone."""

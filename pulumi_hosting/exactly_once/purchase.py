@@ -262,24 +262,21 @@ class Purchase(Generic[A, R]):
             if (found := self.look("before")) is not None:
                 return found
             with self.request.approve():
-                return self._buy()
-
-    def _buy(self) -> R:
-        self.request.clock.raise_if_cancelled()
-        self._busy, self._outage = self.request.poller(), self.request.poller(self.outage)
-        walk, self._began = self.walk(), self.request.clock.monotonic()
-        purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
-        while True:
-            try:
-                answer = self.send(idempotency_key=walk.key)
-            except (ApiError, TransportError, InvalidResponse) as error:
-                found, walk = self._after(error, walk)
-            else:
-                found = self.accept(answer, walk)
-                if found is None:
-                    found = self._after_a_replay(walk)
-            if found is not None:
-                return found
+                self.request.clock.raise_if_cancelled()
+                self._busy, self._outage = self.request.poller(), self.request.poller(self.outage)
+                walk, self._began = self.walk(), self.request.clock.monotonic()
+                purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
+                while True:
+                    try:
+                        answer = self.send(idempotency_key=walk.key)
+                    except (ApiError, TransportError, InvalidResponse) as error:
+                        found, walk = self._after(error, walk)
+                    else:
+                        found = self.accept(answer, walk)
+                        if found is None:
+                            found = self._after_a_replay(walk)
+                    if found is not None:
+                        return found
 
     def replays(self, walk: KeyWalk, most: int | None = None) -> Iterator[tuple[A, KeyWalk]]:
         """The accepted answers that used keys are bound to, the newest first: what an interrupted run bought.

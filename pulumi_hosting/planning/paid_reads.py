@@ -8,7 +8,7 @@ nothing is said of it.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.body import Response
@@ -35,7 +35,7 @@ class Remark:
     line: str | None = None
 
 
-def remark(request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]) -> Remark:
+def remark(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> Remark:
     """Look whether the time of an object is over, or about to be and not paid for. ``declared``: its inputs.
     Raises nothing: what cannot be read is not known."""
     if not isinstance(resource, Remarked) or state.mode == "test" or not state.id.isdigit():
@@ -46,8 +46,8 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
         if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
             return Remark()
         # auto_renew is set by this run, and what is kept paid is renewed by one
-        renews = True if declared.get("keep_paid") else declared.get("auto_renew")
-        paid = paid_time_of(request).declared(what.key, renews)
+        renews = declared.get("keep_paid") or declared.get("auto_renew")
+        paid = paid_time_of(request).declared(what.key, None if renews is None else bool(renews))
         event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:

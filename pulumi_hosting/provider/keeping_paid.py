@@ -4,7 +4,6 @@ update."""
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from pulumi_hosting.actions.action import ActionOutcome
 from pulumi_hosting.actions.keep_paid import Renewal, renewal
@@ -19,7 +18,7 @@ from pulumi_hosting.session.request import Request
 
 
 def show(
-    budget: Budget, request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]
+    budget: Budget, request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]
 ) -> ActionOutcome | None:
     """What the update will renew, counted with its price in this run; None if nothing, or if that is not
     known or not allowed, with a warning."""
@@ -40,7 +39,7 @@ def is_planned(budget: Budget, request: Request) -> bool:
 
 
 def renewed(
-    budget: Budget, request: Request, resource: AnyResource, state: State, declared: Mapping[str, Any]
+    budget: Budget, request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]
 ) -> State:
     """The state after the renewal, if one is due. What is refused is a warning. Raises ``Failed`` where the
     outcome is not known."""

@@ -101,7 +101,8 @@ class ProviderSession(Session):
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
             self.budget.limit, self.budget.month = settings.limit, settings.month
-            self.paying = settings.month.paying
+            if settings.month:
+                self.paying = settings.month.paying
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import paid_reads
@@ -21,7 +20,7 @@ def tell(
     resource: AnyResource,
     state: State,
     planned: Plan,
-    declared: Mapping[str, Any],
+    declared: Mapping[str, object],
 ) -> dict[str, str]:
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
     answer, it shows nothing. Of an object that is gone, a change does nothing more. ``declared``: the

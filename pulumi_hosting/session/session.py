@@ -45,9 +45,7 @@ class Session:
         self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
         self.poll_interval = poll_interval
         self.starts_empty = False
-        self.paying: Callable[[Any, Any], AbstractContextManager[object]] = lambda request, cost: (
-            nullcontext()
-        )
+        self.paying: Callable[..., AbstractContextManager[object]] = lambda request, cost: nullcontext()
         self._announced: set[tuple[str | None, str, str]] = set()
 
     @property

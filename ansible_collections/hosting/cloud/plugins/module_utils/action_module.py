@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import predictions
 from .json_types import Json, Values
-from .module import HostingModule, shown_fields
+from .module import HostingModule, charge_of, shown_fields
 from .secret_file import SecretFile
 from .shared_options import WAIT_OPTIONS
 from .task import ModuleTask, TaskProgress
@@ -27,7 +27,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import Action, ActionOutcome
-    from pulumi_hosting.session.cost import Cost
 
 
 class CoreActionModule(HostingModule):
@@ -122,14 +121,6 @@ class PasswordModule(CoreActionModule):
         result = self.result(task, done)
         result.pop("diff", None)
         return file.in_diff(result) if task.diff else result
-
-
-def charge_of(known: Values, cost: Cost | None) -> Json:
-    """What it charged according to the service, else its price. A price that is not known is not shown as
-    free."""
-    amount = known.get("charged") or (cost and cost.amount)
-    currency = known.get("currency") or (cost and cost.currency)
-    return {"amount": None if amount is None else str(amount), "currency": currency}
 
 
 def _difference(done: ActionOutcome) -> tuple[Any, Any]:

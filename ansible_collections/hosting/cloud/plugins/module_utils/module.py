@@ -25,6 +25,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
 
     from pulumi_hosting.api.operations import Operation
     from pulumi_hosting.resources.base import Record
+    from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.snapshot_text import row_model
 
 
@@ -158,3 +159,11 @@ def _was_refused(failure: Values) -> bool:
 def as_charge(amount: str | None, currency: str | None) -> Json | None:
     """A charge as results show it."""
     return None if amount is None else {"amount": amount, "currency": currency}
+
+
+def charge_of(known: Values, cost: Cost | None) -> Json:
+    """What it charged according to the service, else its price. A price that is not known is not shown as
+    free."""
+    amount = known.get("charged") or (cost and cost.amount)
+    currency = known.get("currency") or (cost and cost.currency)
+    return {"amount": None if amount is None else str(amount), "currency": currency}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import predictions
 from .json_types import Json, Values
-from .module import HostingModule, as_charge, models_of, shown_fields
+from .module import HostingModule, as_charge, charge_of, models_of, shown_fields
 from .secret_file import SecretFile
 from .shared_options import STATE_OPTION, WAIT_OPTIONS
 from .task import ModuleTask, TaskProgress
@@ -133,8 +133,6 @@ class ResourceModule(HostingModule):
 
     def _with_renewal(self, task: ModuleTask, due: Renewal, done: ActionOutcome, result: Json) -> Json:
         """The result, with what the renewal charged and changed."""
-        from .action_module import charge_of
-
         known, shown = cast(Values, done.after), dict(result[self.kind])
         shown.update((name, known[name]) for name in (due.date, "status", "power") if name in shown)
         named = known.get("invoice_id") or f"{known['id']} {done.change}"

@@ -48,6 +48,12 @@ PROOFS = {
         "a kill at every request, in one process and of real processes",
         "tests/crash/test_kill_matrix.py",
     ),
+    "year": Proof(
+        "tests.a_year",
+        10,
+        "a year of 50 servers and 20 domains, kept by the nightly job and merges alone",
+        "tests/test_a_year.py",
+    ),
     "simulation": Proof(
         "tests.simulation",
         60,

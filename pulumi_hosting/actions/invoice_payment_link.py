@@ -20,7 +20,7 @@ class InvoicePaymentLinkInputs(Inputs):
 
 
 class InvoicePaymentLinkShown(Result):
-    invoice_id: str = Field(description="Id of the invoice.")
+    invoice_id: str = Field(description="Number of the invoice that is paid on the page.")
     status: str = Field(description="State of the invoice: not_paid, or paid when no link is needed.")
     amount: str = Field(description="What is to be paid (decimal, in currency).")
     currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")

@@ -67,7 +67,7 @@ link:
       type: str
       sample: live
     invoice_id:
-      description: Id of the invoice.
+      description: Number of the invoice that is paid on the page.
       type: str
       sample: "801"
     status:

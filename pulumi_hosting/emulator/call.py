@@ -141,12 +141,11 @@ class Call:
 
     def page(self, rows: Iterable[r.Row]) -> Answer:
         """One page of ``rows``, which are filtered and sorted newest first."""
-        signed = cursors.Cursors(
-            self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query
-        )
-        after = None if self.query.cursor is None else signed.read(self.query.cursor)
-        found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
-        next_cursor = signed.write(found[-1].seq) if more else None
+        # The page size is no part of the signature: it may change between pages.
+        filters = {name: self.raw_query[name] for name in sorted({*self.raw_query} - {"cursor", "limit"})}
+        facts = (self.operation.id, self.account.id, self.key.mode, filters)
+        query, seed = self.query, self.store.seed
+        found, next_cursor = cursors.page(rows, query.limit, query.cursor, seed, *facts)
         return self.listing(found, next_cursor=next_cursor)
 
     # --- writing

@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pulumi_hosting.emulator import (
     events,
@@ -27,13 +27,10 @@ from pulumi_hosting.emulator.rows import KeyRow, RequestLog, TariffRow
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
+if TYPE_CHECKING:
+    from pulumi_hosting.emulator.persistence import EmulatorStateFile
+
 log = logging.getLogger("pulumi_hosting.emulator")
-
-
-class Persistence(Protocol):
-    """Where a store is kept between two starts."""
-
-    def save(self, store: Store, clock: Clock) -> None: ...
 
 
 class Core:
@@ -54,7 +51,7 @@ class Core:
         ip_delay: float = 0.0,
         routes: Mapping[str, str] | None = None,
         loaded: Store | None = None,
-        persistence: Persistence | None = None,
+        persistence: "EmulatorStateFile | None" = None,
     ) -> None:
         self.clock = clock
         self.lock = threading.RLock()

@@ -1,9 +1,9 @@
-"""Page cursors, signed: one is valid only for the operation, the account, the mode and the filters of the
-list it came from.
+"""Pages of lists and their cursors, which are signed: a cursor is valid only for the operation, the account,
+the mode and the filters of the list it came from.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 from itertools import islice
 from typing import TypeVar
@@ -18,39 +18,24 @@ DEFAULT_LIMIT = 50
 T = TypeVar("T", bound=Row)
 
 
-class Cursors:
-    """Writes and reads the cursors of one list. The page size is not part of the signature: it may change
-    between pages.
+def page(
+    rows: Iterable[T], limit: int | None, cursor: str | None, seed: int, *facts: object
+) -> tuple[list[T], str | None]:
+    """The page of ``rows`` (newest first) that ``cursor`` points at, and the cursor of the next one.
+
+    ``facts``: what a cursor is valid for. 400 ``invalid_cursor`` for one that is damaged or of another list.
     """
-
-    def __init__(
-        self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, object]
-    ) -> None:
-        kept = {
-            name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")
-        }
-        salt = json.dumps([operation, account_id, mode, kept], separators=(",", ":"))
-        self._serializer = URLSafeSerializer(f"cursor:{seed}", salt, signer_kwargs={"digest_method": sha256})
-
-    def write(self, position: int) -> str:
-        return str(self._serializer.dumps(position))
-
-    def read(self, cursor: str) -> int:
-        """The position in a cursor; 400 ``invalid_cursor`` when it is damaged or belongs to another list."""
+    salt = json.dumps(facts, separators=(",", ":"))
+    signed = URLSafeSerializer(f"cursor:{seed}", salt, signer_kwargs={"digest_method": sha256})
+    if cursor is not None:
         try:
-            position: int = self._serializer.loads(cursor)
+            after: int = signed.loads(cursor)
         except BadData as error:
             raise Refusal("invalid_cursor") from error
         # base64 has several spellings of the same bytes; only ours is accepted
-        if self.write(position) != cursor:
+        if signed.dumps(after) != cursor:
             raise Refusal("invalid_cursor")
-        return position
-
-
-def cut(rows: Iterable[T], limit: int, after: int | None) -> tuple[list[T], bool]:
-    """At most ``limit`` of ``rows`` (newest first) that are older than position ``after``, and whether more
-    follow.
-    """
-    older = (row for row in rows if after is None or row.seq < after)
-    page = list(islice(older, limit + 1))
-    return page[:limit], len(page) > limit
+        rows = (row for row in rows if row.seq < after)
+    limit = limit or DEFAULT_LIMIT
+    found = list(islice(rows, limit + 1))
+    return found[:limit], str(signed.dumps(found[limit - 1].seq)) if len(found) > limit else None

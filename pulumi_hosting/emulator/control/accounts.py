@@ -17,17 +17,20 @@ from pulumi_hosting.emulator import (
     serializers,
     server_lifecycle,
 )
-from pulumi_hosting.emulator.control.body_fields import (
+from pulumi_hosting.emulator.control.endpoint import (
+    LEFT_OUT,
     Amount,
     Balance,
+    Body,
+    ControlError,
     Percent,
+    Route,
     Timestamp,
     account_of,
     assign,
     columns_of,
     find,
 )
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE

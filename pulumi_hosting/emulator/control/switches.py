@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from pulumi_hosting.emulator import dialects, log_redaction, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
-from pulumi_hosting.emulator.control.body_fields import find
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route, find
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Fault

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_hosting.offline.display.engine_events import Events
 from pulumi_hosting.offline.display.terminal import Display
-from pulumi_hosting.offline.engine.durations import seconds
+from pulumi_hosting.offline.engine.monitor import seconds
 from pulumi_hosting.offline.errors import InitError, ProviderError
 from pulumi_hosting.offline.generator.decisions import shown as _shown
 from pulumi_hosting.offline.generator.dependents import with_replace_on_changes

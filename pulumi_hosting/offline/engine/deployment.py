@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
-from ..generator import deletions, read_decisions, registrations
+from ..generator import deletions, registrations
 from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
 from ..generator.urn_names import NameClash, Names
 from ..model.goals import Goal, Targets
@@ -104,7 +104,7 @@ class Deployment:
         return self._decide(registrations.register(self._decisions, goal))
 
     def read(self, goal: Goal) -> ResourceState:
-        return self._decide(read_decisions.read(self._decisions, goal)).state
+        return self._decide(registrations.read(self._decisions, goal)).state
 
     def _decide(self, deciding: Course[Decision]) -> Decision:
         answer: ProviderDiff | None = None
@@ -220,7 +220,7 @@ class Deployment:
         if self._refresh_first():
             return True
         if self.options.import_goal is not None:
-            self._decide(read_decisions.import_resource(self._decisions, self.options.import_goal))
+            self._decide(registrations.import_resource(self._decisions, self.options.import_goal))
             return True
         if program is not None:
             program(self)

@@ -11,7 +11,7 @@ from pulumi.runtime.proto.resource_pb2 import DeploymentInfo
 from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_to_server
 
 from ..errors import AlreadyReported, PluginError
-from ..providers.piped_process import LineSink, PipedProcess
+from ..providers.plugin_process import LineSink, PipedProcess
 from ..storage.project import Project
 from .deployment import Deployment
 from .grpc_server import GrpcServer

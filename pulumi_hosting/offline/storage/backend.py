@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import InvalidConfiguration, StackLocked, StackNotFound
 from ..model.property_values import Properties
-from .well_formed import problem_of
+from .deployment_json import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
 

@@ -17,17 +17,15 @@ from pulumi.runtime.proto.engine_pb2_grpc import add_EngineServicer_to_server
 from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
 from .engine.deployment import Deployment
-from .engine.engine_service import EngineService
-from .engine.grpc_server import GrpcServer
+from .engine.engine_service import EngineService, GrpcServer
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import Snapshot
 from .model.urns import PROVIDER_PREFIX, STACK_TYPE
-from .providers.host import DYNAMIC_PACKAGE, PluginHost
-from .providers.registry import Registry
-from .steps.operations import NO_CHANGE
+from .providers.registry import DYNAMIC_PACKAGE, PluginHost, Registry
+from .steps.base import NO_CHANGE
 from .storage.journal import Journal
 from .storage.project import find_python
 from .storage.stack_store import StackStore, refuse_unfinished

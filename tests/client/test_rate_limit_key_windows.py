@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     POLL,
     READ,
     WRITE,
     Count,
     Facts,
+    KeyWindows,
     Ticket,
     Wait,
     Window,
 )
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from tests.client.rate_limit_parts import (
     ADDRESSES,
     EPOCH,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.client import polling as polls
 from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
 from pulumi_hosting.client.rate_limit import limiter as limiter_module
-from pulumi_hosting.client.rate_limit import polls, state_file
+from pulumi_hosting.client.rate_limit import state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line, _unix_time
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
-from pulumi_hosting.client.rate_limit.window import Count, Facts, Wait, Window
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.rate_limit.windows import Count, Facts, KeyWindows, Wait, Window
 from tests.client.test_rate_limit import Machine, headers
 
 READ, ORDER = BY_ID["get_server"], BY_ID["create_server"]

@@ -14,8 +14,7 @@ from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_t
 
 from pulumi_hosting.offline.display.engine_events import Event, Events
 from pulumi_hosting.offline.engine import run_program as program
-from pulumi_hosting.offline.engine.engine_service import EngineService
-from pulumi_hosting.offline.engine.grpc_server import GrpcServer
+from pulumi_hosting.offline.engine.engine_service import EngineService, GrpcServer
 from pulumi_hosting.offline.engine.monitor import Monitor
 from pulumi_hosting.offline.engine.run_options import Options
 from pulumi_hosting.offline.generator.decisions import Decision

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import polling
 from pulumi_hosting.client.call_errors import HostingError, RateLimitTimeout
 from pulumi_hosting.client.private_directory import LocalFilesError, process_runs
-from pulumi_hosting.client.rate_limit import polls
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     DELETION,
     POLL,
     READ,
     WRITE,
     Count,
     Facts,
+    KeyWindows,
     Ticket,
     Wait,
 )
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from pulumi_hosting.client.requests import rate_limit_numbers
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
 from pulumi_hosting.client.words import PYTHON, Words
@@ -97,7 +97,7 @@ class Place:
     ) -> None:
         self._limiter, self._operation, self._words = limiter, operation, words
         self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
-        is_poll = polls.take() and not operation.is_write
+        is_poll = polling.take() and not operation.is_write
         write = DELETION if operation.method == "DELETE" else WRITE
         self._priority = write if operation.is_write else POLL if is_poll else READ
         self._ticket: Ticket | None = None

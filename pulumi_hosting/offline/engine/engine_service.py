@@ -1,11 +1,17 @@
 """The Engine service: takes the log of programs and providers, and keeps the root resource."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2 as pb
 from pulumi.runtime.proto import engine_pb2_grpc
 
 from ..display.engine_events import Events
-from ..providers.host import DYNAMIC_PACKAGE
+from ..providers.provider_client import CHANNEL_OPTIONS
+from ..providers.registry import DYNAMIC_PACKAGE
 from .deployment import Deployment
 
 
@@ -43,3 +49,24 @@ class EngineService(engine_pb2_grpc.EngineServicer):
 
     def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
         return pb.RequirePulumiVersionResponse()
+
+
+Servicer = TypeVar("Servicer")
+
+
+class GrpcServer:
+    """Serves one service. Listens on a free port; `address` is what clients are given."""
+
+    def __init__(
+        self, add: Callable[[Servicer, grpc.Server], None], servicer: Servicer, threads: int
+    ) -> None:
+        self._server = grpc.server(
+            ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS
+        )
+        add(servicer, self._server)
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        self.address = f"127.0.0.1:{port}"
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(0).wait()

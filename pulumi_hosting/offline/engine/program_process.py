@@ -14,7 +14,7 @@ from ..errors import AlreadyReported, PluginError
 from ..providers.plugin_process import LineSink, PipedProcess
 from ..storage.project import Project
 from .deployment import Deployment
-from .grpc_server import GrpcServer
+from .engine_service import GrpcServer
 from .monitor import Monitor
 from .run_program import ALREADY_REPORTED
 

@@ -10,11 +10,10 @@ from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
 from ..providers.registry import ResourceProvider
-from ..steps.base import Step
+from ..steps.base import Step, diff_resource
 from ..steps.changes import CreateStep, UpdateStep
-from ..steps.diffing import diff_resource
 from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
-from .dependents import delete_dependents, with_replace_on_changes
+from .deletions import delete_dependents, with_replace_on_changes
 
 
 @dataclass

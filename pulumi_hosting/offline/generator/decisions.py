@@ -15,9 +15,8 @@ from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_id, provider_urn
 from ..providers.registry import ResourceProvider
-from ..steps.base import Step, StepContext
+from ..steps.base import Op, Step, StepContext
 from ..steps.changes import DeleteStep, SameStep
-from ..steps.operations import Op
 from ..steps.reads import ImportStep, RefreshStep
 from .urn_names import Names
 

@@ -8,9 +8,8 @@ from ..model.goals import Goal
 from ..model.graph import Graph
 from ..model.state import ResourceState
 from ..model.urns import PROVIDER_PREFIX, STACK_TYPE, is_provider, package_of, provider_reference
-from ..steps.base import Step
+from ..steps.base import Step, ignoring
 from ..steps.changes import CreateStep, SameStep
-from ..steps.diffing import ignoring
 from ..steps.reads import ImportStep, ReadStep, RefreshStep
 from .comparison import Registration, compare, recreate
 from .decisions import Course, Decision, Decisions, nothing_to_do

@@ -124,6 +124,14 @@ def check_host_name(value: str) -> str:
     return value
 
 
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine: ``localhost`` or a loopback address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 # --- domain names
 
 

@@ -271,13 +271,7 @@ class Client(Services):
         if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:
             refusal = copy.copy(failure)
             # What is known of the outcome of this call is not that of later ones, which send nothing.
-            refusal.sent_as(
-                request_id=failure.request_id,
-                idempotency_key=None,
-                attempts=0,
-                outcome_unknown=False,
-                because_of_earlier=False,
-            )
+            refusal.sent_as()
             self.refusal = refusal
 
     def request(

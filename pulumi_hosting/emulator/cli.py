@@ -133,7 +133,7 @@ def emulator(
         serve(core, listener, host, allow_host, tls, on_ready)
 
     if not export:
-        run(_print_ready_line)
+        run(lambda line: print(json.dumps(line), flush=True))
         return
     if not hasattr(os, "fork"):
         _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
@@ -142,10 +142,6 @@ def emulator(
     click.echo(
         f"the emulator runs in process {line['pid']}. Next: kill $HOSTING_EMULATOR_PID to end it", err=True
     )
-
-
-def _print_ready_line(line: ReadyLine) -> None:
-    print(json.dumps(line), flush=True)
 
 
 def _log(line: str) -> None:

@@ -189,13 +189,8 @@ class Core:
             if call.fault.get("delay"):
                 stored.running = True
                 response.at_end.append(partial(setattr, stored, "running", False))
-        server_id = call.ids.get("server_id")
-        if (
-            call.fault.get("delay")
-            and response.status < 400
-            and server_id in self.store.servers
-            and call.operation.is_write
-        ):
+        server_id, delayed = call.ids.get("server_id"), call.fault.get("delay") and response.status < 400
+        if delayed and server_id in self.store.servers and call.operation.is_write:
             self.store.changing.add(server_id)
             response.at_end.append(partial(self.store.changing.discard, server_id))
         middleware.add_common_headers(call, response)

@@ -332,18 +332,12 @@ class KeyWindows:
         seconds = blocked + max(0.001, _SOON_EACH * ahead) if blocked else soon
         return Wait(seconds, ahead, max(estimate, blocked), blocked)
 
-    def leave(self, bucket: str, number: int, pid: int) -> None:
-        """Give a ticket back whose request was not sent."""
+    def leave(self, bucket: str, number: int, pid: int, *, may_be_counted: bool = False) -> None:
+        """Give a ticket back whose request was not sent, or brought no response and may be counted."""
         window = self.windows[bucket]
         window.waiting = [t for t in window.waiting if (t.number, t.pid) != (number, pid)]
         for ticket in [t for t in window.sent if (t.number, t.pid) == (number, pid)]:
-            window.forget(ticket, may_be_counted=False)
-
-    def lost(self, bucket: str, number: int, pid: int) -> None:
-        """A request was sent, and no response came."""
-        window = self.windows[bucket]
-        for ticket in [t for t in window.sent if (t.number, t.pid) == (number, pid)]:
-            window.forget(ticket, may_be_counted=True)
+            window.forget(ticket, may_be_counted=may_be_counted)
 
     def answered(
         self, bucket: str, ticket: Ticket, operation: Operation, facts: Facts, now: float, block: float = 0.0

@@ -46,12 +46,6 @@ class Body(BaseModel):
         }
 
 
-class Query(BaseModel):
-    """The query of a control call; unknown parameters are ignored."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
 @dataclass(frozen=True)
 class Route:
     """A control call: ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such a

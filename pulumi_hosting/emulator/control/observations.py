@@ -1,9 +1,9 @@
 """What arrived, what was charged, what exists: reads for tests and account checks, secrets masked."""
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from pulumi_hosting.emulator import log_redaction, serializers
-from pulumi_hosting.emulator.control.endpoint import Query, Route
+from pulumi_hosting.emulator.control.endpoint import Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import View, format_money, format_timestamp
 from pulumi_hosting.emulator.rows import AddressRow, DomainRow, Row, ServerRow
@@ -13,7 +13,9 @@ APART_FROM_LEDGER = ("seq", "gateway", "description")
 HIDDEN_KINDS = ("stored", "tasks", "faults", "movements", "requests")
 
 
-class RequestsQuery(Query):
+class RequestsQuery(BaseModel):
+    """Unknown parameters are ignored."""
+
     since: int = Field(0, ge=0)
     last: int | None = Field(None, ge=1)
 

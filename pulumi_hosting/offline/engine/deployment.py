@@ -18,8 +18,8 @@ from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff
-from ..model.state import PendingOperation, ResourceState, Snapshot
-from ..model.urns import is_provider, package_of
+from ..model.state import ResourceState, Snapshot
+from ..model.urns import STACK_TYPE, is_provider, make_urn, package_of
 from ..providers.registry import Registry, ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import SameStep
@@ -157,7 +157,7 @@ class Deployment:
 
     def register_outputs(self, urn: str, outputs: Properties) -> None:
         """Outputs of a component. Those of the stack are stored at the end: until then the old ones stay."""
-        if self._stack_urn == urn:
+        if urn == make_urn(self.stack, self.project, "", STACK_TYPE, f"{self.project}-{self.stack}"):
             self._stack_outputs = (urn, outputs)
             return
         with self._deciding:
@@ -173,10 +173,6 @@ class Deployment:
         if self.journal is not None and before != outputs:
             self.journal.write()
         self.events.outputs(step, step.op, planning=self.preview)
-
-    @property
-    def _stack_urn(self) -> str:
-        return f"urn:pulumi:{self.stack}::{self.project}::pulumi:pulumi:Stack::{self.project}-{self.stack}"
 
     # The phases of an operation.
 
@@ -311,19 +307,17 @@ class Deployment:
 
     def _warn_of_unfinished(self) -> None:
         unfinished = self.base.unfinished()
-        if unfinished:
-            self.warn("", _unfinished_warning(unfinished, refresh_only=self.options.refresh_only))
-
-
-def _unfinished_warning(unfinished: list[PendingOperation], *, refresh_only: bool) -> str:
-    lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
-    advice = (
-        "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what the "
-        "interrupted run created. Do not destroy before that."
-        if refresh_only
-        else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
-    )
-    return (
-        f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not "
-        f"in the state:{lines}\n{advice}"
-    )
+        if not unfinished:
+            return
+        lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
+        advice = (
+            "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what "
+            "the interrupted run created. Do not destroy before that."
+            if self.options.refresh_only
+            else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
+        )
+        self.warn(
+            "",
+            f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not "
+            f"in the state:{lines}\n{advice}",
+        )

@@ -98,7 +98,7 @@ class Receiver:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._options, self._open_store, self._sleep = options, open_store, sleep
-        self._secrets = WebhookSecrets.from_options(options)
+        self._secrets = WebhookSecrets(options)
         self._client = client or options.client()
         self._warnings = LimitedWarnings()
         self._server = WebhookServer(

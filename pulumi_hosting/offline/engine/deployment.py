@@ -260,7 +260,11 @@ class Deployment:
     def _finish(self) -> None:
         """What the program did not declare: refreshed, or deleted."""
         if self.options.mode == "refresh":
-            self._refresh_rest()
+            with self._deciding:
+                steps = deletions.refreshes(self._decisions)
+            self.steps.run_batch(steps, self, keep_going=True)
+            if steps:
+                self.steps.save(lambda journal: journal.rebase(self._found(steps)))
             return
         with self._deciding:
             sames, batches = deletions.deletions(self._decisions)
@@ -272,13 +276,6 @@ class Deployment:
             blocked = {key for state in failed for key in graph.all_dependencies_of(state)}
             self.steps.run_batch([step for step in batch if id(step.old) not in blocked], self)
             self.steps.check_open()
-
-    def _refresh_rest(self) -> None:
-        with self._deciding:
-            steps = deletions.refreshes(self._decisions)
-        self.steps.run_batch(steps, self, keep_going=True)
-        if steps:
-            self.steps.save(lambda journal: journal.rebase(self._found(steps)))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""

@@ -63,14 +63,8 @@ class Core:
         self.ready_line: dict[str, Any] = {}
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
-        self._dialect, self._routes = dialect or "spec", dict(routes or {})
-        self._delays = provisioning_delay, ip_delay
+        self._dialect, self._routes, self._delays = dialect, routes, (provisioning_delay, ip_delay)
         self._use(loaded or self._fresh(seed))
-        # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
-        if dialect is not None:
-            self.store.service.dialect = dialect
-        if routes:
-            self.store.service.routes = dict(routes)
         self.save()
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
@@ -275,11 +269,15 @@ class Core:
     def _use(self, store: Store) -> None:
         self.store = store
         store.provisioning_delay, store.ip_delay = self._delays
+        # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
+        if self._dialect is not None:
+            store.service.dialect = self._dialect
+        if self._routes:
+            store.service.routes = dict(self._routes)
 
     def _fresh(self, seed: int) -> Store:
         """A store with the price list and one fresh account."""
         store = Store(seed, now=self.clock.now(), kept=self.persistence is not None)
-        store.service.dialect, store.service.routes = self._dialect, dict(self._routes)
         for columns in price_list.TARIFFS:
             store.add(TariffRow(**columns))
         store.new_account()

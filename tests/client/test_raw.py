@@ -89,7 +89,7 @@ def test_every_field_that_holds_a_secret_is_known_by_its_name() -> None:
         for model in bodies
         if model.__module__.startswith("pulumi_hosting.")  # not those of other tests
         for name, field in model.model_fields.items()
-        if lenient._mentions(field.annotation, Secret)
+        if lenient.mentions(field.annotation, Secret)
     } | {name for operation in OPERATIONS for name in operation.once}
     assert len(names) > 3
     assert [name for name in names if not is_secret_name(name)] == []

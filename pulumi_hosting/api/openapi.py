@@ -6,7 +6,7 @@ Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``,
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -105,19 +105,14 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
         return
     schema = operation.query.model_json_schema(mode="validation", schema_generator=_Printer)
     for name, field in schema["properties"].items():
+        # A query has no null: an optional parameter is left out instead.
+        branches = [branch for branch in field.pop("anyOf", ()) if branch != {"type": "null"}]
         yield {
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": _not_null(field),
+            "schema": {**field, **branches[0]} if len(branches) == 1 else field,
         }
-
-
-def _not_null(field: Mapping[str, Any]) -> dict[str, object]:
-    """The schema of a query parameter: a query has no null, an optional parameter is left out instead."""
-    kept = {name: value for name, value in field.items() if name != "anyOf"}
-    branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
-    return {**kept, **branches[0]} if len(branches) == 1 else kept
 
 
 _PARAMETERS = {

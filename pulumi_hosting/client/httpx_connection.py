@@ -71,7 +71,7 @@ def facts_of(
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:
     """A client of this deployment, with connections of bounded sockets."""
-    tls = settings.is_tls
+    tls = settings.base_url.startswith("https:")
     client = httpx.Client(
         transport=transport,
         verify=tls_context(settings.ca_file) if tls and transport is None else False,

@@ -43,10 +43,6 @@ class Settings:
     user_agent: str = field(repr=False)
 
     @property
-    def is_tls(self) -> bool:
-        return self.base_url.startswith("https:")
-
-    @property
     def key_hint(self) -> str:
         """Prefix and last four characters: enough to tell keys apart, useless to others."""
         key = self.api_key.reveal()

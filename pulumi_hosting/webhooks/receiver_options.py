@@ -15,15 +15,9 @@ from pulumi_hosting.client.exceptions import ConfigurationError
 SECRET_VARIABLE = "HOSTING_WEBHOOK_SECRET"  # noqa: S105  # the name of a variable
 
 
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str | Secret) else value
-
-
-def _as_secret(value: object) -> object:
-    return Secret(value.strip()) if isinstance(value, str) else value
-
-
-SecretText = Annotated[Secret, BeforeValidator(_as_secret)]
+SecretText = Annotated[
+    Secret, BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
+]
 
 
 class ReceiverOptions(BaseModel):
@@ -56,7 +50,7 @@ class ReceiverOptions(BaseModel):
     path: Annotated[str, Field(pattern=r"^/[A-Za-z0-9._~/-]*$", description="a path such as /hosting")] = "/"
     secret: Annotated[
         list[SecretText] | None,
-        BeforeValidator(_as_list),
+        BeforeValidator(lambda value: [value] if isinstance(value, str | Secret) else value),
         Field(description="the subscription's whsec_…, or a list of them"),
     ] = None
     secret_file: Annotated[Path | None, Field(description="the path of a file")] = None

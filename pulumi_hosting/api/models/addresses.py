@@ -82,11 +82,7 @@ class IpDeleted(Response):
     ip_id: int | None = optional("Number of the address that was released.")
 
 
-def _check_ptr_name(value: str) -> str:
-    return check_host_name(value) if value else value
-
-
-PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
+PtrName = Annotated[str, AfterValidator(lambda name: check_host_name(name) if name else name)]
 
 
 class PtrUpdate(RequestModel):

@@ -5,12 +5,13 @@ conventions").
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar, get_args
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta, OriginalBody
 from pulumi_hosting.api.models.field_types import optional
+from pulumi_hosting.api.reasons import holds
 
 _SHARED = {
     "currency": "ISO 4217 code of the currency of the amounts beside it, such as `EUR`.",
@@ -21,11 +22,6 @@ _SHARED = {
 _WRITTEN = {Decimal: ("a decimal text", ", {} in `currency`"), AwareDatetime: ("RFC 3339", " ({}, UTC)")}
 """How every answer writes money and times. The description of such a field says it, in its own words or in
 these, which follow its first clause."""
-
-
-def mentions(annotation: object, kind: type) -> bool:
-    """Whether values of this kind are among those of the annotation."""
-    return annotation is kind or any(mentions(part, kind) for part in get_args(annotation))
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class Response(BaseModel):
         for name, field in cls.model_fields.items():
             text = field.description or _SHARED.get(name)
             for kind, (form, words) in _WRITTEN.items():
-                if text and mentions(field.annotation, kind) and form not in text:
+                if text and holds(kind, field.annotation) and form not in text:
                     text = re.sub(r"(?=[.;]( |$))", words.format(form), text, count=1)
             field.description = text
 

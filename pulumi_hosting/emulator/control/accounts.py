@@ -57,14 +57,13 @@ def _networks(networks: list[str]) -> list[str]:
     return networks
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+_LISTED = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 
 
 class KeyBody(Body):
     mode: Literal["live", "test"]
     name: str | None = None
-    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = LEFT_OUT
+    scopes: Annotated[list[str], _LISTED, AfterValidator(_granted)] = LEFT_OUT
     ip_allowlist: Annotated[list[str], AfterValidator(_networks)] = LEFT_OUT
     not_before: Timestamp = None
     expires_at: Timestamp = None

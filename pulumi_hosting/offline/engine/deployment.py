@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator import deletions, registrations
-from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
+from ..generator.decisions import Course, Decision, Decisions, DiffRequest
 from ..generator.urn_names import NameClash, Names
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
@@ -117,7 +117,12 @@ class Deployment:
                     except StopIteration as stop:
                         decision: Decision = stop.value
                         break
-                answer = self._work(work)
+                answer = None
+                if isinstance(work, DiffRequest):
+                    with self.steps.slots:
+                        answer = work.ask()
+                else:
+                    self.steps.run(work if isinstance(work, list) else [work], self)
             self.steps.run(decision.steps, self)
             return decision
         except DeploymentClosed:
@@ -145,13 +150,6 @@ class Deployment:
             "again with -v 9 for details"
         )
         self.steps.fail()
-
-    def _work(self, work: Work) -> ProviderDiff | None:
-        if isinstance(work, DiffRequest):
-            with self.steps.slots:
-                return work.ask()
-        self.steps.run(work if isinstance(work, list) else [work], self)
-        return None
 
     # Outputs of components and of the stack.
 

@@ -122,9 +122,6 @@ class Decisions:
         """Whether a resource of the state was dealt with."""
         return self.outcomes.has(self.names.current(urn), "same", "update", "replace", "read", "refresh")
 
-    def depends_on_skipped(self, state: ResourceState) -> bool:
-        return any(self.outcomes.has(urn, "skip") for urn in state.needed_urns())
-
     def is_targeted(self, state: ResourceState) -> bool:
         targets = self.operation.targets
         if not targets or state.urn in targets:

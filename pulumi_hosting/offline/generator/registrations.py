@@ -75,7 +75,7 @@ def _decision_of_mode(decisions: Decisions, old: ResourceState | None, new: Reso
 
     None: go on.
     """
-    skipped = decisions.depends_on_skipped(new)
+    skipped = any(decisions.outcomes.has(urn, "skip") for urn in new.needed_urns())
     if decisions.mode == "refresh" and (skipped or _is_managed(new)):
         return decisions.skip_create(new) if old is None else nothing_to_do(old)
     if decisions.mode == "destroy":

@@ -17,11 +17,14 @@ from ..model.goals import Alias, Goal
 from ..model.property_values import (
     Properties,
     SecretValue,
+    WireFormat,
     contains_unknowns,
+    from_struct,
+    from_value,
+    to_struct,
     without_outputs,
     without_secrets,
 )
-from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
 from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from ..errors import AlreadyReported
 from ..model.graph import Graph
-from ..model.paths import parse_path, path_contains
-from ..model.property_values import UNKNOWN
+from ..model.property_values import UNKNOWN, parse_path, path_contains
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import is_provider, provider_urn

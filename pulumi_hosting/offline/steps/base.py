@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from ..errors import InitError
-from ..model.paths import parse_path, reset_path
-from ..model.property_values import Properties, SecretValue
+from ..model.property_values import Properties, SecretValue, parse_path, reset_path
 from ..model.provider_results import ProviderDiff, ProviderResult, diff_of_inputs
 from ..model.state import ResourceState
 from ..model.urns import is_provider

@@ -13,8 +13,10 @@ from ..model.property_values import (
     UNKNOWN_STRING,
     Properties,
     SecretValue,
+    WireFormat,
+    from_marked,
+    sent_value,
 )
-from ..model.protobuf import WireFormat, from_marked, sent_value
 from ..model.state import PendingOperation, ResourceState, Snapshot, now
 from .passphrase import Crypter
 

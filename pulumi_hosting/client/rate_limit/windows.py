@@ -246,8 +246,6 @@ class Window:
 
 
 BUCKETS: tuple[Bucket, Bucket] = ("normal", "expensive")
-KEPT = {"normal": 1, "expensive": 0}
-"""Requests of each window that are kept for deletions. The API counts none of those as expensive."""
 
 _VERSION = 3  # of what is kept of them as JSON
 ROLL_MARGIN = 0.05  # seconds by which a window is taken to end late
@@ -273,8 +271,8 @@ class KeyWindows:
     moved: dict[str, str] = field(default_factory=dict)
     windows: dict[str, Window] = field(
         default_factory=lambda: {
-            "normal": Window(NORMAL_PER_WINDOW, KEPT["normal"]),
-            "expensive": Window(EXPENSIVE_PER_WINDOW, KEPT["expensive"]),
+            "normal": Window(NORMAL_PER_WINDOW, kept=1),
+            "expensive": Window(EXPENSIVE_PER_WINDOW),  # no deletion counts as expensive
         }
     )
     version: int = _VERSION

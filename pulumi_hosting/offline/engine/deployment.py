@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator import deletions, registrations
-from ..generator.decisions import Course, Decision, Decisions, DiffRequest
+from ..generator.decisions import Course, Decision, Decisions
 from ..generator.urn_names import NameClash, Names
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
@@ -118,9 +118,9 @@ class Deployment:
                         decision: Decision = stop.value
                         break
                 answer = None
-                if isinstance(work, DiffRequest):
+                if callable(work):
                     with self.steps.slots:
-                        answer = work.ask()
+                        answer = work()
                 else:
                     self.steps.run(work if isinstance(work, list) else [work], self)
             self.steps.run(decision.steps, self)

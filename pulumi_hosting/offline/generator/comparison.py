@@ -12,7 +12,7 @@ from ..model.urns import provider_urn
 from ..providers.registry import ResourceProvider
 from ..steps.base import Step, diff_resource
 from ..steps.changes import CreateStep, UpdateStep
-from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
+from .decisions import Course, Decision, Decisions, nothing_to_do
 from .deletions import delete_dependents, with_replace_on_changes
 
 
@@ -49,9 +49,7 @@ def compare(decisions: Decisions, registration: Registration, old: ResourceState
         known = _diff_without_provider(decisions, registration, old)
         if known is None and registration.provider is not None:
             preview = decisions.operation.preview
-            known = yield DiffRequest(
-                partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
-            )
+            known = yield partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
             if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
                 return recreate(decisions, old, new)
         diff = known or ProviderDiff("none")

@@ -40,15 +40,9 @@ class Deciding(StepContext, Protocol):
     def package_config(self, type: str) -> Properties: ...
 
 
-@dataclass(frozen=True)
-class DiffRequest:
-    """A diff to ask a provider for without holding the engine's lock."""
-
-    ask: Callable[[], ProviderDiff]
-
-
-Work = DiffRequest | RefreshStep | ImportStep | list[Step]
-"""What may take long: a diff, or steps to run before the decision goes on."""
+Work = Callable[[], ProviderDiff] | RefreshStep | ImportStep | list[Step]
+"""What may take long, and is done without the engine's lock: a diff to ask a provider for, or steps to run
+before the decision goes on."""
 
 Result = TypeVar("Result")
 Course = Generator[Work, ProviderDiff | None, Result]

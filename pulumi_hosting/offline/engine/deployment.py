@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator import deletions, registrations
-from ..generator.decisions import Course, Decision, Decisions
-from ..generator.urn_names import NameClash, Names
+from ..generator.decisions import Course, Decision, Decisions, NameClash, Names
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties

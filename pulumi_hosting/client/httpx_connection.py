@@ -219,11 +219,7 @@ def _late(operation: Operation, failure: str, host: str, *, unsent: bool = False
 _PIECE = 8 * 1024  # bytes written between two looks at the clock
 
 
-class _Limit(threading.local):
-    at: float | None = None
-
-
-_limit = _Limit()
+_limit = threading.local()
 
 
 @contextmanager
@@ -239,9 +235,10 @@ def until(seconds: float) -> Iterator[None]:
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
     """Seconds that may be waited; ``error`` is raised when none are left."""
-    if _limit.at is None:
+    at: float | None = getattr(_limit, "at", None)
+    if at is None:
         return timeout
-    left = _limit.at - time.monotonic()
+    left = at - time.monotonic()
     if left <= 0:
         raise error("the time for this exchange is over")
     return left if timeout is None else min(timeout, left)

@@ -36,12 +36,7 @@ class Poller:
 
 # --- which reads are polls: looks at what is not finished yet, served after all others
 
-
-class _Next(threading.local):
-    is_poll = False
-
-
-_next = _Next()
+_next = threading.local()
 
 
 def next_read_is_a_poll() -> None:
@@ -51,5 +46,6 @@ def next_read_is_a_poll() -> None:
 
 def take() -> bool:
     """Whether the call that begins now was announced as a poll."""
-    was, _next.is_poll = _next.is_poll, False
+    was: bool = getattr(_next, "is_poll", False)
+    _next.is_poll = False
     return was

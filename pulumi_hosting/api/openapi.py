@@ -26,6 +26,9 @@ _GENERIC = re.compile(r"^(Page|Listing)\[(\w+)\]$")
 
 def document() -> dict[str, Any]:
     """The whole document, made at each call."""
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,7 +38,7 @@ def document() -> dict[str, Any]:
         },
         "servers": [{"url": "/v1"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
-        "paths": _paths(),
+        "paths": paths,
         "components": {
             "schemas": _schemas(),
             "headers": deepcopy(_HEADERS),
@@ -50,13 +53,6 @@ def document() -> dict[str, Any]:
             },
         },
     }
-
-
-def _paths() -> dict[str, object]:
-    paths: dict[str, Any] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
-    return paths
 
 
 def _operation(operation: Operation) -> dict[str, object]:

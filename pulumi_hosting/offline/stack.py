@@ -17,7 +17,7 @@ from pulumi.runtime.proto.engine_pb2_grpc import add_EngineServicer_to_server
 from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
 from .engine.deployment import Deployment
-from .engine.engine_service import EngineService, GrpcServer
+from .engine.engine_service import EngineService, serve_grpc
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
@@ -163,7 +163,7 @@ class _Operation:
         events.prelude({key: str(hide_secrets(value)) for key, value in config.items()})
         python = find_python(project, stack.environ)
         log = EngineService(events)
-        engine_server = GrpcServer(add_EngineServicer_to_server, log, threads=16)
+        engine_server, engine_address = serve_grpc(add_EngineServicer_to_server, log, threads=16)
         host = PluginHost(
             python,
             project.root,
@@ -172,7 +172,7 @@ class _Operation:
             stack.environ,
             log.plugin_line,
             options.plugin_arguments,
-            engine_server.address,
+            engine_address,
         )
         try:
             deployment = log.deployment = Deployment(
@@ -187,13 +187,13 @@ class _Operation:
             )
             program = None
             if options.command in ("up", "preview") or options.run_program:
-                program = ProgramProcess(project, python, stack.environ, engine_server.address)
+                program = ProgramProcess(project, python, stack.environ, engine_address)
                 if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in snapshot.resources):
                     host.start_early(DYNAMIC_PACKAGE)
             succeeded = _interruptible(deployment, host, program)
         finally:
             host.close()
-            engine_server.stop()
+            engine_server.stop(0).wait()
         return self._result(deployment, succeeded, time.monotonic() - started)
 
     def _result(self, deployment: Deployment, succeeded: bool, seconds: float) -> StackResult:

@@ -54,19 +54,13 @@ class EngineService(engine_pb2_grpc.EngineServicer):
 Servicer = TypeVar("Servicer")
 
 
-class GrpcServer:
-    """Serves one service. Listens on a free port; `address` is what clients are given."""
-
-    def __init__(
-        self, add: Callable[[Servicer, grpc.Server], None], servicer: Servicer, threads: int
-    ) -> None:
-        self._server = grpc.server(
-            ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS
-        )
-        add(servicer, self._server)
-        port = self._server.add_insecure_port("127.0.0.1:0")
-        self.address = f"127.0.0.1:{port}"
-        self._server.start()
-
-    def stop(self) -> None:
-        self._server.stop(0).wait()
+def serve_grpc(
+    add: Callable[[Servicer, grpc.Server], None], servicer: Servicer, threads: int
+) -> tuple[grpc.Server, str]:
+    """Serve one service on a free port of the loopback interface; the address is what clients are given."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc")
+    server = grpc.server(pool, options=CHANNEL_OPTIONS)
+    add(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    return server, f"127.0.0.1:{port}"

@@ -6,7 +6,7 @@ Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``,
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -26,6 +26,9 @@ _GENERIC = re.compile(r"^(Page|Listing)\[(\w+)\]$")
 
 def document() -> dict[str, Any]:
     """The whole document, made at each call."""
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,11 +38,11 @@ def document() -> dict[str, Any]:
         },
         "servers": [{"url": "/v1"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
-        "paths": _paths(),
+        "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "headers": _headers(),
-            "parameters": _parameters(),
+            "headers": deepcopy(_HEADERS),
+            "parameters": deepcopy(_PARAMETERS),
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
@@ -52,23 +55,20 @@ def document() -> dict[str, Any]:
     }
 
 
-def _paths() -> dict[str, object]:
-    paths: dict[str, Any] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
-    return paths
-
-
 def _operation(operation: Operation) -> dict[str, object]:
+    keyed = ["IdempotencyKey"] if operation.is_keyed else []
     printed: dict[str, object] = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": operation.summary,
         "security": [{"bearer": []}] if operation.auth else [],
         "parameters": [
-            *_path_parameters(operation),
+            *(
+                {"name": name, "in": "path", "required": True, "schema": _ID}
+                for name in operation.path_parameters
+            ),
             *_query_parameters(operation),
-            *_header_parameters(operation),
+            *({"$ref": f"#/components/parameters/{name}"} for name in ["RequestId", *keyed]),
         ],
         "responses": {**_successes(operation), **_refusals(operation)},
         "x-scopes": list(operation.scopes),
@@ -92,11 +92,8 @@ def _operation(operation: Operation) -> dict[str, object]:
 
 # --- parameters
 
-
-def _path_parameters(operation: Operation) -> Iterator[dict[str, object]]:
-    for name in operation.path_parameters:
-        schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
-        yield {"name": name, "in": "path", "required": True, "schema": schema}
+_ID = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
+_IN_PATH = {"in": "path", "required": True, "schema": _ID}
 
 
 def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
@@ -104,92 +101,72 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
         return
     schema = operation.query.model_json_schema(mode="validation", schema_generator=_Printer)
     for name, field in schema["properties"].items():
+        # A query has no null: an optional parameter is left out instead.
+        branches = [branch for branch in field.pop("anyOf", ()) if branch != {"type": "null"}]
         yield {
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": _not_null(field),
+            "schema": {**field, **branches[0]} if len(branches) == 1 else field,
         }
 
 
-def _not_null(field: Mapping[str, Any]) -> dict[str, object]:
-    """The schema of a query parameter: a query has no null, an optional parameter is left out instead."""
-    kept = {name: value for name, value in field.items() if name != "anyOf"}
-    branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
-    return {**kept, **branches[0]} if len(branches) == 1 else kept
-
-
-def _header_parameters(operation: Operation) -> Iterator[dict[str, object]]:
-    yield {"$ref": "#/components/parameters/RequestId"}
-    if operation.is_keyed:
-        yield {"$ref": "#/components/parameters/IdempotencyKey"}
-
-
-def _parameters() -> dict[str, object]:
-    return {
-        "RequestId": {
-            "name": "X-Request-ID",
-            "in": "header",
-            "required": False,
-            "description": (
-                "Adopted and echoed: the first 64 of its letters, digits and . _ : - "
-                "characters. Never an error."
-            ),
-            "schema": {"type": "string"},
-        },
-        "IdempotencyKey": {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": True,
-            "description": (
-                "Names this request for 7 days: repeated with the same key it is answered "
-                "again, not carried out again."
-            ),
-            "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
-        },
-    }
+_PARAMETERS = {
+    "RequestId": {
+        "name": "X-Request-ID",
+        "in": "header",
+        "required": False,
+        "description": "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. "
+        "Never an error.",
+        "schema": {"type": "string"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": True,
+        "description": "Names this request for 7 days: repeated with the same key it is answered again, not "
+        "carried out again.",
+        "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
+    },
+}
 
 
 # --- answers
 
 
-def _headers() -> dict[str, object]:
-    def header(kind: str, description: str, required: bool = False) -> dict[str, object]:
-        return {"description": description, "required": required, "schema": {"type": kind}}
-
-    return {
-        "X-Request-ID": header("string", "Id of this request; equals error.request_id.", required=True),
-        "X-Sandbox": header("string", "true in every answer to a test key."),
-        "X-RateLimit-Limit": header("integer", "Requests per window in the bucket this call counted in."),
-        "X-RateLimit-Remaining": header("integer", "Requests left in the current window."),
-        "X-RateLimit-Reset": header("integer", "Unix seconds at which the window ends."),
-        "Retry-After": header("integer", "Seconds to wait before trying again."),
-        "Cache-Control": header("string", "public, max-age=300."),
-        "Content-Disposition": header("string", "attachment with a file name."),
-    }
+def _header(kind: str, description: str, required: bool = False) -> dict[str, object]:
+    return {"description": description, "required": required, "schema": {"type": kind}}
 
 
-def _named_headers(*names: str) -> dict[str, object]:
+_HEADERS = {
+    "X-Request-ID": _header("string", "Id of this request; equals error.request_id.", required=True),
+    "X-Sandbox": _header("string", "true in every answer to a test key."),
+    "X-RateLimit-Limit": _header("integer", "Requests per window in the bucket this call counted in."),
+    "X-RateLimit-Remaining": _header("integer", "Requests left in the current window."),
+    "X-RateLimit-Reset": _header("integer", "Unix seconds at which the window ends."),
+    "Retry-After": _header("integer", "Seconds to wait before trying again."),
+    "Cache-Control": _header("string", "public, max-age=300."),
+    "Content-Disposition": _header("string", "attachment with a file name."),
+}
+
+
+def _headers(operation: Operation, *more: str) -> dict[str, object]:
+    """The headers that every answer of an operation has, and ``more``."""
+    limited = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox")
+    names = ("X-Request-ID", *(limited if operation.auth else ()), *more)
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _common_headers(operation: Operation) -> dict[str, object]:
-    names = ["X-Request-ID"]
-    if operation.auth:
-        names += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox"]
-    return _named_headers(*names)
 
 
 def _successes(operation: Operation) -> dict[str, object]:
     printed: dict[str, object] = {}
     for status, model in operation.responses.items():
-        answer: dict[str, Any] = {"description": operation.summary, "headers": _common_headers(operation)}
+        answer: dict[str, Any] = {"description": operation.summary, "headers": _headers(operation)}
         if model is bytes:
             answer["content"] = {"application/pdf": {}}
-            answer["headers"] |= _named_headers("Content-Disposition")
+            answer["headers"] = _headers(operation, "Content-Disposition")
         elif model is dict:
             answer["content"] = {"application/json": {"schema": {"type": "object"}}}
-            answer["headers"] |= _named_headers("Cache-Control")
+            answer["headers"] = _headers(operation, "Cache-Control")
         elif model is not None:
             answer["content"] = {
                 "application/json": {"schema": {"$ref": _REF.format(model=schema_name(model))}}
@@ -204,12 +181,10 @@ def _refusals(operation: Operation) -> dict[str, object]:
         by_status.setdefault(CODES[code].status, []).append(code)
     printed: dict[str, object] = {}
     for status, codes in sorted(by_status.items()):
-        headers = _common_headers(operation)
-        if status in RETRY_AFTER_STATUSES:
-            headers |= _named_headers("Retry-After")
+        more = ["Retry-After"] if status in RETRY_AFTER_STATUSES else []
         printed[str(status)] = {
             "description": "; ".join(f"{code}: {CODES[code].meaning}" for code in codes),
-            "headers": headers,
+            "headers": _headers(operation, *more),
             "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},
             "x-codes": codes,
         }
@@ -223,11 +198,7 @@ def schema_name(model: type[BaseModel]) -> str:
     """The name of a model in ``components.schemas``: ``Page[Server]`` is ``ServerPage``, ``Listing[Zone]`` is
     ``ZoneListing``.
     """
-    return _plain_name(model.__name__)
-
-
-def _plain_name(name: str) -> str:
-    return _GENERIC.sub(r"\2\1", name)
+    return _GENERIC.sub(r"\2\1", model.__name__)
 
 
 class _Printer(GenerateJsonSchema):
@@ -236,7 +207,7 @@ class _Printer(GenerateJsonSchema):
     """
 
     def normalize_name(self, name: str) -> str:
-        return super().normalize_name(_plain_name(name))
+        return super().normalize_name(_GENERIC.sub(r"\2\1", name))
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False

@@ -71,13 +71,14 @@ def _worded(message: str, value: object) -> str:
 
 def _inside(loc: tuple[int | str, ...], info: FieldInfo | None) -> str:
     """Says that it is a value in a map, and not the map, that is wrong."""
-    if len(loc) < 2 or info is None or not _holds(dict, info.annotation):
+    if len(loc) < 2 or info is None or not holds(dict, info.annotation):
         return ""
     return "a name in it " if loc[-1] == "[key]" else "a value in it "
 
 
-def _holds(kind: type, hint: object) -> bool:
-    return kind in (hint, get_origin(hint)) or any(_holds(kind, part) for part in get_args(hint))
+def holds(kind: type, hint: object) -> bool:
+    """Whether values of this kind are among those of a type hint."""
+    return kind in (hint, get_origin(hint)) or any(holds(kind, part) for part in get_args(hint))
 
 
 def _what(value: object) -> str:
@@ -97,7 +98,7 @@ def _what(value: object) -> str:
 
 def _number(value: object, info: FieldInfo | None) -> str:
     """A number given for a field that holds numbers, as it was written; else nothing."""
-    if info is None or not _holds(int, info.annotation) or not isinstance(value, int | float):
+    if info is None or not holds(int, info.annotation) or not isinstance(value, int | float):
         return ""
     if not abs(value) < 2**63:
         return ""

@@ -154,25 +154,9 @@ class Redactor:
     """Removes known secrets from text: plain, URL-quoted and base64."""
 
     def __init__(self, secrets: Iterable[Secret | str | None] = (), *, own_key: Secret | None = None) -> None:
-        self._spellings: set[str] = set()
-        self.add(own_key)
-        self._own = tuple(spelling.encode() for spelling in self._spellings)
-        for secret in secrets:
-            self.add(secret)
-
-    def add(self, secret: Secret | str | None) -> None:
-        """Also remove this one from now on. Texts of fewer than four characters are left alone: they occur
-        everywhere.
-        """
-        text = secret.reveal() if isinstance(secret, Secret) else secret
-        if text and len(text) >= 4:
-            raw = text.encode()
-            self._spellings |= {
-                text,
-                quote(text, safe=""),
-                base64.b64encode(raw).decode(),
-                base64.urlsafe_b64encode(raw).decode(),
-            }
+        own = _spellings(own_key)
+        self._own = tuple(spelling.encode() for spelling in own)
+        self._spellings = own.union(*map(_spellings, secrets))
 
     def without_own_key(self, body: bytes) -> bytes:
         """The JSON of an answer without the key it was asked with: a service that echoes it must not put it
@@ -198,3 +182,13 @@ class Redactor:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Redactor holds secrets and cannot be pickled")
+
+
+def _spellings(secret: Secret | str | None) -> set[str]:
+    """Texts of fewer than four characters have none: they occur everywhere."""
+    text = secret.reveal() if isinstance(secret, Secret) else secret
+    if not text or len(text) < 4:
+        return set()
+    raw = text.encode()
+    coded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
+    return {text, quote(text, safe=""), *(code.decode() for code in coded)}

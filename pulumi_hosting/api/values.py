@@ -124,6 +124,14 @@ def check_host_name(value: str) -> str:
     return value
 
 
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine: ``localhost`` or a loopback address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 # --- domain names
 
 
@@ -138,7 +146,8 @@ def check_domain_name(value: str) -> str:
         if (
             category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp")
             or character in _BLANK
-            or _is_variation_selector(character)
+            or "\ufe00" <= character <= "\ufe0f"  # these and the next select variants
+            or "\U000e0100" <= character <= "\U000e01ef"
         ):
             raise ValueError(f"must not hold invisible characters or spaces: it holds U+{ord(character):04X}")
     if value.isascii():
@@ -150,10 +159,6 @@ def check_domain_name(value: str) -> str:
     elif any(not label or len(label) > 63 for label in value.removesuffix(".").split(".")):
         raise ValueError("must be a whole domain name such as example.com, each label of 1 to 63 characters")
     return value
-
-
-def _is_variation_selector(character: str) -> bool:
-    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
 
 
 _LATIN_LOOK_ALIKES = frozenset("аеорсухіјѕһԁԛԝвкмнтԍɡɩαοιρυνκτχωϲАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")

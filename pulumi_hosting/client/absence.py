@@ -53,8 +53,10 @@ class KeyOwner:
 def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str, words: Words) -> ApiError:
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
     API. Asks for the owner of the key if that decides."""
-    is_foreign = error.code == NO_ENVELOPE
-    if operation.id == _ME or (not owner.is_known and (is_foreign or not _names_object(operation))):
+    is_foreign, row = error.code == NO_ENVELOPE, BY_ID.get(operation.id)
+    # A 404 of an operation that the table does not have may be about an object too.
+    names_object = row is None or "not_found" in row.error_codes
+    if operation.id == _ME or (not owner.is_known and (is_foreign or not names_object)):
         return _no_api(error, base_url, words)
     if is_foreign:
         error._remedy = "check the proxies on the way to the base URL, then run again"
@@ -73,12 +75,6 @@ def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str
         f"be wrong ({why})",
         getattr(reason, "_remedy", None) or "run again later",
     )
-
-
-def _names_object(operation: Operation) -> bool:
-    """Whether a 404 may be about an object. So may that of an operation which the table does not have."""
-    row = BY_ID.get(operation.id)
-    return row is None or "not_found" in row.error_codes
 
 
 def _no_api(error: ApiError, base_url: str, words: Words) -> ApiError:

@@ -148,11 +148,11 @@ class CallError(HostingError):
     def sent_as(
         self,
         *,
-        request_id: str | None,
-        idempotency_key: str | None,
-        attempts: int,
-        outcome_unknown: bool,
-        because_of_earlier: bool,
+        request_id: str | None = None,
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        outcome_unknown: bool = False,
+        because_of_earlier: bool = False,
     ) -> None:
         """Record how the call was sent. For the client."""
         self.request_id = self.request_id or request_id

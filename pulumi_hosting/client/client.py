@@ -262,23 +262,13 @@ class Client(Services):
         )
         self._log(request, f"{type(failure).__name__}, {decision}", attempts, attempts.sent_id)
         if isinstance(decision, Stop):
-            self._keep_refusal(failure)
+            if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:
+                # What is known of the outcome of this call is not that of later ones, which send nothing.
+                self.refusal = copy.copy(failure)
+                self.refusal.sent_as()
             raise failure
         self._sleep(decision.after)
         return failure
-
-    def _keep_refusal(self, failure: HostingError) -> None:
-        if self.keeps_refusal and isinstance(failure, ApiError) and failure.code in KEY_REFUSED:
-            refusal = copy.copy(failure)
-            # What is known of the outcome of this call is not that of later ones, which send nothing.
-            refusal.sent_as(
-                request_id=failure.request_id,
-                idempotency_key=None,
-                attempts=0,
-                outcome_unknown=False,
-                because_of_earlier=False,
-            )
-            self.refusal = refusal
 
     def request(
         self,

@@ -44,21 +44,8 @@ from typing import Any, ClassVar
 from pulumi_hosting.api.error_codes import CODES as CODES
 from pulumi_hosting.api.error_codes import Code as Code
 from pulumi_hosting.api.secrets import clean_text
-from pulumi_hosting.client.call_errors import AmbiguousMatch as AmbiguousMatch
+from pulumi_hosting.client.call_errors import *  # noqa: F403  # the others of the tree above
 from pulumi_hosting.client.call_errors import CallError as CallError
-from pulumi_hosting.client.call_errors import ConfigurationError as ConfigurationError
-from pulumi_hosting.client.call_errors import HostingError as HostingError
-from pulumi_hosting.client.call_errors import InvalidInput as InvalidInput
-from pulumi_hosting.client.call_errors import InvalidResponse as InvalidResponse
-from pulumi_hosting.client.call_errors import OrderFailed as OrderFailed
-from pulumi_hosting.client.call_errors import RateLimitTimeout as RateLimitTimeout
-from pulumi_hosting.client.call_errors import RedirectRefused as RedirectRefused
-from pulumi_hosting.client.call_errors import ResourceError as ResourceError
-from pulumi_hosting.client.call_errors import TimedOut as TimedOut
-from pulumi_hosting.client.call_errors import TransportError as TransportError
-from pulumi_hosting.client.call_errors import WaitTimeout as WaitTimeout
-from pulumi_hosting.client.call_errors import WebhookRejected as WebhookRejected
-from pulumi_hosting.client.call_errors import WriteRefused as WriteRefused
 
 NO_ENVELOPE = "http_404"
 """The code of a 404 that proves nothing: one without the API's envelope, or at a base URL that may be wrong."""

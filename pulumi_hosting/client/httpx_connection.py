@@ -2,20 +2,24 @@
 failure. Loaded with the first request.
 """
 
+import logging
+import socket
 import ssl
+import threading
+import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
+import httpcore
 import httpx
 from httpx import Request as Request
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
-from pulumi_hosting.client import deadlines
-from pulumi_hosting.client.deadlines import until as until
 from pulumi_hosting.client.exceptions import (
     ConfigurationError,
     HostingError,
@@ -25,6 +29,8 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
 from pulumi_hosting.client.settings import Settings
+
+log = logging.getLogger("pulumi_hosting")
 
 LOCATION = "hosting_location"
 _LATE = {
@@ -65,7 +71,7 @@ def facts_of(
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:
     """A client of this deployment, with connections of bounded sockets."""
-    tls = settings.is_tls
+    tls = settings.base_url.startswith("https:")
     client = httpx.Client(
         transport=transport,
         verify=tls_context(settings.ca_file) if tls and transport is None else False,
@@ -77,7 +83,7 @@ def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.C
         ),
         event_hooks={"response": [_hide_location]},
     )
-    deadlines.bound(client)
+    bound(client)
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
     return client
 
@@ -202,3 +208,121 @@ def _late(operation: Operation, failure: str, host: str, *, unsent: bool = False
         outcome_unknown=operation.is_write and not unsent,
         operation=operation.id,
     )
+
+
+# --- sockets whose every wait ends in time
+#
+# httpx bounds each single wait, so a peer that sends one byte of a header now and then holds a call for
+# hours. Here a thread says when its exchange must be over (:func:`until`), and each connect, handshake, read
+# and write waits at most for what is left of that.
+
+_PIECE = 8 * 1024  # bytes written between two looks at the clock
+
+
+_limit = threading.local()
+
+
+@contextmanager
+def until(seconds: float) -> Iterator[None]:
+    """Within, no wait of this thread on a bounded connection lasts beyond ``seconds`` from now, all
+    together."""
+    _limit.at = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _limit.at = None
+
+
+def _left(timeout: float | None, error: type[Exception]) -> float | None:
+    """Seconds that may be waited; ``error`` is raised when none are left."""
+    at: float | None = getattr(_limit, "at", None)
+    if at is None:
+        return timeout
+    left = at - time.monotonic()
+    if left <= 0:
+        raise error("the time for this exchange is over")
+    return left if timeout is None else min(timeout, left)
+
+
+def bound(client: httpx.Client) -> None:
+    """Makes all connections of ``client``, those through proxies too, of bounded sockets. httpx has no public
+    names for them: if a later one renames them, it says so, since each wait alone is bounded then.
+    """
+    try:
+        for transport in (client._transport, *client._mounts.values()):
+            pool: Any = getattr(transport, "_pool", None)
+            is_pooled = isinstance(transport, httpx.HTTPTransport) or isinstance(
+                pool, httpcore.ConnectionPool
+            )
+            if is_pooled and not isinstance(pool._network_backend, _Backend):
+                pool._network_backend = _Backend(pool._network_backend)
+    except AttributeError as error:
+        log.warning(
+            "httpx %s does not show its connections (%s): a call may last longer than timeout and deadline. "
+            "Next: install httpx 0.28",
+            httpx.__version__,
+            error,
+        )
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _PIECE):
+            self._inner.write(buffer[start : start + _PIECE], _left(timeout, httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(
+            self._inner.start_tls(ssl_context, server_hostname, _left(timeout, httpcore.ConnectTimeout))
+        )
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
+
+
+class _Backend(httpcore.NetworkBackend):
+    def __init__(self, inner: httpcore.NetworkBackend) -> None:
+        self._inner = inner
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        # One address after the other: the socket library would give each of them the whole time.
+        addresses = _addresses(host, port)
+        for number, address in enumerate(addresses):
+            left = _left(timeout, httpcore.ConnectTimeout)
+            share = None if left is None else left / (len(addresses) - number)
+            try:
+                return _Stream(self._inner.connect_tcp(address, port, share, local_address, socket_options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if number == len(addresses) - 1:
+                    raise
+        raise httpcore.ConnectError("the host has no address")
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    failure: str
+    try:
+        return list(
+            dict.fromkeys(
+                str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
+        )
+    except OSError as error:
+        failure = str(error)
+    raise httpcore.ConnectError(failure)

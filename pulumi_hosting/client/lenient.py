@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.reasons import holds
 from pulumi_hosting.api.secrets import Secret
 
 _ROUNDS = 12  # each gives up at least one level of the deepest object there is
@@ -147,7 +148,7 @@ def _names_of(kind: type) -> frozenset[str]:
     list(m.areas())  # all models, also those that this process has not needed yet
     for model in _answers(m.Response):
         for name, field in model.model_fields.items():
-            if _mentions(field.annotation, kind):
+            if holds(kind, field.annotation):
                 alias = field.validation_alias
                 choices = getattr(alias, "choices", [alias] if isinstance(alias, str) else [])
                 found |= {name, *(choice for choice in choices if isinstance(choice, str))}
@@ -156,7 +157,3 @@ def _names_of(kind: type) -> frozenset[str]:
 
 def _answers(model: type[m.Response]) -> set[type[m.Response]]:
     return {model}.union(*(_answers(sub) for sub in model.__subclasses__()))
-
-
-def _mentions(annotation: object, kind: type) -> bool:
-    return annotation is kind or any(_mentions(part, kind) for part in get_args(annotation))

@@ -1,8 +1,7 @@
 """The wait with an end: for what the service finishes later."""
 
+import threading
 from typing import Protocol
-
-from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
 
 
 class Timer(Protocol):
@@ -33,3 +32,20 @@ class Poller:
         self._clock.sleep(self.next)
         self.next = min(self.next * 2, self._longest)
         next_read_is_a_poll()
+
+
+# --- which reads are polls: looks at what is not finished yet, served after all others
+
+_next = threading.local()
+
+
+def next_read_is_a_poll() -> None:
+    """The next call of this thread, if it reads, is a poll."""
+    _next.is_poll = True
+
+
+def take() -> bool:
+    """Whether the call that begins now was announced as a poll."""
+    was: bool = getattr(_next, "is_poll", False)
+    _next.is_poll = False
+    return was

@@ -41,12 +41,9 @@ def directory() -> Path:
     check_platform()
     path = _location()
     try:
-        try:
-            found = path.lstat()
-        except FileNotFoundError:
-            with suppress(FileExistsError):
-                path.mkdir(mode=0o700, parents=True)
-            found = path.lstat()
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700, parents=True)
+        found = path.lstat()
     except OSError as error:
         raise LocalFilesError(
             f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "

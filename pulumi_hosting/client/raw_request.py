@@ -24,7 +24,9 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
     """The row by which the call is made. Raises ``InvalidInput``."""
     if method not in METHODS:
         raise InvalidInput({"method": f"must be one of {', '.join(METHODS)}"}, "the request")
-    if not isinstance(path, str) or not _PATH.fullmatch(path) or _climbs(path):
+    parts = [unquote(part) for part in path.split("/")] if isinstance(path, str) else []
+    climbs = any(part in (".", "..") or "/" in part for part in parts)
+    if not isinstance(path, str) or not _PATH.fullmatch(path) or climbs:
         raise InvalidInput(
             {"path": "must be a path below the base URL, such as /servers/5, without query or fragment"},
             "the request",
@@ -48,10 +50,6 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
         expensive=expensive,
         retry="safe" if method == "GET" else "idempotency_key" if keyed else "never",
     )
-
-
-def _climbs(path: str) -> bool:
-    return any(unquote(segment) in (".", "..") or "/" in unquote(segment) for segment in path.split("/"))
 
 
 def prepare(

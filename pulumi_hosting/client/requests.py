@@ -15,7 +15,7 @@ from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.reasons import reasons
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
 
@@ -145,13 +145,11 @@ def _checked_query(
         newer = {
             str(problem["loc"][0]): problem["input"]
             for problem in error.errors(include_url=False, include_context=False)
-            if problem["type"] == "literal_error" and _is_word(problem["input"])
+            if problem["type"] == "literal_error"
+            and isinstance(problem["input"], str)
+            and _WORD.fullmatch(problem["input"])
         }
     return _checked(model, {name: value for name, value in fields.items() if name not in newer}), newer
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
@@ -191,7 +189,8 @@ def query_text(operation: Operation, parameters: RequestModel) -> dict[str, str]
     """Query parameters as text; a query has no null, so what is ``None`` is left out."""
     sent = parameters.model_dump(mode="json", exclude_unset=True, by_alias=True)
     text = {name: str(value) for name, value in sent.items() if value is not None}
-    wrong = [name for name, value in text.items() if not _is_unicode(value)]
+    # Half of a surrogate pair is a Python text, but no text that can be sent.
+    wrong = [name for name, value in text.items() if not passes(str.encode, value)]
     if wrong:
         raise InvalidInput(dict.fromkeys(wrong, "is not valid Unicode"), operation.id)
     return text
@@ -210,15 +209,6 @@ def _reasons(error: ValidationError, operation: Operation) -> dict[str, str]:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-def _is_unicode(text: str) -> bool:
-    """Half of a surrogate pair is a Python text, but no text that can be sent."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def checked_key(operation: Operation, given: str | None, new_id: Callable[[], str]) -> str | None:

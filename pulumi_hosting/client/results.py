@@ -7,6 +7,7 @@ Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), a
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ from pulumi_hosting.client.unset import given as given
 R = TypeVar("R", bound=Response)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Damaged:
     """An item of a list that could not be read: in the place of the object, which must not be taken for
     absent.
@@ -31,12 +33,10 @@ class Damaged:
     ``id`` if it is unknown too, raises ``InvalidResponse``: a list that holds one proves no absence.
     """
 
-    __slots__ = ("known_id", "operation", "reason", "request_id")
-
-    def __init__(
-        self, operation: str, known_id: int | None, reason: str, request_id: str | None = None
-    ) -> None:
-        self.operation, self.known_id, self.reason, self.request_id = operation, known_id, reason, request_id
+    operation: str = field(compare=False)
+    known_id: int | None
+    reason: str
+    request_id: str | None = field(default=None, compare=False)
 
     @property
     def id(self) -> int:
@@ -60,17 +60,8 @@ class Damaged:
             raise AttributeError(name)
         raise self.error()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Damaged) and (self.known_id, self.reason) == (other.known_id, other.reason)
-
-    def __hash__(self) -> int:
-        return hash((self.known_id, self.reason))
-
     def __repr__(self) -> str:
         return f"<Damaged item {self.known_id} of {self.operation}: {self.reason}>"
-
-    def __reduce__(self) -> Any:
-        return Damaged, (self.operation, self.known_id, self.reason, self.request_id)
 
 
 def whole(items: Iterable[R]) -> list[R]:
@@ -157,6 +148,7 @@ def file_name(disposition: str) -> str:
     return name or "document.pdf"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RawResponse:
     """The answer to :meth:`Client.request`: ``data`` is its parsed JSON (``None`` without a body, ``File``
     for a PDF), ``meta`` how it was obtained.
@@ -164,10 +156,8 @@ class RawResponse:
     Secrets in ``data`` are ``Secret``, and its objects do not print their values.
     """
 
-    __slots__ = ("data", "meta")
-
-    def __init__(self, data: Any, meta: Meta) -> None:
-        self.data, self.meta = data, meta
+    data: Any
+    meta: Meta
 
     def __repr__(self) -> str:
         return f"<RawResponse {self.meta.status} to {self.meta.operation}>"

@@ -29,12 +29,6 @@ RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
 
-_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_IMF_FIXDATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) "
-    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
-)
-
 
 class Rng(Protocol):
     """The randomness of the jitter; ``random.Random`` is one."""
@@ -220,14 +214,7 @@ def parse_http_date(text: str) -> datetime | None:
     """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone
     is read as GMT.
     """
-    if common := _IMF_FIXDATE.fullmatch(text):
-        day, month, year, hour, minute, second = common.groups()
-        date = int(year), _MONTHS.index(month) // 3 + 1, int(day)
-        try:
-            return datetime(*date, int(hour), int(minute), int(second), tzinfo=UTC)
-        except ValueError:
-            return None
-    from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
+    from email.utils import parsedate_to_datetime  # httpx has loaded it when there is an answer
 
     try:
         moment = parsedate_to_datetime(text)

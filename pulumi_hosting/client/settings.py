@@ -4,7 +4,6 @@ it may be a secret.
 ``HOSTING_API_KEY`` and ``HOSTING_BASE_URL`` stand in for parameters that are not given.
 """
 
-import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.retry import RetryPolicy
 
@@ -41,10 +41,6 @@ class Settings:
     retry_policy: RetryPolicy
     ca_file: str | None
     user_agent: str = field(repr=False)
-
-    @property
-    def is_tls(self) -> bool:
-        return self.base_url.startswith("https:")
 
     @property
     def key_hint(self) -> str:
@@ -151,16 +147,6 @@ def _checked_url(given: str | None) -> tuple[str, str]:
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority
-
-
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` is this machine: ``localhost`` or a loopback address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @cache

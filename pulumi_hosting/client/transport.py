@@ -44,9 +44,9 @@ class HttpTransport:
         self._client: httpx.Client | None = http_client
         self._pid = os.getpid()
         if http_client is not None:
-            from pulumi_hosting.client import deadlines
+            from pulumi_hosting.client import httpx_connection
 
-            deadlines.bound(http_client)
+            httpx_connection.bound(http_client)
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes

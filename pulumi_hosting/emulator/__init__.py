@@ -61,7 +61,11 @@ def running(
         try:
             yield _wait_until_ready(process)
         finally:
-            _end(process)
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _arguments(options: dict[str, Any]) -> Iterator[str]:
@@ -85,11 +89,3 @@ def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:
             f"the emulator ended with exit code {process.wait()} before it was ready; see its standard error"
         )
     return Running(**json.loads(line))
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()

@@ -9,6 +9,8 @@ import ipaddress
 import re
 from collections.abc import Collection, Mapping
 
+from pulumi_hosting.api.values import is_loopback
+
 Names = Collection[str] | None
 """Host names that requests may be sent to besides those of this machine, as :func:`host_name` has them; None:
 any name.
@@ -47,14 +49,6 @@ def host_refusal(host: str, names: Names) -> str | None:
         f"requests to this host name are refused, given {host}. Next: use http://127.0.0.1:PORT, or start "
         f"the emulator with --allow-host {name}"
     )
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host name or address is this machine's."""
-    try:
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def refusal(headers: Mapping[str, str], names: Names) -> str | None:

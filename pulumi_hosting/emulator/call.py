@@ -6,15 +6,19 @@ changes a :meth:`Call.draft`, adds rows with :meth:`Call.add` and pays through :
 """
 
 import copy
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from hashlib import sha256
+from itertools import islice
 from typing import Any, TypeVar
 
+from itsdangerous import BadData, URLSafeSerializer
 from pydantic import BaseModel
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import cursors, faults, ledger, pricing, serializers
+from pulumi_hosting.emulator import faults, ledger, pricing, serializers
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import View, shown_as
 from pulumi_hosting.emulator.ledger import Cause
@@ -24,6 +28,8 @@ from pulumi_hosting.emulator.store import Store
 from pulumi_hosting.emulator.validation import clears
 
 T = TypeVar("T", bound=r.Row)
+
+DEFAULT_LIMIT = 50
 
 
 @dataclass(slots=True)
@@ -140,14 +146,29 @@ class Call:
         return Answer(200, {"data": [self.view(row) for row in rows], **more})
 
     def page(self, rows: Iterable[r.Row]) -> Answer:
-        """One page of ``rows``, which are filtered and sorted newest first."""
-        signed = cursors.Cursors(
-            self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query
-        )
-        after = None if self.query.cursor is None else signed.read(self.query.cursor)
-        found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
-        next_cursor = signed.write(found[-1].seq) if more else None
-        return self.listing(found, next_cursor=next_cursor)
+        """The page of ``rows``, which are filtered and sorted newest first, at the cursor of the query.
+
+        Cursors are signed: one is valid only for the operation, the account, the mode and the filters of its
+        list. 400 ``invalid_cursor`` for one that is damaged or of another list.
+        """
+        # The page size is not signed: it may change between pages.
+        filters = {name: self.raw_query[name] for name in sorted({*self.raw_query} - {"cursor", "limit"})}
+        facts = (self.operation.id, self.account.id, self.key.mode, filters)
+        salt, method = json.dumps(facts, separators=(",", ":")), {"digest_method": sha256}
+        signed = URLSafeSerializer(f"cursor:{self.store.seed}", salt, signer_kwargs=method)
+        if (cursor := self.query.cursor) is not None:
+            try:
+                after: int = signed.loads(cursor)
+            except BadData as error:
+                raise Refusal("invalid_cursor") from error
+            # base64 has several spellings of the same bytes; only ours is accepted
+            if signed.dumps(after) != cursor:
+                raise Refusal("invalid_cursor")
+            rows = (row for row in rows if row.seq < after)
+        limit = self.query.limit or DEFAULT_LIMIT
+        found = list(islice(rows, limit + 1))
+        next_cursor = str(signed.dumps(found[limit - 1].seq)) if len(found) > limit else None
+        return self.listing(found[:limit], next_cursor=next_cursor)
 
     # --- writing
 

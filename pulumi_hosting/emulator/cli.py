@@ -3,10 +3,11 @@
 import json
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,13 +15,13 @@ from typing import Any, NoReturn
 
 import click
 
-from pulumi_hosting.emulator import daemon
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.daemon import ReadyLine
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
+
+ReadyLine = Mapping[str, Any]
 
 
 def _routes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -132,19 +133,15 @@ def emulator(
         serve(core, listener, host, allow_host, tls, on_ready)
 
     if not export:
-        run(_print_ready_line)
+        run(lambda line: print(json.dumps(line), flush=True))
         return
     if not hasattr(os, "fork"):
         _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
-    line = daemon.start(run, keep_stderr=log)
-    click.echo(daemon.exports(line))
+    line = _in_background(run, keep_stderr=log)
+    click.echo(exports(line))
     click.echo(
         f"the emulator runs in process {line['pid']}. Next: kill $HOSTING_EMULATOR_PID to end it", err=True
     )
-
-
-def _print_ready_line(line: ReadyLine) -> None:
-    print(json.dumps(line), flush=True)
 
 
 def _log(line: str) -> None:
@@ -204,3 +201,72 @@ def serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     server.run(sockets=[listener])
+
+
+# --- --export: an emulator that goes on in the background, and its address for a shell
+
+
+def _in_background(serve: Callable[[Callable[[ReadyLine], None]], None], *, keep_stderr: bool) -> ReadyLine:
+    """Serve in a process of its own, which outlives this one and its terminal; return when it is ready.
+
+    ``serve`` is given the function to call with the ready line. From then on the new process has no standard
+    input and output, and standard error only with ``keep_stderr``: a shell that captures the output does not
+    wait for it. If it ends before it is ready, this process ends with its exit code.
+    """
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        _whole_life(serve, writing, keep_stderr)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    if not text:
+        _, status = os.waitpid(pid, 0)
+        sys.exit(os.waitstatus_to_exitcode(status))
+    found: ReadyLine = json.loads(text)
+    return found
+
+
+def _whole_life(
+    serve: Callable[[Callable[[ReadyLine], None]], None], writing: int, keep_stderr: bool
+) -> None:
+    """The whole life of the new process. Never returns."""
+
+    def ready(line: ReadyLine) -> None:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1) if keep_stderr else (0, 1, 2):
+            os.dup2(nothing, number)
+        os.close(nothing)
+        with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+            pipe.write(json.dumps(line))
+
+    code = 1
+    try:
+        os.setsid()
+        serve(ready)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:  # noqa: BLE001  # shown as Python shows it; the process must not go on
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(code)  # what this process shares with the one that started it is not ended twice
+
+
+def exports(line: ReadyLine) -> str:
+    """Commands for a POSIX shell that set the variables of every program to this emulator.
+
+    >>> print(exports({"live_key": "k", "base_url": "u", "control_url": "c", "pid": 7}))
+    export HOSTING_API_KEY=k
+    export HOSTING_BASE_URL=u
+    export HOSTING_EMULATOR_CONTROL_URL=c
+    export HOSTING_EMULATOR_PID=7
+    """
+    variables = {
+        "HOSTING_API_KEY": line["live_key"],
+        "HOSTING_BASE_URL": line["base_url"],
+        "HOSTING_EMULATOR_CONTROL_URL": line["control_url"],
+        "HOSTING_EMULATOR_PID": line["pid"],
+    }
+    return "\n".join(f"export {name}={shlex.quote(str(value))}" for name, value in variables.items())

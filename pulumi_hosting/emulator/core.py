@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pulumi_hosting.emulator import (
     events,
@@ -27,13 +27,10 @@ from pulumi_hosting.emulator.rows import KeyRow, RequestLog, TariffRow
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
+if TYPE_CHECKING:
+    from pulumi_hosting.emulator.persistence import EmulatorStateFile
+
 log = logging.getLogger("pulumi_hosting.emulator")
-
-
-class Persistence(Protocol):
-    """Where a store is kept between two starts."""
-
-    def save(self, store: Store, clock: Clock) -> None: ...
 
 
 class Core:
@@ -54,7 +51,7 @@ class Core:
         ip_delay: float = 0.0,
         routes: Mapping[str, str] | None = None,
         loaded: Store | None = None,
-        persistence: Persistence | None = None,
+        persistence: "EmulatorStateFile | None" = None,
     ) -> None:
         self.clock = clock
         self.lock = threading.RLock()
@@ -66,14 +63,8 @@ class Core:
         self.ready_line: dict[str, Any] = {}
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
-        self._dialect, self._routes = dialect or "spec", dict(routes or {})
-        self._delays = provisioning_delay, ip_delay
+        self._dialect, self._routes, self._delays = dialect, routes, (provisioning_delay, ip_delay)
         self._use(loaded or self._fresh(seed))
-        # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
-        if dialect is not None:
-            self.store.service.dialect = dialect
-        if routes:
-            self.store.service.routes = dict(routes)
         self.save()
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
@@ -192,13 +183,8 @@ class Core:
             if call.fault.get("delay"):
                 stored.running = True
                 response.at_end.append(partial(setattr, stored, "running", False))
-        server_id = call.ids.get("server_id")
-        if (
-            call.fault.get("delay")
-            and response.status < 400
-            and server_id in self.store.servers
-            and call.operation.is_write
-        ):
+        server_id, delayed = call.ids.get("server_id"), call.fault.get("delay") and response.status < 400
+        if delayed and server_id in self.store.servers and call.operation.is_write:
             self.store.changing.add(server_id)
             response.at_end.append(partial(self.store.changing.discard, server_id))
         middleware.add_common_headers(call, response)
@@ -283,11 +269,15 @@ class Core:
     def _use(self, store: Store) -> None:
         self.store = store
         store.provisioning_delay, store.ip_delay = self._delays
+        # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
+        if self._dialect is not None:
+            store.service.dialect = self._dialect
+        if self._routes:
+            store.service.routes = dict(self._routes)
 
     def _fresh(self, seed: int) -> Store:
         """A store with the price list and one fresh account."""
         store = Store(seed, now=self.clock.now(), kept=self.persistence is not None)
-        store.service.dialect, store.service.routes = self._dialect, dict(self._routes)
         for columns in price_list.TARIFFS:
             store.add(TariffRow(**columns))
         store.new_account()

@@ -31,13 +31,9 @@ def format_timestamp(moment: float | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-def format_http_date(moment: float) -> str:
-    """Unix seconds as a ``Date`` header (IMF-fixdate), rounded down to the second."""
-    return _http_date(int(moment // 1))
-
-
 @lru_cache(16)
-def _http_date(second: int) -> str:
+def format_http_date(second: int) -> str:
+    """A whole unix second as a ``Date`` header (IMF-fixdate)."""
     return formatdate(second, usegmt=True)
 
 

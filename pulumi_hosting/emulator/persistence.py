@@ -27,12 +27,9 @@ class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for the user."""
 
 
-def _dump(value: object) -> str:
-    return to_json(value).decode()
-
-
-def _columns(row: Row) -> Columns:
-    return log_redaction.masked_request(row) if isinstance(row, RequestLog) else row.columns()
+def _text(row: Row) -> str:
+    columns = log_redaction.masked_request(row) if isinstance(row, RequestLog) else row.columns()
+    return to_json(columns).decode()
 
 
 def _service(settings: Columns) -> ServiceSettings:
@@ -55,11 +52,11 @@ class EmulatorStateFile:
     def save(self, store: Store, clock: Clock) -> None:
         rows = [(kind, id, store.tables[kind].get(id)) for kind, id in store.changed]
         gone = [(kind, id) for kind, id, row in rows if row is None]
-        changed = [(kind, id, _dump(_columns(row))) for kind, id, row in rows if row is not None]
+        changed = [(kind, id, _text(row)) for kind, id, row in rows if row is not None]
         about: Columns = {"format": FORMAT, "service": asdict(store.service)}
         about |= {name: getattr(store, name) for name in ("seed", "counters", "windows", "recent")}
         about |= {name: getattr(clock, name) for name in ("manual", "frozen", "offset")}
-        meta = _dump(about)
+        meta = to_json(about).decode()
         with self._connection:
             if store is not self._saved:
                 # After a reset: remove the rows of the store before it.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pulumi_hosting.emulator.browser_requests import Names
-from pulumi_hosting.emulator.console import console_response, is_console
+from pulumi_hosting.emulator.console import PATH, console_response
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
 
@@ -16,7 +16,7 @@ def other_response(core: Core, request: ApiRequest, names: Names = None) -> Answ
     """The answer to a request whose path, given in full, does not begin with :data:`API`. ``names``: the host
     names that requests may be sent to; None: any.
     """
-    if is_console(request.path):
+    if request.path in (PATH, f"{PATH}/"):
         return console_response(request.method, request.headers.get("host", ""), names)
     if f"{request.path}/".startswith(f"{CONTROL}/"):
         from pulumi_hosting.emulator.control import control_response  # would be a tenth of the start

@@ -124,7 +124,7 @@ class Store:
 
     def number(self, row: T) -> T:
         """Give a row its place among all rows, and an id if it has none."""
-        row.id = row.id or row.first_id - 1 + self.count("id:" + row.kind)
+        row.id = row.id or self.new_id(type(row))
         row.seq = self.count("seq")
         if isinstance(row, r.Owned) and not row.created_at:
             row.created_at = self.now

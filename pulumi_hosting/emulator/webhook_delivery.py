@@ -11,8 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
-from pulumi_hosting.api.values import check_webhook_url
-from pulumi_hosting.emulator.browser_requests import is_loopback
+from pulumi_hosting.api.values import check_webhook_url, is_loopback
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.messages import Answer
 from pulumi_hosting.emulator.rows import DeliveryRow, SubscriptionRow

@@ -17,17 +17,15 @@ from pulumi.runtime.proto.engine_pb2_grpc import add_EngineServicer_to_server
 from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
 from .engine.deployment import Deployment
-from .engine.engine_service import EngineService
-from .engine.grpc_server import GrpcServer
+from .engine.engine_service import EngineService, serve_grpc
 from .engine.program_process import ProgramProcess
 from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import Snapshot
 from .model.urns import PROVIDER_PREFIX, STACK_TYPE
-from .providers.host import DYNAMIC_PACKAGE, PluginHost
-from .providers.registry import Registry
-from .steps.operations import NO_CHANGE
+from .providers.registry import DYNAMIC_PACKAGE, PluginHost, Registry
+from .steps.base import NO_CHANGE
 from .storage.journal import Journal
 from .storage.project import find_python
 from .storage.stack_store import StackStore, refuse_unfinished
@@ -165,7 +163,7 @@ class _Operation:
         events.prelude({key: str(hide_secrets(value)) for key, value in config.items()})
         python = find_python(project, stack.environ)
         log = EngineService(events)
-        engine_server = GrpcServer(add_EngineServicer_to_server, log, threads=16)
+        engine_server, engine_address = serve_grpc(add_EngineServicer_to_server, log, threads=16)
         host = PluginHost(
             python,
             project.root,
@@ -174,7 +172,7 @@ class _Operation:
             stack.environ,
             log.plugin_line,
             options.plugin_arguments,
-            engine_server.address,
+            engine_address,
         )
         try:
             deployment = log.deployment = Deployment(
@@ -189,13 +187,13 @@ class _Operation:
             )
             program = None
             if options.command in ("up", "preview") or options.run_program:
-                program = ProgramProcess(project, python, stack.environ, engine_server.address)
+                program = ProgramProcess(project, python, stack.environ, engine_address)
                 if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in snapshot.resources):
                     host.start_early(DYNAMIC_PACKAGE)
             succeeded = _interruptible(deployment, host, program)
         finally:
             host.close()
-            engine_server.stop()
+            engine_server.stop(0).wait()
         return self._result(deployment, succeeded, time.monotonic() - started)
 
     def _result(self, deployment: Deployment, succeeded: bool, seconds: float) -> StackResult:

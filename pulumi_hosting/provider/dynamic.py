@@ -172,7 +172,7 @@ def _load(kind: str) -> None:
         from pulumi_hosting.resources import RESOURCES
 
         RESOURCES[kind]
-        for module in ("pulumi_hosting.provider.adapter", "pulumi_hosting.client.deadlines", "httpx"):
+        for module in ("pulumi_hosting.provider.adapter", "pulumi_hosting.client.httpx_connection", "httpx"):
             import_module(module)
 
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from pulumi_hosting.client.client import Client
@@ -89,17 +87,11 @@ def _lookup(operation: Operation) -> Lookup:
         value, single = fields(answer)[0].type, _subject(operation.id)
     else:
         value, single = Type("object", model=answer), None
-    return Lookup(operation, _arguments(operation), value, single)
-
-
-def _arguments(operation: Operation) -> tuple[Field, ...]:
-    catalog = operation.path.startswith("/catalog/")
-    path = tuple(
-        Field(name, WHOLE if catalog else ID, True, False, id_of(name)) for name in operation.path_parameters
-    )
-    query: type[BaseModel] | None = operation.query
-    asked = fields(query) if query is not None else ()
-    return path + tuple(field for field in asked if field.name not in _WALKING)
+    id_type = WHOLE if operation.path.startswith("/catalog/") else ID
+    path = [Field(name, id_type, True, False, id_of(name)) for name in operation.path_parameters]
+    asked = fields(operation.query) if operation.query is not None else ()
+    arguments = (*path, *(field for field in asked if field.name not in _WALKING))
+    return Lookup(operation, arguments, value, single)
 
 
 LOOKUPS: Mapping[str, Lookup] = {

@@ -3,7 +3,6 @@
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -16,15 +15,9 @@ from pulumi_hosting.client.exceptions import ConfigurationError
 SECRET_VARIABLE = "HOSTING_WEBHOOK_SECRET"  # noqa: S105  # the name of a variable
 
 
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str | Secret) else value
-
-
-def _as_secret(value: object) -> object:
-    return Secret(value.strip()) if isinstance(value, str) else value
-
-
-SecretText = Annotated[Secret, BeforeValidator(_as_secret)]
+SecretText = Annotated[
+    Secret, BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
+]
 
 
 class ReceiverOptions(BaseModel):
@@ -57,7 +50,7 @@ class ReceiverOptions(BaseModel):
     path: Annotated[str, Field(pattern=r"^/[A-Za-z0-9._~/-]*$", description="a path such as /hosting")] = "/"
     secret: Annotated[
         list[SecretText] | None,
-        BeforeValidator(_as_list),
+        BeforeValidator(lambda value: [value] if isinstance(value, str | Secret) else value),
         Field(description="the subscription's whsec_…, or a list of them"),
     ] = None
     secret_file: Annotated[Path | None, Field(description="the path of a file")] = None
@@ -131,37 +124,29 @@ class ReceiverOptions(BaseModel):
         return client
 
 
-@dataclass(frozen=True)
 class WebhookSecrets:
-    """The secrets that a delivery may be signed with."""
+    """The secrets that a delivery may be signed with: those of the options, else of the environment. Raises
+    ``ConfigurationError`` when there is none."""
 
-    fixed: tuple[Secret, ...]
-    file: Path | None
-
-    @classmethod
-    def from_options(cls, options: ReceiverOptions) -> Self:
-        """The secrets of the options, else of the environment. Raises ``ConfigurationError`` when there is
-        none."""
-        fixed = tuple(options.secret or ())
-        file = options.secret_file.expanduser() if options.secret_file else None
-        if not fixed and file is None:
-            fixed = tuple(map(Secret, os.environ.get(SECRET_VARIABLE, "").replace(",", " ").split()))
-        found = cls(fixed, file)
+    def __init__(self, options: ReceiverOptions) -> None:
+        self._fixed = list(options.secret or ())
+        self._file = options.secret_file.expanduser() if options.secret_file else None
+        if not self._fixed and self._file is None:
+            self._fixed = [*map(Secret, os.environ.get(SECRET_VARIABLE, "").replace(",", " ").split())]
         try:
-            usable = found.current()
+            usable = self.current()
         except (OSError, ValueError):
             raise ConfigurationError(
-                f"secret_file cannot be read: {file}. Next: check its path and mode"
+                f"secret_file cannot be read: {self._file}. Next: check its path and mode"
             ) from None
         if not usable or not all(secret.reveal() for secret in usable):
             raise ConfigurationError(
                 f"no webhook secret. Next: give secret or secret_file, or set {SECRET_VARIABLE} to the "
                 f"subscription's whsec_…"
             )
-        return found
 
     def current(self) -> list[Secret]:
         """All secrets, those of the file as it is now. Raises ``OSError`` or ``ValueError`` when the file
         cannot be read."""
-        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file else []
-        return [*self.fixed, *(Secret(line.strip()) for line in lines if line.strip())]
+        lines = self._file.read_text(encoding="utf-8").splitlines() if self._file else []
+        return [*self._fixed, *(Secret(line.strip()) for line in lines if line.strip())]

@@ -113,7 +113,9 @@ def verify_signature(
             f"the delivery's time is more than {tolerance:g} s away. Next: check the clock of this machine"
         )
     # All are compared, also after a match: the time that it takes must not depend on the secret.
-    candidates = _signatures(_header(pairs, SIGNATURE_HEADER) or "")
+    schemes = [part.strip().partition("=") for part in (_header(pairs, SIGNATURE_HEADER) or "").split(",")]
+    # Other schemes than v1 are skipped.
+    candidates = [value.encode(errors="replace").lower() for scheme, _, value in schemes if scheme == "v1"]
     matches = [
         hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in candidates
     ]
@@ -191,12 +193,6 @@ def _header(pairs: Iterable[tuple[str, str]], name: str) -> str | None:
     if len(found) > 1:
         raise WebhookRejected(f"{name} is there more than once")
     return found[0] if found else None
-
-
-def _signatures(header: str) -> list[bytes]:
-    """The ``v1`` signatures of the header, in lower case. Other schemes are skipped."""
-    schemes = [part.strip().partition("=") for part in header.split(",")]
-    return [value.encode(errors="replace").lower() for scheme, _, value in schemes if scheme == "v1"]
 
 
 def _signature(body: bytes, key: bytes, stamp: str) -> bytes:

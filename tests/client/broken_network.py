@@ -8,7 +8,7 @@ from unittest import mock
 import httpcore
 import httpx
 
-from pulumi_hosting.client import deadlines
+from pulumi_hosting.client import httpx_connection
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from tests.client.support import KEY, FakeTime, dice
@@ -130,4 +130,4 @@ def client_on(network: Network) -> Client:
 def in_time_of(network: Network) -> Any:
     """While this is entered, the time limits of exchanges follow the network's clock."""
     clock = mock.Mock(monotonic=network.time.clock)
-    return mock.patch.object(deadlines, "time", clock)
+    return mock.patch.object(httpx_connection, "time", clock)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pulumi_hosting.api.operations import BY_ID
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     READ,
     Ticket,
     Window,

@@ -11,7 +11,7 @@ import httpcore
 import httpx
 import pytest
 
-from pulumi_hosting.client import deadlines
+from pulumi_hosting.client import httpx_connection as deadlines
 
 
 class Clock:

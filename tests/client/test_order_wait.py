@@ -92,7 +92,7 @@ def test_an_order_that_does_not_exist_is_not_found() -> None:
 
 
 def test_the_reads_of_a_wait_yield_to_others() -> None:
-    from pulumi_hosting.client.rate_limit import polls
+    from pulumi_hosting.client import polling as polls
 
     client, _ = scripted(order("provisioning"), order("active", server_id=7), answer(200, SERVER))
     announced: list[bool] = []

@@ -15,8 +15,8 @@ from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import shared_store
 from pulumi_hosting.client.exceptions import RateLimited, RateLimitTimeout
+from pulumi_hosting.client.polling import next_read_is_a_poll
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
-from pulumi_hosting.client.rate_limit.polls import next_read_is_a_poll
 from pulumi_hosting.client.rate_limit.state_file import StateFile, WindowsInMemory, store_name
 from tests.client.support import BASE, KEY, FakeTime, answer, dice, refusal, scripted
 from tests.support.rate_limit_simulation import EPOCH, Service, Simulation

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     POLL,
     READ,
     WRITE,
     Count,
     Facts,
+    KeyWindows,
     Ticket,
     Wait,
     Window,
 )
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from tests.client.rate_limit_parts import (
     ADDRESSES,
     EPOCH,
@@ -158,9 +158,9 @@ def test_a_request_that_was_lost_may_be_counted() -> None:
     some = keys()
     one = normal(some, own=2, counted=1)
     one.sent = [sent(1), sent(2)]
-    some.lost("normal", 1, 8)
-    some.lost("normal", 3, 7)
-    some.lost("normal", 2, 7)
+    some.leave("normal", 1, 8, may_be_counted=True)
+    some.leave("normal", 3, 7, may_be_counted=True)
+    some.leave("normal", 2, 7, may_be_counted=True)
     assert ([found.number for found in one.sent], one.own, one.counted, one.lost) == ([1], 2, 1, 1)
 
 

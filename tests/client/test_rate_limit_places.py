@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.client import polling as polls
 from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
 from pulumi_hosting.client.rate_limit import limiter as limiter_module
-from pulumi_hosting.client.rate_limit import polls, state_file
-from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line, _unix_time
+from pulumi_hosting.client.rate_limit import state_file
+from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
-from pulumi_hosting.client.rate_limit.window import Count, Facts, Wait, Window
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
+from pulumi_hosting.client.rate_limit.windows import Count, Facts, KeyWindows, Wait, Window
+from pulumi_hosting.client.retry import parse_http_date
 from tests.client.test_rate_limit import Machine, headers
 
 READ, ORDER = BY_ID["get_server"], BY_ID["create_server"]
@@ -62,11 +64,10 @@ def test_a_count_is_three_numbers(given: dict[str, str], count: Count | None) ->
     assert _count(given) == count
 
 
-def test_a_date_is_read_as_unix_time() -> None:
-    assert _unix_time(DATE) == 1_700_000_000.0
-    assert _unix_time("") is None
-    assert _unix_time(None) is None
-    assert _unix_time("soon") is None
+def test_what_is_no_date_is_none() -> None:
+    assert parse_http_date(DATE) == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert parse_http_date("") is None
+    assert parse_http_date("soon") is None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_limiter_without_a_store_uses_the_file_of_key_and_address() -> None:
     assert isinstance(machine.limiter.store, StateFile)
 
 
-class Failing:
+class Failing(StateFile):
     """A store that fails, once it is asked."""
 
     def __init__(self, failure: Exception) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     DELETION,
     POLL,
     READ,

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.api.reasons import holds
 from pulumi_hosting.api.secrets import Secret, is_secret_name
-from pulumi_hosting.client import lenient
 from pulumi_hosting.client.exceptions import AmbiguousMatch, InvalidResponse
 from pulumi_hosting.client.results import Damaged, File, Items, file_name
 from tests.client.support import KEY, answer, scripted
@@ -89,7 +89,7 @@ def test_every_field_that_holds_a_secret_is_known_by_its_name() -> None:
         for model in bodies
         if model.__module__.startswith("pulumi_hosting.")  # not those of other tests
         for name, field in model.model_fields.items()
-        if lenient._mentions(field.annotation, Secret)
+        if holds(Secret, field.annotation)
     } | {name for operation in OPERATIONS for name in operation.once}
     assert len(names) > 3
     assert [name for name in names if not is_secret_name(name)] == []

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client.exceptions import ConfigurationError
-from pulumi_hosting.client.settings import Settings, _version, is_loopback, settings
+from pulumi_hosting.client.settings import Settings, _version, settings
 from tests.client.support import BASE, KEY
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from pulumi_hosting.offline.errors import OfflineError, UnfinishedCreates
 from pulumi_hosting.offline.model.state import PendingOperation, Snapshot
-from pulumi_hosting.offline.providers.host import DYNAMIC_PACKAGE, PluginHost
 from pulumi_hosting.offline.providers.plugin_process import PluginProcess
+from pulumi_hosting.offline.providers.registry import DYNAMIC_PACKAGE, PluginHost
 from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.offline.conftest import TWO, MakeProject, up
 from tests.offline.replay import ToyProject, children, end, runs

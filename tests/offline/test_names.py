@@ -3,7 +3,7 @@
 import pytest
 
 from pulumi_hosting.offline.errors import PluginError
-from pulumi_hosting.offline.generator.urn_names import NameClash, Names
+from pulumi_hosting.offline.generator.decisions import NameClash, Names
 from pulumi_hosting.offline.model.goals import Alias, Goal
 from pulumi_hosting.offline.model.state import ResourceState
 from pulumi_hosting.offline.model.urns import make_urn

@@ -14,8 +14,7 @@ from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_t
 
 from pulumi_hosting.offline.display.engine_events import Event, Events
 from pulumi_hosting.offline.engine import run_program as program
-from pulumi_hosting.offline.engine.engine_service import EngineService
-from pulumi_hosting.offline.engine.grpc_server import GrpcServer
+from pulumi_hosting.offline.engine.engine_service import EngineService, serve_grpc
 from pulumi_hosting.offline.engine.monitor import Monitor
 from pulumi_hosting.offline.engine.run_options import Options
 from pulumi_hosting.offline.generator.decisions import Decision
@@ -67,8 +66,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     deployment: Any = notes
     monitor = Monitor(deployment)
     monitor.release()
-    monitor_server = GrpcServer(add_ResourceMonitorServicer_to_server, monitor, threads=8)
-    engine_server = GrpcServer(add_EngineServicer_to_server, EngineService(Events([notes.take])), threads=8)
+    monitor_server, monitor_address = serve_grpc(add_ResourceMonitorServicer_to_server, monitor, threads=8)
+    log = EngineService(Events([notes.take]))
+    engine_server, engine_address = serve_grpc(add_EngineServicer_to_server, log, threads=8)
 
     def start(source: str) -> tuple[int, Notes]:
         if source:
@@ -79,8 +79,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             "organization": "organization",
             "root_directory": str(tmp_path),
             "parallel": 2,
-            "monitor": monitor_server.address,
-            "engine": engine_server.address,
+            "monitor": monitor_address,
+            "engine": engine_address,
         }
         # Pulumi's settings live in the context: what this program receives reaches no other.
         status = contextvars.Context().run(program.run, settings, str(tmp_path), str(tmp_path))
@@ -88,8 +88,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
     yield start
     asyncio.set_event_loop(None)
-    monitor_server.stop()
-    engine_server.stop()
+    monitor_server.stop(0).wait()
+    engine_server.stop(0).wait()
 
 
 def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:

@@ -6,18 +6,16 @@ import pytest
 
 from pulumi_hosting.offline.display.engine_events import Events
 from pulumi_hosting.offline.display.terminal import Display
-from pulumi_hosting.offline.engine.durations import seconds
+from pulumi_hosting.offline.engine.monitor import seconds
 from pulumi_hosting.offline.errors import InitError, ProviderError
 from pulumi_hosting.offline.generator.decisions import shown as _shown
-from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
+from pulumi_hosting.offline.generator.deletions import with_replace_on_changes
 from pulumi_hosting.offline.model.goals import Targets
 from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, SecretValue
 from pulumi_hosting.offline.model.provider_results import ProviderDiff, ProviderResult, diff_of_inputs
 from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
-from pulumi_hosting.offline.steps.base import Step
+from pulumi_hosting.offline.steps.base import Step, ignoring, verb
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
-from pulumi_hosting.offline.steps.diffing import ignoring
-from pulumi_hosting.offline.steps.operations import verb
 from pulumi_hosting.offline.steps.reads import RefreshStep
 from pulumi_hosting.offline.storage.journal import Journal
 from tests.offline.test_state import thing

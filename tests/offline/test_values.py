@@ -7,7 +7,6 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.offline.model.paths import parse_path, path_contains, reset_path
 from pulumi_hosting.offline.model.property_values import (
     OUTPUT_SIGNATURE,
     SIGNATURE,
@@ -16,15 +15,20 @@ from pulumi_hosting.offline.model.property_values import (
     Output,
     ResourceReference,
     SecretValue,
+    WireFormat,
     changed_keys,
     contains_secrets,
     contains_unknowns,
+    from_struct,
     hide_secrets,
     mark_secrets,
+    parse_path,
+    path_contains,
+    reset_path,
+    to_struct,
     without_outputs,
     without_secrets,
 )
-from pulumi_hosting.offline.model.protobuf import WireFormat, from_struct, to_struct
 
 EVERYTHING = WireFormat(secrets=True, resources=True)
 

@@ -12,7 +12,7 @@ import pytest
 from pulumi_hosting.api.models import Delivery, Event, Subscription
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse, TransportError, error_class
-from pulumi_hosting.webhooks.reconcile import event_of, missed_deliveries
+from pulumi_hosting.webhooks.receiver import event_of, missed_deliveries
 from tests.webhooks.support import body
 
 NOW = 1_800_000_000.0

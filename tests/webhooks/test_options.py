@@ -75,8 +75,8 @@ def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         {"port": 1, "secret": "whsec_three", "api_key": "vk_live_abcdefghijkl"}
     )
     given, environment = (
-        WebhookSecrets.from_options(options),
-        WebhookSecrets.from_options(ReceiverOptions(port=1)),
+        WebhookSecrets(options),
+        WebhookSecrets(ReceiverOptions(port=1)),
     )
     assert [secret.reveal() for secret in given.current()] == ["whsec_three"]
     assert [secret.reveal() for secret in environment.current()] == ["whsec_one", "whsec_two"]

@@ -29,7 +29,7 @@ class Health(Response):
             "`ok`, or `disabled` while staff have switched the API off and every other operation fails."
         )
     )
-    time: Timestamp = Field(description="Clock of the service (RFC 3339, UTC).")
+    time: Timestamp = Field(description="Clock of the service.")
     version: str | None = optional("Version of the API that the service offers, `1`.")
 
 
@@ -50,13 +50,9 @@ class ApiKey(Response):
     rate_expensive_per_minute: int | None = optional(
         "Expensive requests per minute for this key; null: the default."
     )
-    not_before: Timestamp | None = optional(
-        "Start of the time in which the key works (RFC 3339, UTC); null: at once."
-    )
-    expires_at: Timestamp | None = optional(
-        "End of the time in which the key works (RFC 3339, UTC); null: never."
-    )
-    revoked_at: Timestamp | None = optional("When the key was revoked (RFC 3339, UTC); null while it is not.")
+    not_before: Timestamp | None = optional("Start of the time in which the key works; null: at once.")
+    expires_at: Timestamp | None = optional("End of the time in which the key works; null: never.")
+    revoked_at: Timestamp | None = optional("When the key was revoked; null while it is not.")
     revoked_reason: str | None = optional("Why the key was revoked; null while it is not.")
     active: bool | None = optional(
         "Whether the key works now: it is not revoked, and now is between `not_before` and `expires_at`."
@@ -65,9 +61,7 @@ class ApiKey(Response):
         "When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first."
     )
     last_used_ip: str | None = optional("Address that the key was last used from.")
-    created_at: Timestamp | None = optional(
-        "When the owner made the key in the control panel (RFC 3339, UTC)."
-    )
+    created_at: Timestamp | None = optional("When the owner made the key in the control panel.")
 
 
 class ApiKeyRevoked(Response):
@@ -108,24 +102,20 @@ class Account(Response):
     loyalty_discount_percent: Number | None = optional("Discount for the time as a customer, in percent.")
     email_verified: bool | None = optional("Whether the owner has confirmed the address.")
     two_factor_enabled: bool | None = optional("Whether the owner signs in with a second factor.")
-    created_at: Timestamp | None = optional("When the account was opened (RFC 3339, UTC).")
+    created_at: Timestamp | None = optional("When the account was opened.")
 
 
 class Balance(Response):
     """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7
     days."""
 
-    balance: Money = Field(description="Money on the account now, a decimal text in `currency`.")
+    balance: Money = Field(description="Money on the account now.")
     currency: str
-    upcoming_7d: Money = Field(
-        description="Sum of the renewals due within 7 days, a decimal text in `currency`."
-    )
-    upcoming_30d: Money = Field(
-        description="Sum of the renewals due within 30 days, a decimal text in `currency`."
-    )
+    upcoming_7d: Money = Field(description="Sum of the renewals due within 7 days.")
+    upcoming_30d: Money = Field(description="Sum of the renewals due within 30 days.")
     low_balance: bool | None = optional("Whether the balance does not cover the renewals due within 7 days.")
     auto_renew_total_monthly: Money | None = optional(
-        "What everything that renews automatically costs per month, a decimal text in `currency`."
+        "What everything that renews automatically costs per month."
     )
 
 
@@ -136,11 +126,7 @@ class Transaction(Response):
     direction: Annotated[str, known("credit", "debit")] = Field(
         description="`credit`: money came to the balance; `debit`: money left it."
     )
-    amount: Money = Field(
-        description=(
-            "Sum that moved, a decimal text in `currency`. Positive in both directions: see `direction`."
-        )
-    )
+    amount: Money = Field(description="Sum that moved. Positive in both directions: see `direction`.")
     currency: str
     type: (
         Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None
@@ -152,7 +138,7 @@ class Transaction(Response):
     invoice_id: int | None = optional(
         "Number of the invoice that the money was for; null where there is none."
     )
-    created_at: Timestamp = Field(description="When the money moved (RFC 3339, UTC).")
+    created_at: Timestamp = Field(description="When the money moved.")
 
 
 def _gateway_codes(value: object) -> object:
@@ -168,11 +154,11 @@ class TopupInfo(Response):
     currency: str
     min: Money = Field(
         validation_alias=AliasChoices("min", "min_amount"),
-        description="Smallest sum that can be topped up, a decimal text in `currency`.",
+        description="Smallest sum that can be topped up.",
     )
     max: Money = Field(
         validation_alias=AliasChoices("max", "max_amount"),
-        description="Largest sum that can be topped up at once, a decimal text in `currency`.",
+        description="Largest sum that can be topped up at once.",
     )
     first_topup_bonus_percent: Number | None = optional(
         "What the provider adds to the first top-up, in percent."
@@ -200,9 +186,7 @@ class TopupResult(Response):
         description="Page on which the top-up is paid; the balance changes once the gateway confirms."
     )
     gateway: str | None = optional("Code of the payment gateway that the page belongs to.")
-    amount: Money | None = optional(
-        "Sum to be paid, a decimal text in `currency`; null where the service does not say."
-    )
+    amount: Money | None = optional("Sum to be paid; null where the service does not say.")
     currency: str | None = None
 
 

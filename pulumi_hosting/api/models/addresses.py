@@ -26,7 +26,7 @@ class Ip(Response):
     price_monthly: Money | None = optional(
         "What the address costs per month, a decimal text; `0.00` for the primary one."
     )
-    added_at: Timestamp | None = optional("When the address was assigned to the server (RFC 3339, UTC).")
+    added_at: Timestamp | None = optional("When the address was assigned to the server.")
 
     @property
     def ip_version(self) -> int:
@@ -39,16 +39,12 @@ class IpQuote(Response):
     allowed."""
 
     server_id: int | None = optional("Number of the server that would get the address.")
-    price_monthly: Money = Field(
-        description="What one more address adds to each month, a decimal text in `currency`."
-    )
+    price_monthly: Money = Field(description="What one more address adds to each month.")
     prorated_now: Money = Field(
         description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
     )
     currency: str | None = None
-    next_due_at: Timestamp | None = optional(
-        "When the server's next renewal is due (RFC 3339, UTC); null where none is."
-    )
+    next_due_at: Timestamp | None = optional("When the server's next renewal is due; null where none is.")
     extra_ips: int = Field(description="Number of additional addresses of the server.")
     max_extra_ips: int = Field(description="Largest number of additional addresses.")
     balance_sufficient: bool | None = optional("Whether the balance covers `prorated_now`.")
@@ -74,12 +70,8 @@ class IpAdded(Response):
     server_id: int | None = optional("Number of the server that gets the address.")
     invoice_id: int | None = optional("Number of the invoice of the purchase, on older deployments only.")
     balance_after: Money | None = None
-    recurring_amount: Money | None = optional(
-        "What each renewal of the server costs from now on, a decimal text in `currency`."
-    )
-    charged: Money = Field(
-        description="What the address cost up to the next renewal, a decimal text in `currency`."
-    )
+    recurring_amount: Money | None = optional("What each renewal of the server costs from now on.")
+    charged: Money = Field(description="What the address cost up to the next renewal.")
     currency: str | None = None
     days: int | None = optional("Number of days that the charge pays for.")
 
@@ -90,11 +82,7 @@ class IpDeleted(Response):
     ip_id: int | None = optional("Number of the address that was released.")
 
 
-def _check_ptr_name(value: str) -> str:
-    return check_host_name(value) if value else value
-
-
-PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
+PtrName = Annotated[str, AfterValidator(lambda name: check_host_name(name) if name else name)]
 
 
 class PtrUpdate(RequestModel):

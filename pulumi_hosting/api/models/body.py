@@ -2,20 +2,26 @@
 conventions").
 """
 
+import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta, OriginalBody
 from pulumi_hosting.api.models.field_types import optional
+from pulumi_hosting.api.reasons import holds
 
 _SHARED = {
     "currency": "ISO 4217 code of the currency of the amounts beside it, such as `EUR`.",
-    "balance_after": "Balance of the account after the charge, a decimal text in `currency`.",
+    "balance_after": "Balance of the account after the charge.",
     "message": "Remark of the provider in words; null where there is none.",
 }
 """What fields of these names mean in every answer, unless they have a text of their own."""
+_WRITTEN = {Decimal: ("a decimal text", ", {} in `currency`"), AwareDatetime: ("RFC 3339", " ({}, UTC)")}
+"""How every answer writes money and times. The description of such a field says it, in its own words or in
+these, which follow its first clause."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,11 @@ class Response(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         for name, field in cls.model_fields.items():
-            field.description = field.description or _SHARED.get(name)
+            text = field.description or _SHARED.get(name)
+            for kind, (form, words) in _WRITTEN.items():
+                if text and holds(kind, field.annotation) and form not in text:
+                    text = re.sub(r"(?=[.;]( |$))", words.format(form), text, count=1)
+            field.description = text
 
     @property
     def meta(self) -> Meta | None:

@@ -58,14 +58,8 @@ class Tariff(Response):
     description: str | None = optional("What the provider says about the tariff; null where it says nothing.")
     location: Location | None = optional("Where servers of this tariff stand.")
     resources: CatalogResources | None = optional("What a server of this tariff has.")
-    price_monthly: Money = Field(
-        description=(
-            "Price of a month with the discount of the caller's group, a decimal text in `currency`."
-        )
-    )
-    list_price_monthly: Money | None = optional(
-        "Public price of a month, without discounts, a decimal text in `currency`."
-    )
+    price_monthly: Money = Field(description="Price of a month with the discount of the caller's group.")
+    list_price_monthly: Money | None = optional("Public price of a month, without discounts.")
     price_hourly: Money | None = optional(
         "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; "
         "null without hourly payment."
@@ -80,9 +74,7 @@ class Tariff(Response):
         "Whether nothing is paid back when a server of this tariff is deleted."
     )
     excluded_os: list[str] | None = optional("Slugs of the images that cannot be installed with this tariff.")
-    extra_ip_price_monthly: Money | None = optional(
-        "What each additional address costs per month, a decimal text in `currency`."
-    )
+    extra_ip_price_monthly: Money | None = optional("What each additional address costs per month.")
     max_extra_ips: int | None = optional("Largest number of additional addresses of a server.")
 
 
@@ -103,13 +95,9 @@ class Zone(Response):
     tld: str = Field(
         description="Ending of the domains, such as `.com`; some deployments leave out the dot in front."
     )
-    price_register: Money = Field(
-        description="Price of the first year of a new domain, a decimal text in `currency`."
-    )
-    price_renew: Money = Field(description="Price of each further year, a decimal text in `currency`.")
-    price_transfer: Money | None = optional(
-        "Price of a transfer to this provider, a decimal text in `currency`; null where there is none."
-    )
+    price_register: Money = Field(description="Price of the first year of a new domain.")
+    price_renew: Money = Field(description="Price of each further year.")
+    price_transfer: Money | None = optional("Price of a transfer to this provider; null where there is none.")
     currency: str | None = None
     min_years: int | None = optional("Fewest years that can be paid at once.")
     max_years: int | None = optional("Most years that can be paid at once.")
@@ -151,20 +139,14 @@ class Quote(Response):
     )
     months: int | None = optional("Length of the period in months; null for an hourly price.")
     hours: int | None = optional("Length of the period in hours; null for a monthly price.")
-    base_amount: Money | None = optional(
-        "Price of the whole period before discounts, a decimal text in `currency`."
-    )
+    base_amount: Money | None = optional("Price of the whole period before discounts.")
     discounts: list[Discount] | None = optional("What was taken off the price, one entry for each reason.")
-    total: Money = Field(
-        description="What the order would charge for the whole period, a decimal text in `currency`."
-    )
+    total: Money = Field(description="What the order would charge for the whole period.")
     currency: str
     promo: Promo | None = optional("What became of the promo code, if one was asked about.")
-    balance: Money | None = optional("Money on the account before the order, a decimal text in `currency`.")
+    balance: Money | None = optional("Money on the account before the order.")
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")
-    shortfall: Money | None = optional(
-        "What the balance lacks for the total, a decimal text in `currency`; `0.00` where it suffices."
-    )
+    shortfall: Money | None = optional("What the balance lacks for the total; `0.00` where it suffices.")
 
 
 class TariffListQuery(RequestModel):

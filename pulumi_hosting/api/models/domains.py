@@ -37,9 +37,7 @@ class Domain(Response):
             "the last paid day; `cancelled` when it is given up or, on some deployments, locked by staff."
         )
     )
-    registered_at: Timestamp | None = optional(
-        "When it was registered or transferred here (RFC 3339, UTC); null until then."
-    )
+    registered_at: Timestamp | None = optional("When it was registered or transferred here; null until then.")
     expires_at: Timestamp | None = optional(
         "Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."
     )
@@ -50,9 +48,9 @@ class Domain(Response):
         "Whether the registrar refuses to transfer it elsewhere; false until its first sync."
     )
     blocked: bool | None = optional("Whether staff locked it, so that every change is refused.")
-    price_renew: Money | None = optional("Price of one more year, a decimal text in `currency`.")
+    price_renew: Money | None = optional("Price of one more year.")
     currency: str | None = None
-    created_at: Timestamp | None = optional("When the domain was ordered here (RFC 3339, UTC).")
+    created_at: Timestamp | None = optional("When the domain was ordered here.")
 
     @property
     def is_gone(self) -> bool:
@@ -71,12 +69,8 @@ class Availability(Response):
         optional("Why the domain cannot be registered; null where it can.")
     )
     premium: bool | None = optional("Whether the registry charges a special price for the name.")
-    price_register: Money | None = optional(
-        "Price of its first year, a decimal text in `currency`; null where it cannot be registered."
-    )
-    price_renew: Money | None = optional(
-        "Price of each further year, a decimal text in `currency`; null where it cannot be registered."
-    )
+    price_register: Money | None = optional("Price of its first year; null where it cannot be registered.")
+    price_renew: Money | None = optional("Price of each further year; null where it cannot be registered.")
     currency: str | None = None
     min_years: int | None = optional("Fewest years that can be paid at once.")
 
@@ -125,14 +119,14 @@ class DomainOrderResult(_DomainOutcome):
     charged: Money = Field(
         description="What the registration cost, discount included; a decimal text in `currency`."
     )
-    discount: Money | None = optional("What the promo code took off, a decimal text in `currency`.")
+    discount: Money | None = optional("What the promo code took off.")
     promo_code: str | None = optional("The promo code that counted; null where none did.")
     currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
-        description="Last moment that is paid (RFC 3339, UTC); null while the registrar has not said.",
+        description="Last moment that is paid; null while the registrar has not said.",
     )
     message: str | None = None
     balance_after: Money | None = None
@@ -155,14 +149,14 @@ class DomainRenewResult(_DomainOutcome):
     )
     years: int | None = optional("Number of years that this renewal added.")
     total_years: int | None = optional("Number of years that are paid after the renewal.")
-    charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
+    charged: Money = Field(description="What the renewal cost.")
     balance_after: Money | None = None
     currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
-        description="Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`.",
+        description="Last moment that is paid after the renewal; null with `pending_sync`.",
     )
     message: str | None = None
 
@@ -182,7 +176,7 @@ class DomainTransferResult(_DomainOutcome):
             "did not answer in time and the charge was kept."
         )
     )
-    charged: Money = Field(description="What the transfer cost, a decimal text in `currency`.")
+    charged: Money = Field(description="What the transfer cost.")
     currency: str | None = None
     message: str | None = None
 

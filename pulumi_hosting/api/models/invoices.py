@@ -56,16 +56,16 @@ class Invoice(Response):
         )
     )
     type: Annotated[str, known(*get_args(InvoiceType))] = Field(description="What was bought.")
-    amount: Money = Field(description="Sum of the invoice, a decimal text in `currency`.")
+    amount: Money = Field(description="Sum of the invoice.")
     currency: str
     description: str | None = optional("What the invoice is for, in words of the provider.")
     gateway: str | None = optional(
         "Code of the payment gateway that was used; `balance` for the balance itself."
     )
-    created_at: Timestamp | None = optional("When the invoice was made (RFC 3339, UTC).")
-    due_at: Timestamp | None = optional("Last moment to pay it (RFC 3339, UTC); null where there is none.")
-    paid_at: Timestamp | None = optional("When it was paid (RFC 3339, UTC); null while it is not.")
-    cancelled_at: Timestamp | None = optional("When it was cancelled (RFC 3339, UTC); null while it is not.")
+    created_at: Timestamp | None = optional("When the invoice was made.")
+    due_at: Timestamp | None = optional("Last moment to pay it; null where there is none.")
+    paid_at: Timestamp | None = optional("When it was paid; null while it is not.")
+    cancelled_at: Timestamp | None = optional("When it was cancelled; null while it is not.")
     items: list[InvoiceItem] | None = optional("What the invoice consists of.")
     pdf_url: str | None = optional("Path in the API that answers the invoice as PDF.")
 
@@ -73,7 +73,7 @@ class Invoice(Response):
 class PayInvoiceResult(Response):
     invoice_id: Id = Field(description="Number of the invoice that was paid.")
     status: str = Field(description="`paid`: the balance was charged at once.")
-    amount: Money = Field(description="Sum that left the balance, a decimal text in `currency`.")
+    amount: Money = Field(description="Sum that left the balance.")
     currency: str
     balance_after: Money | None = None
 
@@ -111,11 +111,11 @@ class Order(Response):
     server_name: str | None = optional("Name that the server has or will have.")
     tariff_id: int | None = optional("Number of the tariff that was ordered; null where it is not recorded.")
     tariff_name: str | None = optional("Name of the tariff that was ordered.")
-    amount: Money | None = optional("What the order charged, a decimal text in `currency`.")
+    amount: Money | None = optional("What the order charged.")
     currency: str | None = None
-    created_at: Timestamp | None = optional("When the order was placed (RFC 3339, UTC).")
+    created_at: Timestamp | None = optional("When the order was placed.")
     updated_at: Timestamp | None = optional(
-        "When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."
+        "When the state of the order last changed; null where nothing is recorded."
     )
     order_url: str | None = optional("Path in the API at which the state of the order can be read.")
     failure_reason: str | None = optional(

@@ -15,9 +15,9 @@ class RefundItem(Response):
         "What was paid for the period, a decimal text in the currency of the quote."
     )
     refund: Money | None = optional("Part of the payment that would be credited, a decimal text.")
-    period_start: Timestamp | None = optional("Start of the paid period (RFC 3339, UTC).")
-    period_end: Timestamp | None = optional("End of the paid period (RFC 3339, UTC).")
-    paid_at: Timestamp | None = optional("When the invoice was paid (RFC 3339, UTC).")
+    period_start: Timestamp | None = optional("Start of the paid period.")
+    period_end: Timestamp | None = optional("End of the paid period.")
+    paid_at: Timestamp | None = optional("When the invoice was paid.")
     days_left: Number | None = optional("Days of the period that are not used yet.")
 
 
@@ -25,9 +25,7 @@ class RefundQuote(Response):
     """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
 
     server_id: int | None = optional("Number of the server that would be deleted.")
-    amount: Money = Field(
-        description="What a deletion would credit to the balance, a decimal text in `currency`."
-    )
+    amount: Money = Field(description="What a deletion would credit to the balance.")
     currency: str | None = None
     refundable: bool = Field(description="Whether a deletion would credit anything.")
     excluded_reason: (
@@ -48,15 +46,11 @@ class RefundQuote(Response):
         | None
     ) = optional("Why a deletion would credit nothing; null where it would.")
     days_left: Number | None = optional("Paid days that are not used yet, with fractions.")
-    gross_amount: Money | None = optional(
-        "The credit before `referral_adjustment` is taken off, a decimal text in `currency`."
-    )
-    referral_adjustment: Money | None = optional(
-        "Referral reward that the credit is lowered by, a decimal text in `currency`."
-    )
+    gross_amount: Money | None = optional("The credit before `referral_adjustment` is taken off.")
+    referral_adjustment: Money | None = optional("Referral reward that the credit is lowered by.")
     note: str | None = optional("Explanation of the provider in words; empty where there is none.")
     breakdown: list[RefundItem] | None = optional("The credit by paid invoice; empty for hourly servers.")
-    computed_at: Timestamp | None = optional("When the credit was computed (RFC 3339, UTC).")
+    computed_at: Timestamp | None = optional("When the credit was computed.")
 
 
 def _refund_amount(value: object) -> object:
@@ -83,15 +77,10 @@ class DeleteResult(Response):
     server_id: int | None = optional("Number of the server that was deleted.")
     status: str | None = optional("`cancelled` once the server is gone.")
     refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = (
-        optional(
-            "What was credited to the balance, a decimal text in `currency`; an object with "
-            "`amount` on some deployments."
-        )
+        optional("What was credited to the balance; an object with `amount` on some deployments.")
     )
     currency: str | None = None
-    balance_after: Money | None = optional(
-        "Balance of the account after the credit, a decimal text in `currency`."
-    )
+    balance_after: Money | None = optional("Balance of the account after the credit.")
     refund_quote: RefundQuote | None = optional("How the credit was computed.")
     cancel_request_withdrawn: bool | None = optional(
         "Whether a request to end the server with the paid period was withdrawn."

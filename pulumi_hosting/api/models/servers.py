@@ -60,7 +60,7 @@ class ServerFlags(Response):
     expired: bool | None = optional("Whether `next_due_at` has passed without a renewal.")
     pending_cancel: bool | None = optional("Whether a request to end it with the paid period is approved.")
     protected_until: Timestamp | None = optional(
-        "Until when billing will not suspend it (RFC 3339, UTC); null without such a promise."
+        "Until when billing will not suspend it; null without such a promise."
     )
     is_test: bool | None = optional(
         "Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."
@@ -75,7 +75,7 @@ class ServerBilling(Response):
         description="Whether the server is paid by the month (`monthly`) or by the hour (`hourly`)."
     )
     months: int | None = optional("Number of months that a renewal pays for, of monthly servers.")
-    price_monthly: Money | None = optional("Price of the tariff per month, a decimal text in `currency`.")
+    price_monthly: Money | None = optional("Price of the tariff per month.")
     recurring_amount: Money = Field(
         description=(
             "What the next renewal costs, additional addresses and discounts included; a "
@@ -83,9 +83,7 @@ class ServerBilling(Response):
         )
     )
     currency: str | None = None
-    next_due_at: Timestamp | None = optional(
-        "When the next renewal is due (RFC 3339, UTC); null where none is."
-    )
+    next_due_at: Timestamp | None = optional("When the next renewal is due; null where none is.")
     auto_renew: bool | None = optional("Whether the service renews the server from the balance.")
     promo_code: str | None = optional("The promo code that the price includes; null where there is none.")
     extra_ips: int | None = optional("Number of additional addresses that are paid.")
@@ -128,9 +126,7 @@ class Server(Response):
         "How the server is paid, and when and with what the next renewal comes."
     )
     notes: str | None = optional("Notes shown in the control panel; empty where there are none.")
-    created_at: Timestamp | None = optional(
-        "When the server was created (RFC 3339, UTC); null for imported ones."
-    )
+    created_at: Timestamp | None = optional("When the server was created; null for imported ones.")
 
     @property
     def ip(self) -> str | None:
@@ -168,7 +164,7 @@ class ServerLiveStatus(Response):
     memory: Memory | None = optional("Use of the memory, where the server shows it.")
     disk: Disk | None = optional("Use of the disk, where the server shows it.")
     uptime_seconds: int | None = optional("Seconds since the server was started.")
-    checked_at: Timestamp | None = optional("When the panel was asked (RFC 3339, UTC).")
+    checked_at: Timestamp | None = optional("When the panel was asked.")
 
 
 class ServerDetail(Server):
@@ -190,7 +186,7 @@ class ServerCreated(Response):
         "Root password, shown this once; null where the order named one, and in a repeated answer."
     )
     invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
-    charged: Money = Field(description="What the order cost, a decimal text in `currency`.")
+    charged: Money = Field(description="What the order cost.")
     balance_after: Money | None = None
     currency: str | None = None
     order_url: str | None = optional("Path in the API at which the order can be read; null in the sandbox.")
@@ -199,10 +195,10 @@ class ServerCreated(Response):
 class RenewResult(Response):
     server: Server | None = optional("The server after the renewal.")
     invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
-    charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
+    charged: Money = Field(description="What the renewal cost.")
     balance_after: Money | None = None
     currency: str | None = None
-    next_due_at: Timestamp | None = optional("When the renewal after this one is due (RFC 3339, UTC).")
+    next_due_at: Timestamp | None = optional("When the renewal after this one is due.")
     months: int | None = optional("Number of months that were added; null for an hourly server.")
     hours: int | None = optional("Number of hours that were added; null for a monthly server.")
 

@@ -17,7 +17,7 @@ class SshKey(Response):
     fingerprint: str | None = optional("Fingerprint as `ssh-keygen -l` prints it: `SHA256:…`.")
     type: str | None = optional("Algorithm of the key, such as `ssh-ed25519`.")
     public_key: str = Field(description="The OpenSSH public key line: type, base64, comment.")
-    created_at: Timestamp | None = optional("When it was added to the account (RFC 3339, UTC).")
+    created_at: Timestamp | None = optional("When it was added to the account.")
 
 
 SshKeyName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)]

@@ -36,19 +36,15 @@ class Subscription(Response):
         "Whether it delivers. The service sets it to false after 20 failures in a row."
     )
     failures_in_row: int | None = optional("Number of failed attempts since the last success.")
-    disabled_at: Timestamp | None = optional(
-        "When the service stopped delivering (RFC 3339, UTC); null while it delivers."
-    )
+    disabled_at: Timestamp | None = optional("When the service stopped delivering; null while it delivers.")
     disabled_reason: str | None = optional(
         "Why the service stopped delivering, in words; null while it delivers."
     )
-    last_delivery_at: Timestamp | None = optional(
-        "When an attempt was last made (RFC 3339, UTC); null before the first."
-    )
+    last_delivery_at: Timestamp | None = optional("When an attempt was last made; null before the first.")
     last_status: int | None = optional(
         "HTTP status that the receiver answered last; null where no answer came."
     )
-    created_at: Timestamp | None = optional("When the subscription was made (RFC 3339, UTC).")
+    created_at: Timestamp | None = optional("When the subscription was made.")
 
 
 class SubscriptionCreated(Subscription):
@@ -81,7 +77,7 @@ class Event(Response):
 
     id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
     type: EventType = Field(description="What happened.")
-    created_at: Timestamp = Field(description="When it happened (RFC 3339, UTC); equal in every attempt.")
+    created_at: Timestamp = Field(description="When it happened; equal in every attempt.")
     livemode: bool | None = optional("Always true: events exist for live keys only.")
     account_id: int | None = optional("Number of the account in which it happened.")
     api_version: str | None = optional("Version of the API that the event was written for.")
@@ -122,12 +118,8 @@ class Delivery(Response):
         description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
     )
     attempts: int | None = optional("Number of attempts so far.")
-    next_attempt_at: Timestamp | None = optional(
-        "When the next attempt is due (RFC 3339, UTC); null where none follows."
-    )
-    delivered_at: Timestamp | None = optional(
-        "When the receiver accepted it (RFC 3339, UTC); null while it has not."
-    )
+    next_attempt_at: Timestamp | None = optional("When the next attempt is due; null where none follows.")
+    delivered_at: Timestamp | None = optional("When the receiver accepted it; null while it has not.")
     dead: bool | None = optional("Whether every attempt failed, so that none follows.")
     last_status: int | None = optional(
         "HTTP status that the receiver answered at the last attempt; null where no answer came."
@@ -136,9 +128,7 @@ class Delivery(Response):
     last_response: str | None = optional(
         "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
     )
-    created_at: Timestamp | None = optional(
-        "When the event was queued for this subscription (RFC 3339, UTC)."
-    )
+    created_at: Timestamp | None = optional("When the event was queued for this subscription.")
     payload: Event | None = optional("The event as it was sent; shown when a single delivery is read.")
 
     @property

@@ -9,22 +9,52 @@ operation is a column of its row.
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
-from pulumi_hosting.api.operations.limits import EXPENSIVE_PER_WINDOW as EXPENSIVE_PER_WINDOW
-from pulumi_hosting.api.operations.limits import INVALID_KEYS_PER_WINDOW as INVALID_KEYS_PER_WINDOW
-from pulumi_hosting.api.operations.limits import KEY_LENGTH as KEY_LENGTH
-from pulumi_hosting.api.operations.limits import KEY_MEMORY_SECONDS as KEY_MEMORY_SECONDS
-from pulumi_hosting.api.operations.limits import MAX_BODY_BYTES as MAX_BODY_BYTES
-from pulumi_hosting.api.operations.limits import NORMAL_PER_WINDOW as NORMAL_PER_WINDOW
-from pulumi_hosting.api.operations.limits import SANDBOX_SERVER_SECONDS as SANDBOX_SERVER_SECONDS
-from pulumi_hosting.api.operations.limits import WINDOW_SECONDS as WINDOW_SECONDS
 from pulumi_hosting.api.operations.operation import METHODS as METHODS
 from pulumi_hosting.api.operations.operation import ExtraLimit as ExtraLimit
 from pulumi_hosting.api.operations.operation import Operation as Operation
 from pulumi_hosting.api.operations.operation import Paging as Paging
 from pulumi_hosting.api.operations.operation import RetryClass as RetryClass
 from pulumi_hosting.api.operations.operation import Sandbox as Sandbox
-from pulumi_hosting.api.operations.scopes import PRESETS as PRESETS
-from pulumi_hosting.api.operations.scopes import SCOPES as SCOPES
+
+# Limits (API document, "Limits", "Idempotency", "Sandbox"). Rate limits hold per key and fixed window.
+WINDOW_SECONDS = 60
+NORMAL_PER_WINDOW = 120
+EXPENSIVE_PER_WINDOW = 20
+INVALID_KEYS_PER_WINDOW = 30
+MAX_BODY_BYTES = 64 * 1024
+KEY_LENGTH = range(16, 129)
+KEY_MEMORY_SECONDS = 7 * 24 * 3600
+SANDBOX_SERVER_SECONDS = 24 * 3600
+
+SCOPES: Mapping[str, str] = {
+    "account:read": "read the account",
+    "balance:read": "read balance, transactions, top-up info",
+    "balance:topup": "create top-ups",
+    "invoices:read": "read invoices and their PDF",
+    "invoices:pay": "pay from the balance, create payment links",
+    "servers:read": "read servers, live status, addresses, SSH keys, orders, refund quotes",
+    "servers:manage": "power, reinstall, password reset, reverse DNS, edits, add and remove SSH keys",
+    "servers:order": "order, renew, buy and release addresses",
+    "servers:delete": "delete with refund",
+    "domains:read": "read domains and availability",
+    "domains:manage": "auto-renew, privacy, name servers",
+    "domains:order": "register, renew, transfer",
+    "keys:read": "list API keys",
+    "webhooks:manage": "subscriptions, deliveries, test, redeliver",
+}
+"""The scopes of API keys (API document, "Authentication"), and the usual sets of them."""
+
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "read_only": tuple(scope for scope in SCOPES if scope.endswith(":read")),
+    "operate": (
+        *(scope for scope in SCOPES if scope.endswith(":read")),
+        "servers:manage",
+        "servers:order",
+        "domains:manage",
+        "invoices:pay",
+    ),
+    "full": tuple(SCOPES),
+}
 
 AREAS = (
     "meta",

@@ -4,25 +4,24 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import polling
 from pulumi_hosting.client.call_errors import HostingError, RateLimitTimeout
 from pulumi_hosting.client.private_directory import LocalFilesError, process_runs
-from pulumi_hosting.client.rate_limit import polls
-from pulumi_hosting.client.rate_limit.window import (
+from pulumi_hosting.client.rate_limit.windows import (
     DELETION,
     POLL,
     READ,
     WRITE,
     Count,
     Facts,
+    KeyWindows,
     Ticket,
     Wait,
 )
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
 from pulumi_hosting.client.requests import rate_limit_numbers
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
 from pulumi_hosting.client.words import PYTHON, Words
@@ -97,7 +96,7 @@ class Place:
     ) -> None:
         self._limiter, self._operation, self._words = limiter, operation, words
         self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
-        is_poll = polls.take() and not operation.is_write
+        is_poll = polling.take() and not operation.is_write
         write = DELETION if operation.method == "DELETE" else WRITE
         self._priority = write if operation.is_write else POLL if is_poll else READ
         self._ticket: Ticket | None = None
@@ -193,18 +192,18 @@ class Place:
             self._is_refused = count is None or count.remaining == 0
             self._is_empty = count is not None and count.remaining == 0
             self.refusals += int(self._is_refused)
-        facts = Facts(count, _unix_time(headers.get("Date")), status == 429)
-        block = self._pause(headers) if self._is_refused else 0.0
+        date = parse_http_date(headers.get("Date", ""))
+        facts = Facts(count, None if date is None else date.timestamp(), status == 429)
+        block = 0.0
+        if self._is_refused:
+            after = parse_retry_after(headers.get("Retry-After"), self._limiter.wall())
+            block = pause(after, self.refusals, self._limiter.rng)
 
         def take_over(windows: KeyWindows) -> str:
             now = self._limiter.clock()
             return windows.answered(self._bucket, ticket, self._operation, facts, now, block)
 
         self._bucket = self._limiter.update(take_over)
-
-    def _pause(self, headers: Mapping[str, str]) -> float:
-        after = parse_retry_after(headers.get("Retry-After"), self._limiter.wall())
-        return pause(after, self.refusals, self._limiter.rng)
 
     def is_refused(self, operation: Operation) -> bool:
         """Whether the latest request got a 429 of its bucket, and may wait for another turn: if it may be
@@ -213,16 +212,16 @@ class Place:
 
     def lost(self) -> None:
         """A request was sent, and no response came. Nothing if :meth:`answered` was called."""
-        self._end(KeyWindows.lost)
+        self._end(may_be_counted=True)
 
     def leave(self) -> None:
         """Give the place back: nothing will be sent."""
-        self._end(KeyWindows.leave)
+        self._end(may_be_counted=False)
 
-    def _end(self, ends: Callable[[KeyWindows, str, int, int], None]) -> None:
+    def _end(self, *, may_be_counted: bool) -> None:
         if self._is_queued and self._ticket is not None:
-            self._is_queued, number = False, self._ticket.number
-            self._limiter.update(lambda windows: ends(windows, self._bucket, number, os.getpid()))
+            self._is_queued, place = False, (self._bucket, self._ticket.number, os.getpid())
+            self._limiter.update(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
         error = RateLimitTimeout(
@@ -250,10 +249,3 @@ def _count(headers: Mapping[str, str]) -> Count | None:
     if limit is None or remaining is None or reset is None:
         return None
     return Count(limit, min(limit, remaining), reset)
-
-
-@lru_cache(maxsize=4)
-def _unix_time(text: str | None) -> float | None:
-    """Of a Date header. Many responses of one second share it."""
-    moment = parse_http_date(text) if text else None
-    return None if moment is None else moment.timestamp()

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -20,17 +20,6 @@ from pulumi_hosting.client.shared_store import Files
 T = TypeVar("T")
 
 _AHEAD = 5.0  # a file from that many seconds in the future is from before the machine was started again
-
-
-class WindowStore(Protocol):
-    """Gives one caller at a time the windows of a key."""
-
-    def update(self, change: Callable[[KeyWindows], T], now: float) -> T:
-        """What ``change`` returns. Raises ``OSError``, ``TimeoutError`` among them."""
-        ...
-
-    def close(self) -> None:
-        """Release what is open."""
 
 
 def store_name(api_key: Secret, base_url: str) -> str:
@@ -46,6 +35,8 @@ class StateFile:
         self._value = Files().open(f"{name}.rate", "the rate limit")
 
     def update(self, change: Callable[[KeyWindows], T], now: float) -> T:
+        """What ``change`` returns. Raises ``OSError``, ``TimeoutError`` among them."""
+
         def changed(content: bytes) -> tuple[bytes, T]:
             windows = _loaded(content, now)
             result = change(windows)
@@ -84,6 +75,8 @@ class WindowsInMemory:
         """Nothing is open."""
 
 
+WindowStore = StateFile | WindowsInMemory
+"""What gives one caller at a time the windows of a key."""
 _memories: dict[str, WindowsInMemory] = {}
 
 

@@ -2,7 +2,10 @@
 in.
 
 The service counts in fixed windows, one per bucket (API document, "Limits"). A request takes a ticket, waits
-until the ticket is granted, is sent, and reports its response.
+until the ticket is granted, is sent, and reports its response. At any moment the service has counted at most
+what the latest response shows, plus what is on its way; a ticket is granted while that sum is below the
+limit. Requests of other machines are seen in the responses: they make this machine send fewer at once, so
+that it gets at most one 429 in a window.
 
 Windows are kept in the service's time, which is the caller's less ``offset``: the smallest difference that a
 ``Date`` header has shown. Neither clock has to be right. Times of tickets are the caller's.
@@ -10,22 +13,239 @@ Windows are kept in the service's time, which is the caller's less ``offset``: t
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pulumi_hosting.api.metadata import Bucket
 from pulumi_hosting.api.operations import EXPENSIVE_PER_WINDOW, NORMAL_PER_WINDOW, WINDOW_SECONDS, Operation
-from pulumi_hosting.client.rate_limit.window import (
-    LAST_MOMENT,
-    LONE_SECONDS,
-    Facts,
-    Ticket,
-    Wait,
-    Window,
-)
+
+DELETION, WRITE, READ, POLL = range(4)
+"""Priorities, in the order in which they are served."""
+
+AGE_SECONDS = 2 * WINDOW_SECONDS
+LAST_MOMENT = 5.0  # seconds before the end of a window in which the slot kept for deletions is everybody's
+LONE_SECONDS = 0.5  # after that long without any other request, the slot is the only waiter's
+PROBE_SECONDS = 0.5  # how long one request that finds out about a window holds up the others
+LAST_PROBE_SECONDS = 5.0  # the same if other machines send the last requests of a window too
+GROWTH = 1  # how many more requests may be on their way after each response: twice as many each round
+SPARE = 6  # of what is left to it, a machine sends this part at once if others use the key too
+
+
+@dataclass(repr=False, eq=False)
+class Ticket:
+    """One request. ``number`` gives its place in the queue. ``granted``: when it could be sent, None while it
+    waits; ``taken``: whether its process knows. ``alone``: whether no other request was on its way while this
+    one was."""
+
+    number: int
+    pid: int
+    priority: int
+    joined: float
+    granted: float | None = None
+    taken: bool = False
+    alone: bool = False
+
+    def rank(self, now: float) -> tuple[int, int]:
+        """Sorts the queue. Every two windows of waiting raise the priority by one, up to that of a write:
+        no one waits for ever."""
+        raised = max(WRITE, self.priority - int((now - self.joined) / AGE_SECONDS))
+        return min(self.priority, raised), self.number
+
+
+class Count(NamedTuple):
+    """The bucket's limit, the requests left in it, and the unix time of its reset, as a response shows
+    them."""
+
+    limit: int
+    remaining: int
+    reset: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the headers of a response say. ``count``: None if it is not complete; ``date``: its Date header
+    as unix time; ``refused``: a 429."""
+
+    count: Count | None = None
+    date: float | None = None
+    refused: bool = False
+
+
+class Wait(NamedTuple):
+    """Not yet. Look again after ``seconds``; ``ahead`` requests are served before; it takes about
+    ``estimate`` seconds, and at least ``earliest``."""
+
+    seconds: float
+    ahead: int
+    estimate: float
+    earliest: float
+
+
+@dataclass(repr=False, eq=False)
+class Window:
+    """The current window of a bucket, and the tickets for it.
+
+    - ``reset``: when it ends, in the service's time; None while nothing is known.
+    - ``confirmed``: whether a response has shown this window; ``rolled``: else when it was taken to begin.
+    - ``counted``: requests that the service is known to have counted; ``own``: those granted here;
+      ``foreign``: those of others. ``last_own``, ``last_foreign``: of the window before.
+    - ``lost``: requests without a response. The service may have counted them, or count them yet.
+    - ``seen``: when the latest request was granted whose response is known.
+    - ``parallel``: how many may be on their way at once. ``blocked``: until when nothing is sent.
+    - ``silent``: whether the responses say nothing of a limit: then only a 429 holds requests up.
+    - ``kept``: how many requests of each window are kept for deletions.
+    """
+
+    limit: int
+    kept: int = 0
+    reset: float | None = None
+    confirmed: bool = False
+    rolled: float = 0.0
+    counted: int = 0
+    own: int = 0
+    foreign: int = 0
+    last_own: int = 0
+    last_foreign: int = 0
+    lost: int = 0
+    seen: float = 0.0
+    parallel: int = 1
+    blocked: float = 0.0
+    silent: bool = False
+    sent: list[Ticket] = field(default_factory=list)
+    waiting: list[Ticket] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> Self:
+        """From its JSON. Raises ``KeyError`` or ``TypeError`` if that is another."""
+        tickets = {name: [Ticket(**one) for one in found[name]] for name in ("sent", "waiting")}
+        return cls(**{**found, **tickets})
+
+    def roll(self, service_now: float, now: float) -> None:
+        """Begin the next window if this one is over."""
+        if self.reset is None or service_now < self.reset:
+            return
+        passed = int((service_now - self.reset) / WINDOW_SECONDS) + 1
+        self.reset = self.reset + passed * WINDOW_SECONDS
+        self.last_own, self.last_foreign = (self.own, self.foreign) if passed == 1 else (0, 0)
+        self.counted = self.own = self.foreign = self.lost = 0
+        self.confirmed, self.rolled = False, now
+        if passed > 1:
+            self.parallel = 1
+
+    def is_open(self, ticket: Ticket, now: float, service_now: float) -> bool:
+        """Whether the ticket's request may be sent now."""
+        if now < self.blocked:
+            return False
+        if self.silent:
+            return True
+        if self.reset is not None and self.free(ticket, now, service_now) < 1:
+            return False
+        # What was sent before the window began tells nothing about it.
+        at_once = self.at_once if self.confirmed else 1
+        others_take_the_rest = self.confirmed and at_once == 1 and bool(self.foreign + self.last_foreign)
+        since = now - (LAST_PROBE_SECONDS if others_take_the_rest else PROBE_SECONDS)
+        if not self.confirmed:
+            since = max(self.rolled, since)
+        return sum(1 for other in self.sent if (other.granted or 0.0) >= since) < at_once
+
+    def free(self, ticket: Ticket, now: float, service_now: float) -> int:
+        """How many more requests the service will accept, as far as is known, without what is kept."""
+        return (
+            self.limit - self.counted - self.lost - self.pending - self._kept_from(ticket, now, service_now)
+        )
+
+    def _kept_from(self, ticket: Ticket, now: float, service_now: float) -> int:
+        """How many requests are kept from this one, for deletions.
+
+        None in the last moment of a window, or the slot would stay unused. None from the only waiter of an
+        idle machine: there the slot would only make the last request of a run, and a caller that sends one
+        request after the other, wait for most of a window.
+        """
+        if ticket.priority == DELETION or self.reset is None or service_now > self.reset - LAST_MOMENT:
+            return 0
+        is_only_one = self.waiting == [ticket] and not self.pending
+        if is_only_one and now - max(self.seen, ticket.joined) >= LONE_SECONDS:
+            return 0
+        return self.kept_now
+
+    @property
+    def pending(self) -> int:
+        """How many requests are on their way. Any of them may not be counted yet: a busy machine may have
+        suspended its process before it sent it."""
+        return len(self.sent)
+
+    @property
+    def kept_now(self) -> int:
+        """How many requests of this window are kept for deletions."""
+        return self.kept if self.limit > self.kept else 0
+
+    @property
+    def at_once(self) -> int:
+        """How many requests may be on their way at once. If others use the key too, the last requests of a
+        window go out one by one, since another machine may send the same ones."""
+        foreign = self.foreign + self.last_foreign
+        if not foreign:
+            return self.parallel
+        own = self.own + self.last_own + 1
+        share = own / (own + foreign)
+        return min(self.parallel, max(1, int(share * (self.limit - self.counted) / SPARE)))
+
+    def grant(self, now: float, service_now: float) -> None:
+        """Grant tickets in the order of the queue, as many as may be sent."""
+        self.roll(service_now, now)
+        while self.waiting:
+            ticket = min(self.waiting, key=lambda item: item.rank(now))
+            if not self.is_open(ticket, now, service_now):
+                return
+            self.waiting.remove(ticket)
+            for other in self.sent:
+                other.alone = False
+            ticket.granted, ticket.taken, ticket.alone = now, False, not self.sent
+            self.own += 1
+            self.sent.append(ticket)
+
+    def forget(self, ticket: Ticket, *, may_be_counted: bool) -> None:
+        """Drop a granted ticket that brought no response."""
+        self.sent.remove(ticket)
+        if not may_be_counted:
+            self.own -= 1
+        else:
+            self.lost += 1
+
+    def learn(self, count: Count, ticket: Ticket | None, *, refused: bool) -> float | None:
+        """Take over what the response to ``ticket`` says. The result is None, or how much later than
+        expected, in seconds, the service ends its windows."""
+        self.silent, self.limit = False, count.limit
+        counted, reset = count.limit - count.remaining, count.reset
+        granted = 0.0 if ticket is None or ticket.granted is None else ticket.granted
+        alone, late = ticket is not None and ticket.alone, None
+        if self.reset is None or (self.confirmed and reset > self.reset):
+            self._begin(reset, counted)
+        elif self.confirmed and reset == self.reset:
+            self.counted = counted if alone else max(self.counted, counted)
+        elif self.confirmed:  # an earlier window: a late response, or the service was set back
+            if not alone:
+                return None
+            self._begin(reset, counted)
+        elif reset > self.reset - WINDOW_SECONDS:  # the window that was taken to begin
+            self.reset, self.confirmed = reset, True
+            self.counted = max(self.counted, counted)
+        elif granted >= self.rolled:  # the window before was not over
+            late = granted - self.rolled
+            self._begin(reset, counted)
+        else:
+            return None
+        self.seen = max(self.seen, granted)
+        self.foreign = max(self.foreign, self.counted - self.own)
+        if not refused:
+            self.parallel = min(self.parallel + GROWTH, max(1, self.limit))
+        return late
+
+    def _begin(self, reset: float, counted: int) -> None:
+        self.reset, self.confirmed, self.counted = reset, True, counted
+        self.own, self.foreign, self.lost = len(self.sent) + 1, 0, 0
+
 
 BUCKETS: tuple[Bucket, Bucket] = ("normal", "expensive")
-KEPT = {"normal": 1, "expensive": 0}
-"""Requests of each window that are kept for deletions. The API counts none of those as expensive."""
 
 _VERSION = 3  # of what is kept of them as JSON
 ROLL_MARGIN = 0.05  # seconds by which a window is taken to end late
@@ -51,8 +271,8 @@ class KeyWindows:
     moved: dict[str, str] = field(default_factory=dict)
     windows: dict[str, Window] = field(
         default_factory=lambda: {
-            "normal": Window(NORMAL_PER_WINDOW, KEPT["normal"]),
-            "expensive": Window(EXPENSIVE_PER_WINDOW, KEPT["expensive"]),
+            "normal": Window(NORMAL_PER_WINDOW, kept=1),
+            "expensive": Window(EXPENSIVE_PER_WINDOW),  # no deletion counts as expensive
         }
     )
     version: int = _VERSION
@@ -110,18 +330,12 @@ class KeyWindows:
         seconds = blocked + max(0.001, _SOON_EACH * ahead) if blocked else soon
         return Wait(seconds, ahead, max(estimate, blocked), blocked)
 
-    def leave(self, bucket: str, number: int, pid: int) -> None:
-        """Give a ticket back whose request was not sent."""
+    def leave(self, bucket: str, number: int, pid: int, *, may_be_counted: bool = False) -> None:
+        """Give a ticket back whose request was not sent, or brought no response and may be counted."""
         window = self.windows[bucket]
         window.waiting = [t for t in window.waiting if (t.number, t.pid) != (number, pid)]
         for ticket in [t for t in window.sent if (t.number, t.pid) == (number, pid)]:
-            window.forget(ticket, may_be_counted=False)
-
-    def lost(self, bucket: str, number: int, pid: int) -> None:
-        """A request was sent, and no response came."""
-        window = self.windows[bucket]
-        for ticket in [t for t in window.sent if (t.number, t.pid) == (number, pid)]:
-            window.forget(ticket, may_be_counted=True)
+            window.forget(ticket, may_be_counted=may_be_counted)
 
     def answered(
         self, bucket: str, ticket: Ticket, operation: Operation, facts: Facts, now: float, block: float = 0.0

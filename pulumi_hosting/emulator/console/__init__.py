@@ -17,11 +17,6 @@ PATH = "/_console"
 _HERE = Path(__file__).parent
 
 
-def is_console(path: str) -> bool:
-    """Whether the console answers requests with this path."""
-    return path in (PATH, f"{PATH}/")
-
-
 def console_response(method: str, host: str, names: Names) -> Answer:
     """The page, unless the ``Host`` header has a name that is not one of ``names`` and not this machine's."""
     if method not in ("GET", "HEAD"):

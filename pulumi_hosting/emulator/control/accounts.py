@@ -17,17 +17,20 @@ from pulumi_hosting.emulator import (
     serializers,
     server_lifecycle,
 )
-from pulumi_hosting.emulator.control.body_fields import (
+from pulumi_hosting.emulator.control.endpoint import (
+    LEFT_OUT,
     Amount,
     Balance,
+    Body,
+    ControlError,
     Percent,
+    Route,
     Timestamp,
     account_of,
     assign,
     columns_of,
     find,
 )
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE
@@ -54,14 +57,13 @@ def _networks(networks: list[str]) -> list[str]:
     return networks
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+_LISTED = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 
 
 class KeyBody(Body):
     mode: Literal["live", "test"]
     name: str | None = None
-    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = LEFT_OUT
+    scopes: Annotated[list[str], _LISTED, AfterValidator(_granted)] = LEFT_OUT
     ip_allowlist: Annotated[list[str], AfterValidator(_networks)] = LEFT_OUT
     not_before: Timestamp = None
     expires_at: Timestamp = None

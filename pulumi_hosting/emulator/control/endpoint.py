@@ -1,23 +1,27 @@
-"""What a control call is: body in, JSON out, errors as ``{"error": …}``."""
+"""What a control call is: body in, JSON out, errors as ``{"error": …}``; and what the bodies are made of."""
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from pulumi_hosting.emulator import events
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
+from pulumi_hosting.emulator.rows import AccountRow, Editable, Row
 
 # The default of a field that may be left out; null is refused. `Body.given` has it only if it was sent.
 LEFT_OUT: Any = None
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Row)
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
@@ -40,12 +44,6 @@ class Body(BaseModel):
         return {
             name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
         }
-
-
-class Query(BaseModel):
-    """The query of a control call; unknown parameters are ignored."""
-
-    model_config = ConfigDict(defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -135,3 +133,69 @@ def _message(detail: ErrorDetails) -> str:
         return str(detail["ctx"]["error"])
     own = detail["msg"].replace("Input should be", "must be")
     return _MESSAGES.get(detail["type"]) or f"{own}, given {detail['input']!r}"
+
+
+# --- bodies made of columns, and types of fields that several calls have -----------------------------------
+
+MAX_AMOUNT = Decimal(10) ** 12
+
+
+def _timestamp(value: object) -> float | None:
+    if value is None:
+        return None
+    try:
+        moment = (
+            float(value)
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else parse_timestamp(str(value))
+        )
+        format_timestamp(moment)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise ValueError("must be an RFC 3339 timestamp or unix seconds") from error
+    return moment
+
+
+Amount = Annotated[Decimal, Field(ge=0, le=MAX_AMOUNT, decimal_places=4)]
+Balance = Annotated[Decimal, Field(ge=-MAX_AMOUNT, le=MAX_AMOUNT, decimal_places=4)]
+Percent = Annotated[Decimal, Field(ge=0, le=100, decimal_places=4)]
+Timestamp = Annotated[float | None, PlainValidator(_timestamp)]
+
+
+def columns_of(row: type[Row], **kinds: object) -> type[Body]:
+    """A body with the editable columns of ``row``, each of which may be left out.
+
+    ``kinds``: the types of columns that are checked otherwise than their own type says, and of fields that
+    are no columns.
+    """
+    marks = {
+        column.name: (column.type, mark)
+        for column in fields(row)
+        for mark in get_args(column.type)
+        if isinstance(mark, Editable)
+    }
+    known: dict[str, Any] = {name: (kind, LEFT_OUT) for name, kind in kinds.items() if name not in marks}
+    for name, (kind, mark) in marks.items():
+        known[name] = (kinds.get(name, kind), Field(LEFT_OUT, alias=mark.name))
+    return create_model(f"{row.__name__}Body", __base__=Body, **known)
+
+
+def assign(row: Row, body: Body, *apart: str) -> None:
+    """Set the columns that were sent, those in ``apart`` left out."""
+    for name, value in body.given().items():
+        if name not in apart:
+            setattr(row, name, value)
+
+
+def find(table: Mapping[int, R], id: int, what: str) -> R:
+    """A row by its id; 404 if there is none."""
+    row = table.get(id)
+    if row is None:
+        raise ControlError(f"there is no {what} {id}", 404)
+    return row
+
+
+def account_of(core: Core, account_id: int | None) -> AccountRow:
+    """The account of that id; without one the first account."""
+    if account_id is None:
+        return next(iter(core.store.accounts.values()))
+    return find(core.store.accounts, account_id, "account")

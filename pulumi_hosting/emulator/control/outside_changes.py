@@ -11,8 +11,17 @@ from pydantic import AfterValidator
 from pulumi_hosting.api.models.field_types import EVENT_TYPES, DomainStatus, ServerStatus
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator import rows as r
-from pulumi_hosting.emulator.control.body_fields import Amount, account_of, assign, columns_of, find
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route
+from pulumi_hosting.emulator.control.endpoint import (
+    LEFT_OUT,
+    Amount,
+    Body,
+    ControlError,
+    Route,
+    account_of,
+    assign,
+    columns_of,
+    find,
+)
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.store import Store
 

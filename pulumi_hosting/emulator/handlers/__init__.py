@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import isfunction
 from pkgutil import iter_modules
-from types import ModuleType
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.messages import Answer
@@ -18,16 +17,9 @@ from pulumi_hosting.emulator.webhook_delivery import Outbound
 Handler = Callable[[Call], Answer | Outbound]
 
 _MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-
-
-def _handlers(module: ModuleType) -> dict[str, Handler]:
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
-    }
-
-
 HANDLERS: Mapping[str, Handler] = {
-    name: handler for module in _MODULES for name, handler in _handlers(module).items()
+    name: value
+    for module in _MODULES
+    for name, value in vars(module).items()
+    if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..model.property_values import UNKNOWN_STRING, Properties, changed_keys
 from ..model.urns import urn_name, urn_type
-from ..steps.operations import SIGNS, verb
+from ..steps.base import SIGNS, verb
 from .engine_events import Event
 
 BANNER = (

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
-from ..generator import deletions, read_decisions, registrations
-from ..generator.decisions import Course, Decision, Decisions, DiffRequest, Work
-from ..generator.urn_names import NameClash, Names
+from ..generator import deletions, registrations
+from ..generator.decisions import Course, Decision, Decisions, NameClash, Names
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph, rebuild
 from ..model.property_values import Properties
 from ..model.provider_results import ProviderDiff
-from ..model.state import PendingOperation, ResourceState, Snapshot
-from ..model.urns import is_provider, package_of
+from ..model.state import ResourceState, Snapshot
+from ..model.urns import STACK_TYPE, is_provider, make_urn, package_of
 from ..providers.registry import Registry, ResourceProvider
 from ..steps.base import Step
 from ..steps.changes import SameStep
@@ -104,7 +103,7 @@ class Deployment:
         return self._decide(registrations.register(self._decisions, goal))
 
     def read(self, goal: Goal) -> ResourceState:
-        return self._decide(read_decisions.read(self._decisions, goal)).state
+        return self._decide(registrations.read(self._decisions, goal)).state
 
     def _decide(self, deciding: Course[Decision]) -> Decision:
         answer: ProviderDiff | None = None
@@ -117,7 +116,12 @@ class Deployment:
                     except StopIteration as stop:
                         decision: Decision = stop.value
                         break
-                answer = self._work(work)
+                answer = None
+                if callable(work):
+                    with self.steps.slots:
+                        answer = work()
+                else:
+                    self.steps.run(work if isinstance(work, list) else [work], self)
             self.steps.run(decision.steps, self)
             return decision
         except DeploymentClosed:
@@ -146,18 +150,11 @@ class Deployment:
         )
         self.steps.fail()
 
-    def _work(self, work: Work) -> ProviderDiff | None:
-        if isinstance(work, DiffRequest):
-            with self.steps.slots:
-                return work.ask()
-        self.steps.run(work if isinstance(work, list) else [work], self)
-        return None
-
     # Outputs of components and of the stack.
 
     def register_outputs(self, urn: str, outputs: Properties) -> None:
         """Outputs of a component. Those of the stack are stored at the end: until then the old ones stay."""
-        if self._stack_urn == urn:
+        if urn == make_urn(self.stack, self.project, "", STACK_TYPE, f"{self.project}-{self.stack}"):
             self._stack_outputs = (urn, outputs)
             return
         with self._deciding:
@@ -173,10 +170,6 @@ class Deployment:
         if self.journal is not None and before != outputs:
             self.journal.write()
         self.events.outputs(step, step.op, planning=self.preview)
-
-    @property
-    def _stack_urn(self) -> str:
-        return f"urn:pulumi:{self.stack}::{self.project}::pulumi:pulumi:Stack::{self.project}-{self.stack}"
 
     # The phases of an operation.
 
@@ -220,7 +213,7 @@ class Deployment:
         if self._refresh_first():
             return True
         if self.options.import_goal is not None:
-            self._decide(read_decisions.import_resource(self._decisions, self.options.import_goal))
+            self._decide(registrations.import_resource(self._decisions, self.options.import_goal))
             return True
         if program is not None:
             program(self)
@@ -264,7 +257,11 @@ class Deployment:
     def _finish(self) -> None:
         """What the program did not declare: refreshed, or deleted."""
         if self.options.mode == "refresh":
-            self._refresh_rest()
+            with self._deciding:
+                steps = deletions.refreshes(self._decisions)
+            self.steps.run_batch(steps, self, keep_going=True)
+            if steps:
+                self.steps.save(lambda journal: journal.rebase(self._found(steps)))
             return
         with self._deciding:
             sames, batches = deletions.deletions(self._decisions)
@@ -276,13 +273,6 @@ class Deployment:
             blocked = {key for state in failed for key in graph.all_dependencies_of(state)}
             self.steps.run_batch([step for step in batch if id(step.old) not in blocked], self)
             self.steps.check_open()
-
-    def _refresh_rest(self) -> None:
-        with self._deciding:
-            steps = deletions.refreshes(self._decisions)
-        self.steps.run_batch(steps, self, keep_going=True)
-        if steps:
-            self.steps.save(lambda journal: journal.rebase(self._found(steps)))
 
     def _succeeded(self) -> bool:
         """Whether the operation succeeded; reports it if not."""
@@ -311,19 +301,17 @@ class Deployment:
 
     def _warn_of_unfinished(self) -> None:
         unfinished = self.base.unfinished()
-        if unfinished:
-            self.warn("", _unfinished_warning(unfinished, refresh_only=self.options.refresh_only))
-
-
-def _unfinished_warning(unfinished: list[PendingOperation], *, refresh_only: bool) -> str:
-    lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
-    advice = (
-        "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what the "
-        "interrupted run created. Do not destroy before that."
-        if refresh_only
-        else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
-    )
-    return (
-        f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not "
-        f"in the state:{lines}\n{advice}"
-    )
+        if not unfinished:
+            return
+        lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
+        advice = (
+            "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what "
+            "the interrupted run created. Do not destroy before that."
+            if self.options.refresh_only
+            else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
+        )
+        self.warn(
+            "",
+            f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not "
+            f"in the state:{lines}\n{advice}",
+        )

@@ -1,11 +1,17 @@
 """The Engine service: takes the log of programs and providers, and keeps the root resource."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2 as pb
 from pulumi.runtime.proto import engine_pb2_grpc
 
 from ..display.engine_events import Events
-from ..providers.host import DYNAMIC_PACKAGE
+from ..providers.provider_client import CHANNEL_OPTIONS
+from ..providers.registry import DYNAMIC_PACKAGE
 from .deployment import Deployment
 
 
@@ -43,3 +49,18 @@ class EngineService(engine_pb2_grpc.EngineServicer):
 
     def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
         return pb.RequirePulumiVersionResponse()
+
+
+Servicer = TypeVar("Servicer")
+
+
+def serve_grpc(
+    add: Callable[[Servicer, grpc.Server], None], servicer: Servicer, threads: int
+) -> tuple[grpc.Server, str]:
+    """Serve one service on a free port of the loopback interface; the address is what clients are given."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc")
+    server = grpc.server(pool, options=CHANNEL_OPTIONS)
+    add(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    return server, f"127.0.0.1:{port}"

@@ -17,15 +17,17 @@ from ..model.goals import Alias, Goal
 from ..model.property_values import (
     Properties,
     SecretValue,
+    WireFormat,
     contains_unknowns,
+    from_struct,
+    from_value,
+    to_struct,
     without_outputs,
     without_secrets,
 )
-from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
 from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment
-from .durations import timeouts
 from .step_runner import DeploymentClosed
 from .transforms import Transforms
 
@@ -39,6 +41,8 @@ _FEATURES = {
     "replaceWith": pb.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
     "transforms": pb.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
 }
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 _ResourceRequest = pb.RegisterResourceRequest | pb.ReadResourceRequest
@@ -231,7 +235,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             additional_secret_outputs=list(request.additionalSecretOutputs),
             aliases=[_alias(item) for item in request.aliases],
             import_id=request.importId,
-            custom_timeouts=timeouts(request.customTimeouts),
+            custom_timeouts=_timeouts(request.customTimeouts),
             replace_on_changes=list(request.replaceOnChanges),
             replacement_trigger=from_value(request.replacement_trigger)
             if request.HasField("replacement_trigger")
@@ -294,3 +298,21 @@ def _alias(item: alias_pb2.Alias) -> Alias:
         return Alias(urn=item.urn)
     spec = item.spec
     return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
+
+
+def _timeouts(message: pb.RegisterResourceRequest.CustomTimeouts) -> dict[str, float]:
+    """The `customTimeouts` of a registration, in seconds."""
+    return {
+        name: seconds(text)
+        for name in ("create", "update", "delete", "read")
+        if (text := getattr(message, name))
+    }
+
+
+def seconds(text: str) -> float:
+    """A duration as Pulumi writes it (`90s`, `1h30m`), in seconds. Raises `ProviderError`."""
+    parts = _DURATION.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ProviderError(f"unable to parse customTimeout value {text!r}; write it like 90s, 10m or 1h30m")
+    total = sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+    return int(total) if total == int(total) else total

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import grpc
 from pulumi.runtime.proto.resource_pb2 import DeploymentInfo
 from pulumi.runtime.proto.resource_pb2_grpc import add_ResourceMonitorServicer_to_server
 
 from ..errors import AlreadyReported, PluginError
-from ..providers.piped_process import LineSink, PipedProcess
+from ..providers.plugin_process import LineSink, PipedProcess
 from ..storage.project import Project
 from .deployment import Deployment
-from .grpc_server import GrpcServer
+from .engine_service import serve_grpc
 from .monitor import Monitor
 from .run_program import ALREADY_REPORTED
 
@@ -40,14 +41,14 @@ class ProgramProcess:
         """Raises `AlreadyReported` when the program failed, `PluginError` when it could not be started."""
         monitor = Monitor(deployment)
         threads = 4 * deployment.options.at_a_time + 8
-        server = GrpcServer(add_ResourceMonitorServicer_to_server, monitor, threads)
+        server, address = serve_grpc(add_ResourceMonitorServicer_to_server, monitor, threads)
 
         def take(line: str, is_error: bool) -> None:
             # A program that the engine interrupts prints a traceback; the user need not see it.
             if line and not deployment.steps.failed:
                 deployment.events.diagnostic("info#err" if is_error else "info", line)
 
-        process = self._start(monitor.info(), server.address, take)
+        process = self._start(monitor.info(), address, take)
         ended = threading.Event()
 
         def wait() -> None:
@@ -92,10 +93,10 @@ class ProgramProcess:
             ) from None
 
 
-def _end(monitor: Monitor, server: GrpcServer, process: PipedProcess, ended: threading.Event) -> None:
+def _end(monitor: Monitor, server: grpc.Server, process: PipedProcess, ended: threading.Event) -> None:
     monitor.release()
     if not ended.wait(END_TIMEOUT):
         process.kill()
         ended.wait()
     process.finish_output()
-    server.stop()
+    server.stop(0).wait()

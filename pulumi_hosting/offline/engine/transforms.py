@@ -10,8 +10,7 @@ from google.protobuf.message import Message
 from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2
 
 from ..errors import OfflineError
-from ..model.property_values import with_outputs
-from ..model.protobuf import WireFormat, from_struct, to_struct
+from ..model.property_values import WireFormat, from_struct, to_struct, with_outputs
 from ..providers.provider_client import CHANNEL_OPTIONS
 
 _RENAMED = {

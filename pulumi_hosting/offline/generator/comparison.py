@@ -10,11 +10,10 @@ from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import provider_urn
 from ..providers.registry import ResourceProvider
-from ..steps.base import Step
+from ..steps.base import Step, diff_resource
 from ..steps.changes import CreateStep, UpdateStep
-from ..steps.diffing import diff_resource
-from .decisions import Course, Decision, Decisions, DiffRequest, nothing_to_do
-from .dependents import delete_dependents, with_replace_on_changes
+from .decisions import Course, Decision, Decisions, nothing_to_do
+from .deletions import delete_dependents, with_replace_on_changes
 
 
 @dataclass
@@ -50,9 +49,7 @@ def compare(decisions: Decisions, registration: Registration, old: ResourceState
         known = _diff_without_provider(decisions, registration, old)
         if known is None and registration.provider is not None:
             preview = decisions.operation.preview
-            known = yield DiffRequest(
-                partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
-            )
+            known = yield partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
             if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
                 return recreate(decisions, old, new)
         diff = known or ProviderDiff("none")

@@ -15,11 +15,13 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 from ..errors import InitError, ProviderError
 from ..model.property_values import (
     Properties,
+    WireFormat,
     contains_unknowns,
+    from_struct,
     mark_secrets,
+    to_struct,
     without_secrets,
 )
-from ..model.protobuf import WireFormat, from_struct, to_struct
 from ..model.provider_results import Changes, CheckResult, ProviderDiff, ProviderResult
 from ..model.state import ResourceState
 from ..model.urns import package_of, urn_name, urn_type

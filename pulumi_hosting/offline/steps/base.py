@@ -3,17 +3,51 @@
 The generator decides steps; the engine announces, applies and saves them.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 from ..errors import InitError
-from ..model.property_values import SecretValue
-from ..model.provider_results import ProviderResult
+from ..model.property_values import Properties, SecretValue, parse_path, reset_path
+from ..model.provider_results import ProviderDiff, ProviderResult, diff_of_inputs
 from ..model.state import ResourceState
 from ..model.urns import is_provider
 from ..providers.registry import Registry, ResourceProvider
-from .operations import Op
+
+_Plain = Literal["same", "create", "update", "delete", "replace", "read", "refresh", "discard", "import"]
+_New = Literal["create-replacement", "read-replacement", "import-replacement"]
+_Old = Literal["delete-replaced", "discard-replaced", "remove-pending-replace"]
+Op = _Plain | _New | _Old
+
+SIGNS = {
+    "same": " ",
+    "create": "+",
+    "update": "~",
+    "delete": "-",
+    "replace": "+-",
+    "create-replacement": "++",
+    "delete-replaced": "--",
+    "read": ">",
+    "read-replacement": ">>",
+    "refresh": "~",
+    "discard": "<",
+    "discard-replaced": "<<",
+    "import": "=",
+    "import-replacement": "=>",
+}
+DELETES = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
+NO_CHANGE = frozenset({"same", "read", "discard", "read-replacement"})
+"""Operations that `--expect-no-changes` allows."""
+
+
+def verb(op: str, *, done: bool) -> str:
+    """What an operation does, or has done: `create replacement`, `discarded original`."""
+    act, _, kind = op.partition("-")
+    if act == "read":
+        kind = f"for {kind}" if kind else ""
+    elif done:
+        act += "d" if act.endswith("e") else "ed"
+    return f"{act} {'original' if kind == 'replaced' else kind}".rstrip()
 
 
 class StepContext(Protocol):
@@ -109,3 +143,32 @@ def mark_secret_outputs(state: ResourceState) -> None:
     }
     if marked:
         state.outputs = state.outputs | marked
+
+
+# --- comparing the declared inputs of a resource with its state
+
+
+def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:
+    """Inputs with every ignored path reset to its old value, and the paths that could not be reset."""
+    failed = []
+    for path in paths:
+        try:
+            inputs, done = reset_path(parse_path(path), old, inputs)
+        except ValueError:
+            continue
+        if not done:
+            failed.append(path)
+    return inputs, failed
+
+
+def diff_resource(
+    provider: ResourceProvider, old: ResourceState, news: Properties, ignore: list[str], *, preview: bool
+) -> ProviderDiff:
+    """The provider's diff; the engine's comparison of the inputs if the provider leaves it to the
+    engine.
+    """
+    diff = provider.diff(old, news, ignore, preview=preview)
+    if diff.changes != "unknown":
+        return diff
+    own = diff_of_inputs(old.inputs, ignoring(news, old.inputs, ignore)[0])
+    return replace(diff, changes=own.changes, diffs=own.diffs, detailed=own.detailed)

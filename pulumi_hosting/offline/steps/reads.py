@@ -8,9 +8,7 @@ from ..model.property_values import UNKNOWN_STRING, Properties, changed_keys
 from ..model.provider_results import ProviderDiff, ProviderResult
 from ..model.state import ResourceState, now
 from ..model.urns import is_provider, package_of
-from .base import Step, StepContext, attempt
-from .diffing import diff_resource
-from .operations import Op
+from .base import Op, Step, StepContext, attempt, diff_resource
 
 
 def _read(

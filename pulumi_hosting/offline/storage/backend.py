@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import InvalidConfiguration, StackLocked, StackNotFound
 from ..model.property_values import Properties
-from .well_formed import problem_of
+from .deployment_json import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
 
@@ -71,7 +71,7 @@ class Backend:
 
     def create(self, stack: str) -> None:
         self.check_new(stack)
-        _make_private(self._root)
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         meta = self._root / "meta.yaml"
         if not meta.exists():
             meta.write_text("version: 1\n")
@@ -211,16 +211,12 @@ def _user() -> str:
         return "unknown"
 
 
-def _make_private(directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
 def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
     """Replace a file atomically, readable by its owner only, synced to the disk.
 
     ``backup`` becomes its old content.
     """
-    _make_private(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # The name must not end in .json: the file backend takes every such file for a stack.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
     try:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from ..model.graph import rebuild
 from ..model.property_values import without_secrets
 from ..model.state import PendingOperation, ResourceState, Snapshot
-from ..steps.base import Step
+from ..steps.base import DELETES, Step
 from ..steps.changes import SameStep
-from ..steps.operations import DELETES
 from ..steps.reads import RefreshStep
 
 

@@ -11,10 +11,9 @@ from ..model.property_values import Properties, SecretValue, hide_secrets, witho
 from ..model.state import ResourceState, Snapshot
 from ..model.urns import STACK_TYPE, provider_urn
 from .backend import Backend, backend_directory
-from .deployment_json import deployment_from_json, deployment_to_text
+from .deployment_json import deployment_from_json, deployment_to_text, problem_of
 from .passphrase import Crypter, passphrase_from
 from .project import Project, StackConfig, load_project
-from .well_formed import problem_of
 
 ORGANIZATION = "organization"
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 LATE = (
     "filelock",
-    "pulumi_hosting.client.deadlines",
     "pulumi_hosting.client.rate_limit.limiter",
     "pulumi_hosting.client.rate_limit.state_file",
     "pulumi_hosting.session.snapshot_text",

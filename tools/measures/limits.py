@@ -32,8 +32,8 @@ LIMITS = {
     "its returns to a folder that it has left": Limit(21, 8, 8),
     "functions that read `max_charge`": Limit(16, 6, 6),
     "folders of these functions": Limit(4, 1, 1),
-    "uses of `Any`": Limit(1616, 515, 900),
-    "imports inside functions": Limit(208, 103, 120),
+    "uses of `Any`": Limit(1616, 523, 900),
+    "imports inside functions": Limit(208, 104, 120),
     "class names that several modules define": Limit(50, 0, 0),
     "functions without a docstring, in per cent": Limit(50, 45, 50),
     "length of a function that 95 % do not exceed, in lines": Limit(28, 24, 28),
@@ -42,45 +42,47 @@ LIMITS = {
 BUDGETS = {
     "pulumi_hosting": Budget(63, 70, "what the package exports, and how it was installed"),
     "pulumi_hosting/actions": Budget(
-        1509, 1300, "a file per action: its price, its key, and the proof that nothing is paid twice"
+        1509, 1440, "a file per action: its price, its key, and the proof that nothing is paid twice"
     ),
     "pulumi_hosting/api": Budget(
-        3714, 3190, "a row for each operation and a model for each body, every field described"
+        3714, 3090, "a row for each operation and a model for each body, every field described"
     ),
-    "pulumi_hosting/cli": Budget(
-        1349, 1590, "options, exit codes and work of each command, actions among them"
-    ),
+    "pulumi_hosting/cli": Budget(1349, 1260, "options and exit codes of each command"),
     "pulumi_hosting/client": Budget(
-        2891, 3100, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
+        2891, 3010, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
     ),
     "pulumi_hosting/emulator": Budget(
-        5837, 4950, "the whole service: store, clock, handlers, control interface, both dialects"
+        5837, 4910, "the whole service: store, clock, handlers, control interface, both dialects"
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2380, "a purchase of each good, found again after a kill at any request"
+        1718, 2340, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
-        5133, 4500, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
+        5133, 4420, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
     ),
     "pulumi_hosting/planning": Budget(
-        925, 1210, "check, diff, plan, apply, budget and what ends when, once for every frontend"
+        925, 1330, "check, diff, plan, apply, budget and what ends when, once for every frontend"
     ),
     "pulumi_hosting/provider": Budget(
         2901,
-        3130,
+        3200,
         "dynamic resources and native provider over one adapter, with state, replacements, preview",
     ),
-    "pulumi_hosting/rehearsal": Budget(1328, 1220, "rehearsals, both engines, and the check of an account"),
-    "pulumi_hosting/reports": Budget(2348, 2400, "a file for each question that a command answers"),
-    "pulumi_hosting/resources": Budget(
-        3466, 3400, "a file per resource: inputs, state, mapping, and its powers"
+    "pulumi_hosting/rehearsal": Budget(
+        1328, 1415, "rehearsals, a year of them, both engines, and the check of an account"
     ),
-    "pulumi_hosting/schema": Budget(265, 270, "one reflection of models and operations for every generator"),
-    "pulumi_hosting/session": Budget(792, 780, "what a run shares: reads, ownership, clock, paid time"),
+    "pulumi_hosting/reports": Budget(
+        2348, 2735, "a file for each question that a command answers, metrics among them"
+    ),
+    "pulumi_hosting/resources": Budget(
+        3466, 3445, "a file per resource: inputs, state, mapping, and its powers"
+    ),
+    "pulumi_hosting/schema": Budget(265, 260, "one reflection of models and operations for every generator"),
+    "pulumi_hosting/session": Budget(792, 790, "what a run shares: reads, ownership, clock, paid time"),
     "pulumi_hosting/webhooks": Budget(
-        825, 800, "verification, and a receiver that neither loses nor repeats an event"
+        825, 785, "verification, and a receiver that neither loses nor repeats an event"
     ),
     "ansible_collections": Budget(
-        3357, 3250, "modules and action plugins over the planner, inventory, callback, event source"
+        3357, 3310, "modules and action plugins over the planner, inventory, callback, event source"
     ),
 }

@@ -34,7 +34,8 @@ class Subject:
 
     ``make``: what is declared. ``changes``: what is declared instead, by the kind of change. ``needs``: what
     is there before, by name: kind and inputs. ``absent``: the options that remove it (Ansible).
-    ``is_unpaid``: whether an unpaid invoice is needed. ``balance``: what the account has.
+    ``is_unpaid``: whether an unpaid invoice is needed. ``balance``: what the account has. ``aged``: days that
+    pass before the command.
     """
 
     kind: str
@@ -47,12 +48,17 @@ class Subject:
     ip_delay: float = 0.0
     is_unpaid: bool = False
     balance: str = "100000.00"
+    aged: float = 0.0
 
 
 _WEB = {"web": ("server", WEB)}
 _WEBS = {**_WEB, "db": ("server", DB)}
 _DOMAIN: Inputs = {"name": LIVE_NAME, "auto_renew": True}
 _NAMESERVERS = ["ns1.example.net", "ns2.example.net"]
+
+# A renewal lasts for longer than the longest pause: a second one would be due after it.
+_LET_END: Inputs = {"name": LIVE_NAME, "auto_renew": False}
+_KEPT = Subject("domain", _LET_END, {"update": {**_LET_END, "keep_paid": "350d"}}, aged=20)
 
 PULUMI: Mapping[str, Subject] = {
     "server 201": Subject(
@@ -81,6 +87,7 @@ PULUMI: Mapping[str, Subject] = {
     ),
     "domain 202": Subject("domain", _DOMAIN, faults=(PENDING,), provisioning_delay=45),
     "transfer": Subject("domain", {"name": "example-2.com", "auth_code": AUTH_CODE}),
+    "kept domain": _KEPT,
     "server_ip": Subject("server_ip", {"server_id": "=web"}, {"replace": {"server_id": "=db"}}, needs=_WEBS),
     "late server_ip": Subject(
         "server_ip",
@@ -182,6 +189,7 @@ ANSIBLE: Mapping[str, Subject] = {
         {"update": {"url": HOOK, "events": ["ping"]}},
         absent={"url": HOOK, "state": "absent"},
     ),
+    "kept domain": _KEPT,
     "server renewal": Subject("server_renew", {"name": "web", "until": ahead(45)}, needs=_WEB),
     "domain renewal": Subject(
         "domain_renew", {"name": LIVE_NAME, "until": ahead(500)}, needs={"site": ("domain", _DOMAIN)}

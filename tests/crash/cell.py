@@ -106,6 +106,7 @@ class World:
                 self._with_retries(lambda: self.playbook.run([self._task(self.subject.make)]))
             else:
                 self._converge({**needs, "it": (self.subject.kind, self._filled(self.subject.make))})
+            self.network.sleep(self.subject.aged * DAY)
         if self.subject.is_unpaid or self.subject.balance != "100000.00":
             self.network.control("PATCH", "/account", {"balance": self.subject.balance})
         assert self.problems() == []

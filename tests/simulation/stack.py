@@ -117,7 +117,14 @@ class Stack:
         kept = [(name, entry, False) for name, entry in self.entries.items()]
         kept += [(name, entry, True) for name, entry in self.leaving]
         return [
-            ManagedObject(entry.kind, entry.id, name, is_leaving=leaving) for name, entry, leaving in kept
+            ManagedObject(
+                entry.kind,
+                entry.id,
+                name,
+                is_leaving=leaving,
+                is_kept_paid=bool(entry.inputs.get("keepPaid")),
+            )
+            for name, entry, leaving in kept
         ]
 
     # --- steps

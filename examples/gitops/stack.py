@@ -12,7 +12,9 @@ from plan import CLOSED_TO_TEST_KEYS, Change, Drift, Managed, Plan, Run, Stop, l
 
 NO_CHANGE = ("same", "read", "refresh", "discard")
 ENDED = ("suspended", "expired", "pending_cancel")
-RENEWAL = re.compile(r"(?:(?P<name>.+?): )?(?:will|would) charge (?P<amount>[\d.]+) \w* \(.* from \d{4}-")
+RENEWAL = re.compile(
+    r"(?:(?P<name>.+?): )?(?:warning: )?(?:will|would) charge (?P<amount>[\d.]+) \w* \(.* from \d{4}-"
+)
 """What the provider says of a renewal that keepPaid asks for; in front, the name of a dynamic resource."""
 REPLACES = ("replace", "create-replacement", "delete-replaced")
 UNCHECKED = {

@@ -16,29 +16,33 @@ from pulumi_hosting.actions.periods import moment
 from pulumi_hosting.actions.renewal import AnyRenewal
 from pulumi_hosting.actions.server_renew import ServerRenew
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
+from pulumi_hosting.exactly_once.local_files import LockTimeout
+from pulumi_hosting.exactly_once.payments import Payment
 from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Remarked
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import Failed, LimitExceeded, ResourceError
+from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, duration
 
 _ACTIONS: Mapping[str, AnyRenewal] = {
     "server": ServerRenew(),
-    "domain": DomainRenewal(),
+    "domain": DomainRenewal(is_kept=True),
 }
 _LAST_HOUR = timedelta(hours=1)  # the service renews in it, where auto-renew is on
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A renewal that a declaration asks for now. ``inputs``: of its ``action``."""
+    """A renewal that a declaration asks for now. ``inputs``: of its ``action``. ``renews``: the declared
+    ``auto_renew``."""
 
     action: AnyRenewal
     inputs: Any
+    renews: bool | None
 
     @property
     def date(self) -> str:
@@ -59,16 +63,21 @@ class Renewal:
         try:
             done = act(request, self.action, self.inputs, dry_run=dry_run, approve=approve)
         except HostingError as error:
-            refused = isinstance(error, LimitExceeded | InvalidInput) or _is_refusal(error)
-            if not (dry_run or refused):
+            if not (dry_run or _is_refusal(error)):
                 raise
             request.warn(f"not renewed, though keep_paid asks for it: {error}")
+            key = self.action.result, self.inputs.id
+            paid = paid_time_of(request).declared(key, self.renews)
+            if (event := paid.of(key)) is not None and (line := paid.warning(event)):
+                request.warn(line)
             return None
         return done if done.changed else None
 
 
 def _is_refusal(error: HostingError) -> bool:
-    """Whether the service, or a look at the account, said no: nothing was charged."""
+    """Whether the limit, another run, the account or the service said no: nothing was charged."""
+    if isinstance(error, InvalidInput | LockTimeout):
+        return True
     if isinstance(error, ResourceError):
         return not isinstance(error, Failed)
     return isinstance(error, ApiError) and not error.outcome_unknown
@@ -95,7 +104,21 @@ def renewal(
     if until < now:  # whether the service counts from the old date is its own affair: one period, then a look
         wanted = min(wanted, action.smallest.after(until))
     text = as_text(wanted.replace(microsecond=0))
-    return Renewal(action, action.Inputs.model_validate({"id": state.id, "until": text}))
+    inputs = action.Inputs.model_validate({"id": state.id, "until": text})
+    return Renewal(action, inputs, None if renews is None else bool(renews))
+
+
+def unreported(
+    request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]
+) -> Payment | None:
+    """What an interrupted run paid to keep the object, and could not report; from now on it is reported."""
+    if declared.get("keep_paid") is None or resource.kind not in _ACTIONS:
+        return None
+    action = _ACTIONS[resource.kind]
+    entry = purchase_journal.interrupted(request, action.kind, f"{action.result} {state.id}")
+    found = purchase_journal.unreported(request.client, entry, action.kind, {"id": state.id})
+    purchase_journal.reported(request.unreported)
+    return found
 
 
 def _safe_until(what: Prepaid | None, state: State, date: str) -> datetime | None:

@@ -81,7 +81,7 @@ def run(
     try:
         named = {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
         inputs = check(action, {name: value for name, value in named.items() if value not in (None, [])})
-        month = MonthlyBudget(os.environ.get("HOSTING_BUDGET") or None)
+        month = MonthlyBudget(os.environ.get("HOSTING_BUDGET"))
         budget = Budget(Limit("--max-charge", max_charge, "leave it"), month=month).checked()
     except InvalidInput as error:
         raise Unusable(str(error)) from None

@@ -27,8 +27,8 @@ class MonthlyBudget:
     """``given``: the setting's value, such as ``100.00/month``; None if it has none. ``problem``: why it
     cannot be used; None if it can.
 
-    >>> str(MonthlyBudget("100.00/month")), MonthlyBudget("100").problem
-    ('budget is 100.00/month', 'must be an amount of money for each month, such as 100.00/month')
+    >>> str(MonthlyBudget("100.00/month")), MonthlyBudget("100").problem is None
+    ('budget is 100.00/month', False)
     """
 
     def __init__(self, given: object = None) -> None:
@@ -37,7 +37,7 @@ class MonthlyBudget:
         self._amount = Decimal(found[1]) if found else None
         self.problem = None
         if self.given is not None and found is None:
-            self.problem = "must be an amount of money for each month, such as 100.00/month"
+            self.problem = "must be an amount of money for each month, such as 100.00/month. Next: correct it"
         self._lock = threading.Lock()
         self._at_first: dict[str, Decimal] | None = None
 
@@ -86,14 +86,15 @@ class MonthlyBudget:
                 f"{self}, and the key may not read what was spent (scope balance:read); {cost.what} is not "
                 "ordered. Next: give the key balance:read, or unset budget"
             )
-        so_far = known.get(cost.currency, Decimal(0))
+        so_far = known.get(cost.currency, Decimal("0.00"))
         if so_far + planned <= (self._amount or 0):
             return None
+        amount, fits = f"{cost.amount} {cost.currency}", planned <= (self._amount or 0)
         next_month = (client.service_now().replace(day=1) + timedelta(days=32)).replace(day=1)
+        later = f", or wait until {next_month:%Y-%m-%d}" if fits else ""
         return (
-            f"{so_far} {cost.currency} were spent this month; with {cost.amount} {cost.currency} for "
-            f"{cost.what} they would be {so_far + planned}, and {self}; it is not ordered. Next: raise "
-            f"budget, or wait until {next_month:%Y-%m-%d}"
+            f"{so_far} {cost.currency} were spent this month; with {amount} for {cost.what} they would be "
+            f"{so_far + planned}, and {self}; it is not ordered. Next: raise budget{later}"
         )
 
 

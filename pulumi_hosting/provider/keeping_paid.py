@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pulumi_hosting.actions.action import ActionOutcome
-from pulumi_hosting.actions.keep_paid import Renewal, renewal
+from pulumi_hosting.actions.keep_paid import Renewal, renewal, unreported
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
@@ -27,6 +27,9 @@ def show(
         return None
     try:
         due = renewal(request, resource, state, declared)
+        if due is None and (paid := unreported(request, resource, state, declared)):
+            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+            request.warn(f"an interrupted run renewed it: {charged}")
     except HostingError as error:
         request.warn(f"whether keepPaid {asks} asks for a renewal is not known: {error}")
         return None

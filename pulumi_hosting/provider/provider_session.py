@@ -100,9 +100,9 @@ class ProviderSession(Session):
                 self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
-            self.budget.limit, self.budget.month = settings.limit, settings.month
-            if settings.month:
-                self.paying = settings.month.paying
+            self.budget.limit = settings.limit
+            if settings.month.given != self.budget.month.given:  # else it knows what was spent before the run
+                self.budget.month, self.paying = settings.month, settings.month.paying
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization

@@ -22,10 +22,13 @@ _Known = Mapping[tuple[str, str], Sequence[str]]
 
 def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
     managed = [(path, managed_by(path)) for path in stacks]
-    known = _known([*managed, *((path, run_results(path)) for path in results)])
+    managed += [(path, run_results(path)) for path in results]
+    known = _known(managed)
     with asking() as (request, step):
         step(1, None, "reading what is paid until when")
         paid = paid_time_of(request)
+    for item in (item for _, objects in managed for item in objects if item.is_kept_paid):
+        paid = paid.declared((item.kind, item.id), True)  # a run renews it, from the balance
     within = timedelta(days=days)
     uncovered = paid.uncovered(within)
     found = paid.within(within)

@@ -176,6 +176,7 @@ def test_a_merge_renews_what_is_kept_paid_beside_the_review(ci: CI, package: str
     assert "## prod: nothing changes" in ci.printed
     assert "Beside the review: renewals up to 5.00, as keep_paid says." in ci.printed
     assert "**Cost:** 5.00 EUR now" in ci.printed
+    assert "does not renew itself" not in ci.printed  # this run renews it
     assert [row["amount"] for row in ci.ledger()] == ["5.00", "5.00"]
     assert ci.job("merge") == 0, ci.printed
     assert "Beside the review" not in ci.printed

@@ -130,3 +130,11 @@ def test_a_renewal_that_is_kept_paid_keeps_to_it(account: Account) -> None:
     assert any("budget is 4.00/month" in line for line in result["warnings"])
     assert result["changed"] is False
     assert charged(account) == ["5.00", "5.00"]
+
+
+def test_a_provider_that_is_configured_again_counts_its_purchases_once(account: Account) -> None:
+    """The dynamic provider is, for each kind of resource."""
+    run = start(account, budget="12.00/month")
+    run.create("server", "web", WEB)
+    run.session.configure({"apiKey": account.live_key, "baseUrl": account.base_url, "budget": "12.00/month"})
+    assert check(run, "other") == {}

@@ -1,10 +1,14 @@
 """``keepPaid``: renewed once, by whatever run comes first, and never beyond a limit."""
 
+import json
+import os
+import re
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.provider.processes import WEB, Entry, Process, Start
+from tests.provider.processes import WEB, Entry, Process, Start, provider_process
 from tests.provider.test_paid_time import DAY, SHOP, later
 from tests.support.account import Account
 
@@ -125,3 +129,77 @@ def test_a_time_that_cannot_be_kept_is_refused(
     _, failures = processes().of(kind).check({}, {**given, "__identity": f"pulumi:t/dev/{kind}/one"})
     assert said in failures["keep_paid"]
     assert account.ledger() == []
+
+
+class Slow(httpx.BaseTransport):
+    """A registry whose new dates never show."""
+
+    def __init__(self, account: Account) -> None:
+        self.inner = account.transport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self.inner.handle_request(request)
+        if request.method != "GET" or "/domains" not in request.url.path:
+            return answer
+        body = re.sub(rb"203[1-9](-04-15T08:00:00)", rb"2030\1", answer.read())
+        return httpx.Response(answer.status_code, json=json.loads(body))
+
+
+def test_a_renewal_that_never_shows_is_not_paid_again(account: Account) -> None:
+    shop = provider_process(account).create("domain", "one", KINDS[1][1])
+    later(account, 340)
+    account.fault({"registrar": "pending"}, path="/renew$", times=99)
+    said = []
+    for days in (0, 2, 4, 3, 8, 20, 60):
+        later(account, days)
+        run = provider_process(account, Slow(account))
+        shop = up(run, "domain", shop)
+        said += run.lines
+    assert payments(account) == 2
+    assert any("it is not paid again. Next: ask the provider about it" in line for line in said)
+
+
+def test_a_domain_is_not_renewed_by_a_key_that_cannot_see_invoices(account: Account) -> None:
+    shop = provider_process(account).create("domain", "one", KINDS[1][1])
+    later(account, 340)
+    scopes = ["domains:read", "domains:order", "domains:manage", "balance:read"]
+    run = provider_process(account, apiKey=account.new_key(scopes=scopes))
+    assert up(run, "domain", shop) is shop
+    assert any("the API key lacks invoices:read" in line for line in run.lines)
+    assert any("does not renew itself" in line for line in run.lines)  # its end is still named
+    assert payments(account) == 1
+
+
+class Killed(BaseException):
+    """The run ended here."""
+
+
+class Killing(httpx.BaseTransport):
+    """Ends the run once a renewal was carried out."""
+
+    def __init__(self, account: Account) -> None:
+        self.inner = account.transport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self.inner.handle_request(request)
+        if request.url.path.endswith("/renew"):
+            raise Killed
+        return answer
+
+
+def test_what_a_killed_run_paid_is_said_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    web = provider_process(account).create("server", "web", KINDS[0][1])
+    later(account, 25)
+    killed = provider_process(account, Killing(account))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpid", lambda: 2**22 + 1)  # a process that is gone
+        with pytest.raises(Killed):
+            up(killed, "server", web)
+    said = []
+    for _ in range(2):
+        run = provider_process(account)
+        web = up(run, "server", run.refresh("server", web))
+        said += run.lines
+    (line,) = [line for line in said if "an interrupted run renewed it" in line]
+    assert "5.00 EUR were charged, invoice 40002" in line
+    assert payments(account) == 2

@@ -61,11 +61,10 @@ options:
         key: exit_code
   ends_within:
     description:
-      - Days. What a task warns of counts as drift if it ends within this time. Tasks begin to warn a third of
-        the paid period before its end.
+      - Days, V(1), V(7), V(14) or V(30). What a task warns of counts as drift if it ends within this time.
+        Tasks begin to warn a third of the paid period before its end.
       - If not set, only what has ended is drift.
-    type: int
-    choices: [1, 7, 14, 30]
+    type: str
     env:
       - name: HOSTING_DRIFT_ENDS_WITHIN
     ini:
@@ -210,7 +209,7 @@ class CallbackModule(CallbackBase):
     def _ending(self, result: object) -> str | None:
         """The day on which the object of a task ends, if it is not paid for and that is within
         O(ends_within)."""
-        days = self.get_option("ends_within") or -1
+        days = self._ends_within()
         found = map(ENDS.search, map(str, _of(result, "result").get("warnings") or ()))
         return next((f"ends {line[2]}" for line in found if line and WITHIN[line[1]] <= days), None)
 
@@ -273,6 +272,18 @@ class CallbackModule(CallbackBase):
             f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}. Using 3. Next: correct exit_code"
         )
         return 3
+
+    def _ends_within(self) -> int:
+        """Days; -1 if what ends is no drift."""
+        given = str(self.get_option("ends_within") or "").strip().removesuffix("d")
+        if not given or given in ("1", "7", "14", "30"):
+            return int(given or -1)
+        # A callback that cannot be loaded would let a run with drift exit with 0.
+        self._display.warning(
+            f"hosting.cloud.drift: ends_within must be 1, 7, 14 or 30, not {given}. Using 30. Next: correct "
+            "ends_within"
+        )
+        return 30
 
     def _is_last(self) -> bool:
         """Whether this is the last playbook: an exit before it would skip the others."""

@@ -116,13 +116,19 @@ class ResourceModule(HostingModule):
         is_kept = given.get("keep_paid") and outcome.action in ("unchanged", "updated")
         if not (is_kept and before and outcome.after):
             return result
-        from pulumi_hosting.actions.keep_paid import renewal
+        from pulumi_hosting.actions.keep_paid import renewal, unreported
 
         # what is paid must not depend on how another task saw it
         request = replace(request, session=task.request("").session)
         state = outcome.state or self.resource.State.partial(before)
         if (due := renewal(request, self.resource, state, given)) is None:
-            return result
+            paid = None if task.check_mode else unreported(request, self.resource, state, given)
+            if paid is None:
+                return result
+            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+            task.warn(f"an interrupted run renewed it: {charged}")
+            task.charge_name = f"{self.kind}/{paid.invoice_id}"
+            return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
         approve = partial(task.approve, f"{request.identity} keep_paid", task.budget.checked())
         done = (due.plan if task.check_mode else due.carry_out)(request, approve)
         if done is None:

@@ -43,6 +43,17 @@ def test_each_renewal_is_listed_with_who_knows_the_object(
     assert f"ends: Note: server {old} (old) is paid until " in text
 
 
+def test_what_a_stack_keeps_paid_renews_itself(command: Command, owner: Owner, tmp_path: Path) -> None:
+    _, old = filled(owner)
+    prod = export(tmp_path / "prod.json", old=old)
+    found = json.loads(prod.read_text())
+    (item,) = [row for row in found["deployment"]["resources"] if row.get("id") == old]
+    item["inputs"] = {**item.get("inputs", {}), "keepPaid": "7d"}
+    prod.write_text(json.dumps(found))
+    assert command("renewals", "--days", 40, "--stack", prod).exit_code == 0
+    assert command("renewals", "--days", 40).exit_code == 7
+
+
 def test_what_the_balance_does_not_cover_and_what_is_over(command: Command, owner: Owner) -> None:
     web, old = filled(owner)
     owner.control("PATCH", "/account", {"balance": "1.00"})

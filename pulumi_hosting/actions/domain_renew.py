@@ -73,7 +73,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
 
     def __init__(self, *, is_kept: bool = False) -> None:
         self.is_kept = is_kept
-        """Whether runs renew it by themselves (``keep_paid``): then what does not show is for a person."""
+        """Whether runs renew it (``keep_paid``): then what does not show is for a person."""
 
     def due(self, found: m.Domain) -> datetime | None:
         return found.expires_at

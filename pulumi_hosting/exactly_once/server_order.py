@@ -136,8 +136,12 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         if when != "before":
             self.request.reads.forget(ORDERS_AND_SERVERS)
         found = self._found(is_ours=when != "before")
-        server = found.server if found is not None and when == "conflict" else None
-        # of two different orders for one declaration at the same moment the second stops
+        if found is not None and when == "conflict":
+            self._refuse_another_order(found.server)
+        return found
+
+    def _refuse_another_order(self, server: m.Server | None) -> None:
+        """Of two different orders for one declaration at the same moment the second stops."""
         if server and not self.request.name_is_identity and self.is_of_this_call(server.created_at):
             raise ResourceConflict(
                 f"another run ordered server {server.id} ({server.name}) for this resource at the same "
@@ -145,7 +149,6 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                 f"run, or set adopt_id={server.id} to take it over",
                 id=str(server.id),
             )
-        return found
 
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""

@@ -6,7 +6,6 @@ is processed late, may make a second one. The one with the lowest id stays.
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 from pulumi_hosting.api import models as m
@@ -115,9 +114,12 @@ def doubles(
     ):
         return []
     later = [other for other in alike(listed, found) if _came_later(found, other)]
-    # the service keeps what was delivered for 14 days
-    accepted = partial(request.client.webhooks.deliveries.list, status="delivered", limit=1)
-    return [other for other in later if not any(accepted(other.id))]
+    return [other for other in later if not _is_in_use(request, other)]
+
+
+def _is_in_use(request: Request, other: m.Subscription) -> bool:
+    """Whether a receiver accepted what it delivered. The service keeps such deliveries for 14 days."""
+    return any(request.client.webhooks.deliveries.list(other.id, status="delivered", limit=1))
 
 
 def remark_on_doubles(request: Request, listed: Iterable[m.Subscription], found: m.Subscription) -> None:

@@ -3,7 +3,6 @@ held.
 """
 
 import json
-import resource
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -93,13 +92,13 @@ def test_the_report_says_what_the_account_lost(engine: Engine, tmp_path: Path, a
     assert [title for title in titles(outcome) if "preview" in title] == ["preview", *days[0], *days[1]]
     alone, web = losses(outcome, "alone"), losses(outcome, "web")
     assert (set(alone), set(web)) == ({"suspended", "terminated"}, {"suspended"})
-    assert web["suspended"].told == {
+    assert web["suspended"].announced == {
         **{"nightly job": 14, "preview": 10, "up": 10, "balance.low": 7},
         **EVENTS_OF_A_SUSPENSION,
     }
-    assert alone["suspended"].told == {"nightly job": 14, "preview": 10, **EVENTS_OF_A_SUSPENSION}
+    assert alone["suspended"].announced == {"nightly job": 14, "preview": 10, **EVENTS_OF_A_SUSPENSION}
     assert (alone["terminated"].at - alone["suspended"].at).days == 14
-    assert alone["terminated"].told["server.terminated"] == 0
+    assert alone["terminated"].announced["server.terminated"] == 0
     # The account: the one is terminated, the other suspended on the day that the report says.
     assert account.lost() == {("server", web["suspended"].id): web["suspended"].at}
     assert account.renewals() == ["5.00"]
@@ -143,22 +142,18 @@ def test_wrong_values_are_refused(options: tuple[str, str], tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_year_of_ten_objects(tmp_path: Path, account: Account) -> None:
-    """It takes less than a CPU minute, and each loss was announced a week before."""
+    """Each loss was announced a week before. `make bench ARGS=rehearse` measures a year of the same kind."""
     servers = [server(f"web-{number}", number > 0) for number in range(5)]
     domains = [domain(f"shop-{number}", number > 1) for number in range(5)]
-    began = resource.getrusage(resource.RUSAGE_CHILDREN)
     source = program(tmp_path, *servers, *domains)
     engine = Engine("offline", "", ("-m", "pulumi_hosting.cli", "offline"))
     outcome = Rehearsal(engine, source, days=400, balance=Decimal("150.00")).run()
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = (ended.ru_utime + ended.ru_stime) - (began.ru_utime + began.ru_stime)
     assert outcome.passed
-    assert spent < 60
     assert account.lost() == {
         (loss.kind, loss.id): loss.at for loss in outcome.losses if loss.became == "expired"
     }
     for loss in outcome.losses:
-        known = max(loss.told["nightly job"], loss.told["preview"])
+        known = max(loss.announced["nightly job"], loss.announced["preview"])
         assert known >= 7, loss
     assert [row["id"] for row in account.objects["servers"]] == []
     assert len([loss for loss in outcome.losses if loss.became == "terminated"]) == 5

@@ -207,7 +207,7 @@ def _unreported(request: Request, action: AnyAction, outcome: ActionOutcome) -> 
 def _as_paid(outcome: ActionOutcome, paid: Payment) -> ActionOutcome:
     """What an interrupted run carried out: a change that was charged."""
     known = {"charged": str(paid.paid), "invoice_id": str(paid.invoice_id), "currency": paid.currency}
-    note = f"an interrupted run paid it: {paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+    note = f"an interrupted run paid it: {paid.charged}"
     cost, shown = Cost(paid.paid, paid.currency, note), dict(cast(Mapping[str, Any], outcome.after))
     shown.update({name: value for name, value in known.items() if name in shown})
     return replace(outcome, changed=True, fetches=False, after=shown, cost=cost, note=note)

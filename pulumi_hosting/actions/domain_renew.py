@@ -25,13 +25,13 @@ from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import KeyLacksScope, ResourceError
+from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 MOST_YEARS = 10
 _YEAR = timedelta(days=365.25)
-_LOOKED_BACK = timedelta(days=60)  # for a renewal that never showed
+_LOOKED_BACK = timedelta(days=366)  # for a renewal that never showed
 
 
 class DomainRenewInputs(OfDomain):
@@ -71,10 +71,6 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
     smallest = Period("years", 1)
     parts = ("domains",)
 
-    def __init__(self, *, is_kept: bool = False) -> None:
-        self.is_kept = is_kept
-        """Whether runs renew it (``keep_paid``): then what does not show is for a person."""
-
     def due(self, found: m.Domain) -> datetime | None:
         return found.expires_at
 
@@ -92,11 +88,6 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
         return catalog_reads.charge(request, price * seen.period.count, priced_in, what, fresh=True), True
 
     def under_way(self, request: Request, seen: Seen[m.Domain], state: DomainState) -> ActionPlan | None:
-        if self.is_kept and "invoices:read" not in request.client.key_owner.get().scopes:
-            raise KeyLacksScope(
-                "the API key lacks invoices:read, so a renewal that the registrar has not shown yet could be "
-                "paid again. Next: give it that scope"
-            )
         if (invoice := self._not_shown(request, seen.found)) is None:
             return None
         age = None if invoice.paid_at is None else request.service_now() - invoice.paid_at
@@ -108,7 +99,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
             )
             return self.paid_already(state, note, renewal="pending_sync")
         became = replace(became, payment=payment(request.client, invoice.id))
-        if self.is_kept and not (became.payment and became.payment.is_returned):
+        if not (became.payment and became.payment.is_returned):
             what = became.sentence(f"the renewal of domain {seen.found.id}")
             raise ResourceError(f"{what}; it is not paid again. Next: ask the provider about it")
         request.warn(f"{became.sentence(f'the renewal of domain {seen.found.id}')}: it is renewed again")
@@ -162,8 +153,7 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
         years are paid than it has.
         """
         try:
-            looked_back = 6 * _LOOKED_BACK if self.is_kept else _LOOKED_BACK
-            recent = self._newest_paid(request, domain.id, request.service_now() - looked_back)
+            recent = self._newest_paid(request, domain.id, request.service_now() - _LOOKED_BACK)
         except Forbidden:
             request.info(
                 "without the scope invoices:read, a renewal that the registrar has not shown yet "

@@ -23,14 +23,14 @@ from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import Remarked
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.errors import Failed, KeyLacksScope, ResourceError
 from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, duration
 
 _ACTIONS: Mapping[str, AnyRenewal] = {
     "server": ServerRenew(),
-    "domain": DomainRenewal(is_kept=True),
+    "domain": DomainRenewal(),
 }
 _LAST_HOUR = timedelta(hours=1)  # the service renews in it, where auto-renew is on
 
@@ -42,7 +42,7 @@ class Renewal:
 
     action: AnyRenewal
     inputs: Any
-    renews: bool | None
+    renews: object
 
     @property
     def date(self) -> str:
@@ -61,6 +61,7 @@ class Renewal:
         self, request: Request, approve: Callable[[Cost | None], None], *, dry_run: bool
     ) -> ActionOutcome | None:
         try:
+            self._must_have_scopes(request)
             done = act(request, self.action, self.inputs, dry_run=dry_run, approve=approve)
         except HostingError as error:
             if not (dry_run or _is_refusal(error)):
@@ -72,6 +73,12 @@ class Renewal:
                 request.warn(line)
             return None
         return done if done.changed else None
+
+    def _must_have_scopes(self, request: Request) -> None:
+        """Without one of them a person may decide, as what the key cannot see may be paid already."""
+        lacks = sorted({*self.action.scopes} - {*request.client.key_owner.get().scopes})
+        if lacks and not request.client.is_test_key:
+            raise KeyLacksScope(f"the API key lacks {' and '.join(lacks)}. Next: give it that scope")
 
 
 def _is_refusal(error: HostingError) -> bool:
@@ -98,14 +105,14 @@ def renewal(
     now, until = catalog_reads.service_now(request), _safe_until(what, state, action.date)
     if what is None or until is None or what.ended == "pending_cancel" or until - now >= duration(keep):
         return None
-    if _renews_itself(request, what, None if renews is None else bool(renews), until - now):
+    if _renews_itself(request, what, renews, until - now):
         return None
     wanted = now + duration(keep)
-    if until < now:  # whether the service counts from the old date is its own affair: one period, then a look
+    if until < now:  # the service may count from now: buy one period, and look again in the next run
         wanted = min(wanted, action.smallest.after(until))
     text = as_text(wanted.replace(microsecond=0))
     inputs = action.Inputs.model_validate({"id": state.id, "until": text})
-    return Renewal(action, inputs, None if renews is None else bool(renews))
+    return Renewal(action, inputs, renews)
 
 
 def unreported(
@@ -129,7 +136,7 @@ def _safe_until(what: Prepaid | None, state: State, date: str) -> datetime | Non
     return max(what.safe_until, moment(recorded)) if recorded else what.safe_until
 
 
-def _renews_itself(request: Request, what: Prepaid, declared: bool | None, left: timedelta) -> bool:
+def _renews_itself(request: Request, what: Prepaid, declared: object, left: timedelta) -> bool:
     if not (what.renews if declared is None else declared):
         return False
     if timedelta(0) <= left <= _LAST_HOUR:

@@ -146,10 +146,8 @@ def _say(line: str) -> None:
 
 
 def _book(budget: Budget, request: Request, cost: Cost | None) -> None:
-    refusal = budget.unpriced() if cost is None else budget.book(request.identity, cost)
-    if cost is not None and refusal is None:
-        refusal = budget.beyond_month(request.identity, request.client, cost)
-    if refusal:
+    budget.must_book(request.identity, cost)
+    if cost is not None and (refusal := budget.beyond_month(request.identity, request.client, cost)):
         raise LimitExceeded(refusal)
 
 

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 T = TypeVar("T")
 _FRESH = 300.0  # seconds
-_RUN = 86400.0  # the same, longer than a run takes
 
 
 def tariffs(request: Request) -> Mapping[int, m.Tariff]:
@@ -76,7 +75,7 @@ def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
                 return []
             raise
 
-    found = listed(request, "get_quote", ask, _RUN, f"quote {tariff_id} {sorted(period.items())}")
+    found = listed(request, "get_quote", ask, WHOLE_RUN, f"quote {tariff_id} {sorted(period.items())}")
     return found[0] if found else None
 
 

@@ -44,6 +44,11 @@ class Payment:
         return self.paid <= self.returned
 
     @property
+    def charged(self) -> str:
+        """What was paid, as a clause."""
+        return f"{self.paid} {self.currency} were charged, invoice {self.invoice_id}"
+
+    @property
     def sentence(self) -> str:
         """Where the money is, as a clause."""
         invoice = f"invoice {self.invoice_id}"

@@ -114,7 +114,7 @@ class Verdict:
         elif self.is_over or not paid.paid:
             money = paid.sentence
         else:
-            money = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
+            money = paid.charged
         return f"{what} {self.fate.value}; {money}"
 
 

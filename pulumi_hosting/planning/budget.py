@@ -14,6 +14,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import LimitExceeded
 
 T = TypeVar("T")
 NOT_A_LIMIT = "must be an amount of money, such as 25.00"
@@ -180,6 +181,11 @@ class Budget(Book):
     def book(self, identity: str, cost: Cost) -> str | None:
         """Count an order before it is sent. Returns why it may not be made; then it is not counted."""
         return self._counted(identity, lambda: self.stopped or self._within_limit(identity, cost))
+
+    def must_book(self, identity: str, cost: Cost | None) -> None:
+        """Like ``book``; None is an unknown price. Raises ``LimitExceeded`` if it may not be made."""
+        if refusal := self.unpriced() if cost is None else self.book(identity, cost):
+            raise LimitExceeded(refusal)
 
     def refusal(self, identity: str, cost: Cost) -> str | None:
         """Why this cannot be ordered within the limit, or None. What was refused is not counted."""

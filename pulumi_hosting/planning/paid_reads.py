@@ -20,10 +20,9 @@ from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Remarked
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 R = TypeVar("R", bound=Response)
-_RUN = 86400.0  # seconds; longer than a run takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
             return Remark()
         # auto_renew is set by this run, and what is kept paid is renewed by one
         renews = declared.get("keep_paid") or declared.get("auto_renew")
-        paid = paid_time_of(request).declared(what.key, None if renews is None else bool(renews))
+        paid = paid_time_of(request).declared(what.key, renews)
         event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
         return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
     except HostingError:
@@ -68,7 +67,7 @@ def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
 
 def paid_time_of(request: Request) -> PaidTime:
     """What is paid in advance on the account, asked for once in a run."""
-    return request.shared(("paid time",), lambda: _asked(request), _RUN)
+    return request.shared(("paid time",), lambda: _asked(request), WHOLE_RUN)
 
 
 def _asked(request: Request) -> PaidTime:
@@ -99,11 +98,11 @@ def _asked(request: Request) -> PaidTime:
 
     client = request.client
     servers: list[m.Server] = ask(
-        "servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", _RUN)
+        "servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", WHOLE_RUN)
     )
     domains: list[m.Domain] = ask(
         "domains",
-        lambda: catalog_reads.listed(request, "list_domains", client.domains.list, _RUN, "domains"),
+        lambda: catalog_reads.listed(request, "list_domains", client.domains.list, WHOLE_RUN, "domains"),
     )
     invoices: list[m.Invoice] = ask("invoices", lambda: client.invoices.list(status="not_paid"))
     balances: list[m.Balance] = ask("balance", lambda: [client.balance.get()])

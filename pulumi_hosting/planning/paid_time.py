@@ -100,12 +100,12 @@ class PaidTime:
         """What happens next to the object that this names; None where it is not known."""
         return next((event for event in self.events if event.what.key == key), None)
 
-    def declared(self, key: tuple[str, str], renews: bool | None) -> "PaidTime":
+    def declared(self, key: tuple[str, str], renews: object) -> "PaidTime":
         """The same, with the object that this names renewed as a declaration says; None says nothing."""
         found = {one.key: one for one in self.objects}
-        if renews is None or key not in found or found[key].renews == renews:
+        if renews is None or key not in found or found[key].renews is bool(renews):
             return self
-        return replace(self, objects=(*({**found, key: replace(found[key], renews=renews)}).values(),))
+        return replace(self, objects=(*({**found, key: replace(found[key], renews=bool(renews))}).values(),))
 
     def uncovered(self, within: timedelta | None = None) -> list[Due]:
         """What has ended, or will within this time, and is not covered: each object once. Without a time,

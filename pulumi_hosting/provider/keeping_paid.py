@@ -28,8 +28,7 @@ def show(
     try:
         due = renewal(request, resource, state, declared)
         if due is None and (paid := unreported(request, resource, state, declared)):
-            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-            request.warn(f"an interrupted run renewed it: {charged}")
+            request.warn(f"an interrupted run renewed it: {paid.charged}")
     except HostingError as error:
         request.warn(f"whether keepPaid {asks} asks for a renewal is not known: {error}")
         return None
@@ -48,7 +47,7 @@ def renewed(
     outcome is not known."""
     request = _counted_apart(request)
     due = renewal(request, resource, state, declared)
-    done = due and due.carry_out(request, partial(_book, budget, request))
+    done = due and due.carry_out(request, partial(budget.must_book, request.identity))
     if not (due and done):
         return state
     paid = spending.PaidCreation(budget, request)
@@ -71,9 +70,4 @@ def _counted_apart(request: Request) -> Request:
 
 def _show_price(budget: Budget, request: Request, cost: Cost | None) -> None:
     if refusal := budget.unpriced() if cost is None else spending.show_price(budget, request, cost):
-        raise LimitExceeded(refusal)
-
-
-def _book(budget: Budget, request: Request, cost: Cost | None) -> None:
-    if refusal := budget.unpriced() if cost is None else budget.book(request.identity, cost):
         raise LimitExceeded(refusal)

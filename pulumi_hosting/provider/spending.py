@@ -229,8 +229,7 @@ def show_unreported(request: Request, interrupted: purchase_journal.Entry | None
     with suppress(HostingError):  # what is found is saved
         kind, shown = request.kind or "", state.values()
         if paid := purchase_journal.unreported(request.client, interrupted, kind, shown):
-            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-            request.warn(f"an interrupted run bought it: {charged}")
+            request.warn(f"an interrupted run bought it: {paid.charged}")
 
 
 def exists(request: Request, resource: AnyResource, state: State) -> str:

@@ -64,22 +64,22 @@ class Loss(ReportFacts):
     """An object whose paid time ended.
 
     - ``became``: ``suspended``, ``terminated`` or ``expired``; ``at``: when.
-    - ``told``: how many days before it was named, by each run, job and event that named it; 0: on the day.
+    - ``announced``: days before, by each run, job and event that named it; 0: on the day itself.
     """
 
-    JSON = ("kind", "id", "name", "became", "at", "told")
+    JSON = ("kind", "id", "name", "became", "at", "announced")
 
     kind: str
     id: str
     name: str
     became: str
     at: datetime
-    told: Mapping[str, int]
+    announced: Mapping[str, int]
 
     def __str__(self) -> str:
-        first = sorted(self.told.items(), key=lambda item: (-item[1], item[0]))
-        told = ", ".join(f"{by} {days}" for by, days in first)
-        said = f"told by {told} days before" if told else "not announced"
+        first = sorted(self.announced.items(), key=lambda item: (-item[1], item[0]))
+        by_whom = ", ".join(f"{by} {days}" for by, days in first)
+        said = f"announced by {by_whom} days before" if by_whom else "not announced"
         return f"{self.at:%Y-%m-%d}: {self.kind} {self.id} ({self.name}) is {self.became}; {said}"
 
 

@@ -90,7 +90,7 @@ class PaidDays:
         paid = self._look()
         began, end = paid.now, paid.now + self.days
         while paid.now < end:
-            moments = {at: told for at, told in _moments(paid) if paid.now < at <= end}
+            moments = {at: by_run for at, by_run in _moments(paid) if paid.now < at <= end}
             first = min(moments, default=end)
             together = [at for at in moments if at <= first + _TOGETHER]
             self._advance(max(together, default=end) + _LATER - paid.now)
@@ -137,12 +137,12 @@ class PaidDays:
             return
         billing = row.get("billing") or row
         since = self._paid_until[key][1] if key in self._paid_until else at
-        told: dict[str, int] = {}
+        announced: dict[str, int] = {}
         for moment, by, line in self._said:
             is_low = by == "balance.low" and billing["auto_renew"] and moment >= at - _LOW - _LATER
             if (is_low or f"{kind} {row['id']} (" in line) and moment >= since:
-                told.setdefault(by, round((at - moment) / timedelta(days=1)))
-        self.losses.append(Loss(kind, key[1], str(row["name"]), str(row["status"]), at, told))
+                announced.setdefault(by, round((at - moment) / timedelta(days=1)))
+        self.losses.append(Loss(kind, key[1], str(row["name"]), str(row["status"]), at, announced))
 
 
 def _moments(paid: PaidTime) -> Iterator[tuple[datetime, bool]]:

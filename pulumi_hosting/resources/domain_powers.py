@@ -32,9 +32,7 @@ from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name
 from pulumi_hosting.session.prepaid import Prepaid
-from pulumi_hosting.session.request import Request
-
-_RUN = 86400.0  # seconds; longer than a run takes
+from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 
 class DomainResource(
@@ -197,7 +195,7 @@ class DomainResource(
 
     def _at_first(self, request: Request, state: DomainState) -> m.Domain | None:
         """As one look of the run showed it; None if it is gone."""
-        return self._resolved(request, state.id, _RUN)
+        return self._resolved(request, state.id, WHOLE_RUN)
 
 
 DOMAIN = DomainResource()

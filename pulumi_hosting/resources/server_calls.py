@@ -41,10 +41,8 @@ from pulumi_hosting.session.errors import (
     ResourceError,
     failing_with,
 )
-from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.request import WHOLE_RUN, Request
 from pulumi_hosting.session.text import age, as_text, name_in
-
-_RUN = 86400.0  # seconds; longer than a run takes
 
 
 def remark_on_same_name(request: Request, name: str) -> None:
@@ -96,21 +94,23 @@ def server_lately(request: Request, id: str) -> m.Server | None:
 
 def server_at_first(request: Request, id: str) -> m.Server | None:
     """The server as this run first saw it. Where the key may not read it, that is found out once."""
-    refused = request.shared(("servers refused",), list[HostingError], _RUN)
+    refused = request.shared(("servers refused",), list[HostingError], WHOLE_RUN)
     if refused:
         raise refused[0]
 
     def seen() -> m.Server | None:
         now = request.clock.monotonic()
-        known: m.Server | None = request.reads.snapshot.row(ORDERS_AND_SERVERS, "list_servers", id, now, _RUN)
+        known: m.Server | None = request.reads.snapshot.row(
+            ORDERS_AND_SERVERS, "list_servers", id, now, WHOLE_RUN
+        )
         if known is None:
-            known = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, _RUN)
+            known = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, WHOLE_RUN)
             if known is None or known.is_gone:
                 return server_by_id(request, id)
         return known
 
     try:
-        return request.shared(("server at first", id), seen, _RUN)
+        return request.shared(("server at first", id), seen, WHOLE_RUN)
     except HostingError as error:
         refused.append(error)
         raise

@@ -20,6 +20,8 @@ from pulumi_hosting.session.session import Session
 from pulumi_hosting.session.shared_reads import Reads
 
 T = TypeVar("T")
+WHOLE_RUN = 86400.0
+"""Seconds; longer than a run takes."""
 log = logging.getLogger("pulumi_hosting")
 
 

@@ -64,13 +64,13 @@ def test_losses_follow_the_cost() -> None:
     assert lines[4:8] == [
         "Would be lost:",
         "",
-        "- `2027-11-24: domain 70001 (shop.com) is expired; told by domain.expiring 30, nightly job 14 days "
-        "before`",
+        "- `2027-11-24: domain 70001 (shop.com) is expired; announced by domain.expiring 30, nightly job 14 "
+        "days before`",
         "- `2027-11-24: server 20001 (web) is suspended; not announced`",
     ]
     assert found.facts()["losses"][0] == {  # type: ignore[index]  # it is a list
         **{"kind": "domain", "id": "70001", "name": "shop.com", "became": "expired"},
-        **{"at": "2027-11-24T08:00:00Z", "told": {"nightly job": 14, "domain.expiring": 30}},
+        **{"at": "2027-11-24T08:00:00Z", "announced": {"nightly job": 14, "domain.expiring": 30}},
     }
 
 

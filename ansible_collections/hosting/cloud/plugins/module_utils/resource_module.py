@@ -40,6 +40,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionOutcome
     from pulumi_hosting.actions.keep_paid import Renewal
+    from pulumi_hosting.exactly_once.payments import Payment
 
 ALREADY_ABSENT = "absent"
 """The id of no object: see ``ResourceModule.id_of``."""
@@ -123,12 +124,7 @@ class ResourceModule(HostingModule):
         state = outcome.state or self.resource.State.partial(before)
         if (due := renewal(request, self.resource, state, given)) is None:
             paid = None if task.check_mode else unreported(request, self.resource, state, given)
-            if paid is None:
-                return result
-            charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-            task.warn(f"an interrupted run renewed it: {charged}")
-            task.charge_name = f"{self.kind}/{paid.invoice_id}"
-            return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
+            return result if paid is None else self._paid_before(task, paid, "renewed it", result)
         approve = partial(task.approve, f"{request.identity} keep_paid", task.budget.checked())
         done = (due.plan if task.check_mode else due.carry_out)(request, approve)
         if done is None:
@@ -232,8 +228,11 @@ class ResourceModule(HostingModule):
         paid = purchase_journal.unreported(task.client(False), interrupted, self.kind, shown)
         if paid is None:
             return result
-        charged = f"{paid.paid} {paid.currency} were charged, invoice {paid.invoice_id}"
-        task.warn(f"an interrupted run bought {self.resource.title} {shown['id']}: {charged}")
+        return self._paid_before(task, paid, f"bought {self.resource.title} {shown['id']}", result)
+
+    def _paid_before(self, task: ModuleTask, paid: Payment, done: str, result: Json) -> Json:
+        """The result, with what an interrupted run paid."""
+        task.warn(f"an interrupted run {done}: {paid.charged}")
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 

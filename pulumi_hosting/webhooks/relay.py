@@ -1,7 +1,7 @@
 """Passes events on to another receiver over HTTP: as CloudEvents, or as Ansible's event streams verify them.
 
 The service signs ``<time>.<body>``. Event streams verify an HMAC of the body alone, so they cannot take its
-deliveries; a relay verifies the service's signature and signs the body anew.
+deliveries; a relay verifies that signature and signs the body again.
 
 - At least once, in the order of arrival. An event is acknowledged when the other side has answered 2xx;
   until then it is sent again, with pauses of 1 to 60 seconds, and later events wait. A kill loses none.

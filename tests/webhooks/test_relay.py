@@ -1,4 +1,4 @@
-"""Events passed on: every event is taken at least once, in the order of arrival, as a CloudEvent or for an event stream."""
+"""Events passed on: each is taken at least once, in the order of arrival, by a broker or an event stream."""
 
 import asyncio
 import hashlib

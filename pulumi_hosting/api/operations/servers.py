@@ -24,7 +24,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Server]},
         ("servers:read",),
         query=m.ServerListQuery,
-        paging="cursor",
     ),
     Operation(
         "create_server",
@@ -35,16 +34,12 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:order",),
         request=m.ServerCreate,
         expensive=True,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("insufficient_funds", "no_capacity", "tariff_unavailable", "os_not_allowed", "invalid_period"),
-        once=("root_password",),
-        description=(
-            "The balance is charged at once; with ``InsufficientFunds`` nothing is. ``ServerCreated`` means "
-            "that the server exists, ``Order`` that it is being created: read the order until it is active. "
-            "A generated root password is shown once, in ``ServerCreated.root_password``, never in an "
-            "``Order``, and not when a request is repeated."
-        ),
+        description="The balance is charged at once; with ``InsufficientFunds`` nothing is. "
+        "``ServerCreated`` means that the server exists, ``Order`` that it is being created: read the order "
+        "until it is active. A generated root password is shown once, in ``ServerCreated.root_password``, "
+        "never in an ``Order``, and not when a request is repeated.",
     ),
     Operation(
         "get_server",
@@ -66,8 +61,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Server},
         ("servers:manage",),
         request=m.ServerUpdate,
-        retry="idempotent",
-        sandbox="fake",
         codes=("server_blocked", "service_state", "operation_in_progress"),
         description="Give at least one field. Only what is given changes.",
     ),
@@ -78,13 +71,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Delete a server; the unused part is credited",
         {200: m.DeleteResult},
         ("servers:delete",),
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("service_state", "server_blocked", "operation_in_progress"),
-        description=(
-            "All its data is lost. ``ServiceState`` means that it is deleted already, ``Unavailable`` that "
-            "the panel failed and nothing changed."
-        ),
+        description="All its data is lost. ``ServiceState`` means that it is deleted already, "
+        "``Unavailable`` that the panel failed and nothing changed.",
     ),
     Operation(
         "get_server_status",
@@ -95,9 +85,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:read",),
         expensive=True,
         codes=("service_state", "upstream_error", "upstream_timeout"),
-        description=(
-            "Load is in percent, uptime in seconds. A server without a panel record raises ``ServiceState``."
-        ),
+        description="Load is in percent, uptime in seconds. A server without a panel record raises "
+        "``ServiceState``.",
     ),
     Operation(
         "get_server_refund_quote",
@@ -115,13 +104,9 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ActionResult},
         ("servers:manage",),
         request=m.PowerRequest,
-        retry="never",
-        sandbox="fake",
         codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
-        description=(
-            "The answer says that the action was accepted, not that it is done. A suspended server "
-            "raises ``ServiceState``."
-        ),
+        description="The answer says that the action was accepted, not that it is done. A suspended server "
+        "raises ``ServiceState``.",
     ),
     Operation(
         "reinstall_server",
@@ -131,13 +116,9 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ReinstallResult},
         ("servers:manage",),
         request=m.ReinstallRequest,
-        retry="never",
-        sandbox="fake",
         codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
-        once=("root_password",),
-        description=(
-            "ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer."
-        ),
+        description="ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this "
+        "answer.",
     ),
     Operation(
         "reset_server_password",
@@ -146,11 +127,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "A new root password, shown once",
         {200: m.ResetPasswordResult},
         ("servers:manage",),
-        retry="never",
-        sandbox="fake",
         codes=("service_state", "server_blocked", "operation_in_progress"),
         limits=(ExtraLimit(calls=5, seconds=300, per="server_id"),),
-        once=("password",),
     ),
     Operation(
         "renew_server",
@@ -160,8 +138,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.RenewResult},
         ("servers:order",),
         request=m.RenewRequest,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=(
             "invalid_period",
             "insufficient_funds",
@@ -170,10 +147,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "operation_in_progress",
             "cancel_pending",
         ),
-        description=(
-            "Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance "
-            "is charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        description="Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The "
+        "balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     # --- addresses and reverse DNS
     Operation(
@@ -183,7 +158,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Addresses of a server, v4 and v6",
         {200: m.Listing[m.Ip]},
         ("servers:read",),
-        paging="list",
         live_expensive=True,
     ),
     Operation(
@@ -205,8 +179,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.IpAddRequest,
         body_optional=True,
         expensive=True,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=(
             "ip_limit_reached",
             "insufficient_funds",
@@ -215,10 +188,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "service_state",
         ),
         live_status=201,
-        description=(
-            "The answer does not name the address. It appears in the list of addresses later. The balance "
-            "is charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        description="The answer does not name the address. It appears in the list of addresses later. The "
+        "balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "delete_server_ip",
@@ -227,8 +198,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Release an additional address, without refund",
         {200: m.IpDeleted, 204: None},
         ("servers:order",),
-        retry="idempotent",
-        sandbox="fake",
         codes=("conflict", "server_blocked", "service_state", "operation_in_progress"),
         description="The primary address cannot be released: ``Conflict``.",
     ),
@@ -240,8 +209,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.PtrRecord},
         ("servers:manage",),
         request=m.PtrUpdate,
-        retry="idempotent",
-        sandbox="fake",
         codes=("upstream_rejected", "server_blocked", "service_state", "operation_in_progress"),
     ),
     # --- orders
@@ -253,7 +220,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Order]},
         ("servers:read",),
         query=m.OrderListQuery,
-        paging="cursor",
         description="Newest first. Finished orders are not in the list; read them by id.",
     ),
     Operation(

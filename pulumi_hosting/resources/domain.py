@@ -24,16 +24,6 @@ from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import (
-    ADOPTS,
-    PRICES,
-    REPLACES,
-    TRANSFERS,
-    IdText,
-    Takeover,
-    Trait,
-    WholeNumber,
-)
 from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.errors import (
@@ -61,16 +51,16 @@ def _years(value: int) -> int:
 
 class DomainInputs(base.Inputs):
     change = m.DomainUpdate
-    name: Annotated[m.DomainName, AfterValidator(domain_name), REPLACES] = Field(
+    name: Annotated[m.DomainName, AfterValidator(domain_name), base.REPLACES] = Field(
         description="Full domain name, in Unicode or punycode. A change registers another domain."
     )
-    years: Annotated[Annotated[WholeNumber, AfterValidator(_years)], PRICES] = Field(
+    years: Annotated[Annotated[base.WholeNumber, AfterValidator(_years)], base.PRICES] = Field(
         default=1,
         description="Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only.",
     )
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(host_names)] | None,
-        Trait(unordered=True),
+        base.Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
     ] = m.optional(
         "2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not "
@@ -85,14 +75,15 @@ class DomainInputs(base.Inputs):
         "hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on "
         "and covered by the balance, nothing is bought."
     )
-    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
+    promo_code: Annotated[m.PromoCode | None, base.PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
-        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None, TRANSFERS
+        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
+        base.TRANSFERS,
     ] = m.optional(
         "EPP code of the present registrar: the domain is transferred in, not registered. Used at "
         "creation only."
     )
-    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+    adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
         "Take over this existing domain of the account, which must have the declared name, instead of "
         "ordering it."
     )
@@ -448,14 +439,16 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         )
 
 
-def _takeover(request: Request, domain: m.Domain, reason: str) -> Takeover:
+def _takeover(request: Request, domain: m.Domain, reason: str) -> base.Takeover:
     made, paid = domain.created_at, None
     if made is not None and request.service_now() - made <= KEY_MEMORY:
         paid = paid_for(request.client, "domain", {"id": domain.id}, made - SENT_WITHIN, made + SENT_WITHIN)
     state, title = _from_api(domain), "domain"
     if paid is None:
-        return Takeover(state, reason, made, currency=domain.currency, title=title)
-    return Takeover(state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id)
+        return base.Takeover(state, reason, made, currency=domain.currency, title=title)
+    return base.Takeover(
+        state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id
+    )
 
 
 def _refusal(domain: m.Domain, why: str) -> str:

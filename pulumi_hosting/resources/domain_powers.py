@@ -8,6 +8,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.resources import powers
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
     DomainBase,
@@ -19,15 +20,6 @@ from pulumi_hosting.resources.domain import (
     is_under_way,
     ordered,
 )
-from pulumi_hosting.resources.powers import (
-    Adoptable,
-    Findable,
-    Priced,
-    Registered,
-    Remarked,
-    Settled,
-    Validated,
-)
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name
@@ -37,13 +29,13 @@ from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 class DomainResource(
     DomainBase,
-    Findable[DomainInputs, DomainState],
-    Adoptable[DomainInputs],
-    Validated,
-    Priced,
-    Settled[DomainInputs, DomainState],
-    Registered[DomainState],
-    Remarked[DomainState],
+    powers.Findable[DomainInputs, DomainState],
+    powers.Adoptable[DomainInputs],
+    powers.Validated,
+    powers.Priced,
+    powers.Settled[DomainInputs, DomainState],
+    powers.Registered[DomainState],
+    powers.Remarked[DomainState],
 ):
     """A domain as resource: see ``domain`` for its inputs, its state and its methods."""
 

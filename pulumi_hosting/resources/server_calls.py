@@ -22,15 +22,8 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.exactly_once import address_list
+from pulumi_hosting.exactly_once import address_list, order_facts
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.order_facts import (
-    SNAPSHOT_AGE,
-    living_server,
-    living_servers,
-    pending_order,
-    server_by_id,
-)
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
 from pulumi_hosting.exactly_once.server_search import machine, tagged_elsewhere
@@ -51,7 +44,7 @@ def remark_on_same_name(request: Request, name: str) -> None:
         return
     ownership = request.ownership
     twins = ownership.name(request.identity, name, request.label)
-    for server in living_servers(request):
+    for server in order_facts.living_servers(request):
         if server.name != name or str(server.id) in request.owned:
             continue  # also under the name it had before a rename
         owner, labels = ownership.owner(str(server.id)), ownership.labels(str(server.id))
@@ -65,7 +58,7 @@ def remark_on_same_name(request: Request, name: str) -> None:
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
             "its own. Next: give one of them another name, unless that is meant"
         )
-    if (order := pending_order(request, name)) is not None:
+    if (order := order_facts.pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
         request.warn(
@@ -87,9 +80,9 @@ def server_lately(request: Request, id: str) -> m.Server | None:
     """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
     now = request.clock.monotonic()
     known: m.Server | None = request.reads.snapshot.row(
-        ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE
+        ORDERS_AND_SERVERS, "list_servers", id, now, order_facts.SNAPSHOT_AGE
     )
-    return living_server(request, id) if known is None or known.is_gone else known
+    return order_facts.living_server(request, id) if known is None or known.is_gone else known
 
 
 def server_at_first(request: Request, id: str) -> m.Server | None:
@@ -106,7 +99,7 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
         if known is None:
             known = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, WHOLE_RUN)
             if known is None or known.is_gone:
-                return server_by_id(request, id)
+                return order_facts.server_by_id(request, id)
         return known
 
     try:
@@ -178,7 +171,7 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what
     is ``declared``.
     """
-    server = living_server(request, id)
+    server = order_facts.living_server(request, id)
     if server is None:
         raise ResourceError(
             f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
@@ -209,7 +202,7 @@ def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seco
     """The server once ``done``; after ``seconds`` as it is, since not every deployment shows the change."""
     wait = request.poller(seconds)
     while True:
-        server = living_server(request, id)
+        server = order_facts.living_server(request, id)
         if server is None:
             raise ResourceError(f"server {id} was deleted meanwhile. Next: run again")
         # A simulated change is accepted and may never show.
@@ -254,7 +247,7 @@ def delete_server(request: Request, server: m.Server) -> None:
         raise
     except (TransportError, Unavailable, ServerError, Conflict) as error:
         with failing_with(error):
-            left = living_server(request, id)
+            left = order_facts.living_server(request, id)
         if left is not None:
             raise
         return
@@ -307,7 +300,7 @@ def must_stand_nowhere_else(
 ) -> None:
     """Raise ``NotOurs`` if the server of the state is gone, and another one carries this resource's tag: the
     state is an old one."""
-    other = tagged_elsewhere(request, SNAPSHOT_AGE)
+    other = tagged_elsewhere(request, order_facts.SNAPSHOT_AGE)
     if other is not None:
         text = f"{_TITLE} {state.id} is gone, and {described(other)}; nothing was {intent}"
         raise NotOurs(str(other.id), _tag(other), "elsewhere", text)

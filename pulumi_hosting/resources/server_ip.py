@@ -14,14 +14,6 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_list import (
-    Purchased,
-    became_of,
-    bought,
-    forget_quote,
-    is_new,
-    quote_of,
-)
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
@@ -92,7 +84,9 @@ def _from_api(server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> Se
     )
 
 
-def _from_purchase(server_id: str, purchased: Purchased, last: ServerIpState | None = None) -> ServerIpState:
+def _from_purchase(
+    server_id: str, purchased: address_list.Purchased, last: ServerIpState | None = None
+) -> ServerIpState:
     if purchased.ip is not None:
         state = _from_api(server_id, purchased.ip, last)
         return state.model_copy(update={"purchase_key": purchased.key, "invoice_id": purchased.invoice_id})
@@ -162,7 +156,7 @@ class ServerIpResource(
                 return None
             if (arrived := self._arrived(request, last)) is not None:
                 return arrived
-            verdict = became_of(request, last.server_id, _number(last))
+            verdict = address_list.became_of(request, last.server_id, _number(last))
             if not verdict.is_over:
                 return last
             again = "another is bought if it is still declared"
@@ -259,7 +253,7 @@ class ServerIpResource(
 
     def _forget_purchase(self, request: Request, state: ServerIpState) -> None:
         """Forget a purchase of which no address came, or raise if one may still come."""
-        verdict = became_of(request, state.server_id, _number(state))
+        verdict = address_list.became_of(request, state.server_id, _number(state))
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
         elif request.stays("server", state.server_id):
@@ -285,7 +279,7 @@ class ServerIpResource(
                 raise
         finally:
             request.reads.forget("ips", server_id)
-            forget_quote(request, server_id)
+            address_list.forget_quote(request, server_id)
 
     def find(self, request: Request, inputs: ServerIpInputs) -> ServerIpState | None:
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
@@ -308,18 +302,18 @@ class ServerIpResource(
             return self._taken_over(inputs.server_id, adopted, "adopt_id names it")
         if request.client.is_test_key:
             return None
-        quote = quote_of(request, inputs.server_id)
+        quote = address_list.quote_of(request, inputs.server_id)
         server = living_server(request, inputs.server_id) if quote is not None else None
         if quote is None or server is None:
             return None
         owners = Owners(request, inputs.server_id)
-        extra = bought(address_list.of_shown(request, server))
+        extra = address_list.bought(address_list.of_shown(request, server))
         unowned = owners.unowned(extra)
         missing = max(0, quote.extra_ips - len(extra))
         intent = owners.intent()
         mine = next(filter(owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
-            since = [ip for ip in unowned if is_new(ip, intent["before"])]
+            since = [ip for ip in unowned if address_list.is_new(ip, intent["before"])]
             is_only_one = len(since) == 1 and not missing
             mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
         if mine is not None:
@@ -351,7 +345,7 @@ class ServerIpResource(
         """Until the server's next due date; it adds to the renewals after that."""
         if "server_id" not in desired or desired.get("adopt_id") is not None:
             return None
-        quote = quote_of(request, desired["server_id"])
+        quote = address_list.quote_of(request, desired["server_id"])
         if quote is None:
             return None
         what = f"an address, then {quote.price_monthly} a month"
@@ -363,7 +357,7 @@ class ServerIpResource(
         """The server is there and may have one more address."""
         if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}
-        quote = quote_of(request, desired["server_id"])
+        quote = address_list.quote_of(request, desired["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
@@ -374,7 +368,7 @@ class ServerIpResource(
     @staticmethod
     def _has_unowned(request: Request, server_id: str) -> bool:
         found = address_list.of_server(request, server_id) or []
-        return bool(Owners(request, server_id).unowned(bought(found)))
+        return bool(Owners(request, server_id).unowned(address_list.bought(found)))
 
     def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         return self.wait(request, state)
@@ -387,7 +381,7 @@ class ServerIpResource(
                 return arrived
             looks += 1
             if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
-                verdict = became_of(request, state.server_id, _number(state))
+                verdict = address_list.became_of(request, state.server_id, _number(state))
                 if verdict.is_over:
                     raise OrderFailed(
                         f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"

@@ -93,7 +93,6 @@ def _operation(operation: Operation) -> dict[str, object]:
 # --- parameters
 
 _ID = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
-_IN_PATH = {"in": "path", "required": True, "schema": _ID}
 
 
 def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:

@@ -55,8 +55,7 @@ def new_tag(request: Request, listed: Iterable[m.Subscription]) -> str:
     """For a new subscription: another tag than that of one which is about to be replaced."""
     if request.name_is_identity:  # it has the url alone, and is changed in place
         return ownership_tag(request.identity)
-    tags = map(tag_of, listed)
-    old = [tag for tag in tags if tag and is_tag_of(tag, request.identity)]
+    old = [tag for tag in map(tag_of, listed) if tag and is_tag_of(tag, request.identity)]
     return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
 
 

@@ -16,9 +16,8 @@ class Health(Response):
     """
 
     status: Annotated[str, t.known("ok", "disabled")] = Field(
-        description=(
-            "`ok`, or `disabled` while staff have switched the API off and every other operation fails."
-        )
+        description="`ok`, or `disabled` while staff have switched the API off and every other operation "
+        "fails."
     )
     time: t.Timestamp = Field(description="Clock of the service.")
     version: str | None = t.optional("Version of the API that the service offers, `1`.")

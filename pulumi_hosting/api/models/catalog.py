@@ -111,9 +111,8 @@ class Zone(Response):
 
 class Discount(Response):
     type: Annotated[str, t.known("group", "loyalty", "volume", "period", "promo")] = Field(
-        description=(
-            "Reason of the discount: customer group, loyalty, volume, length of the period or promo code."
-        )
+        description="Reason of the discount: customer group, loyalty, volume, length of the period or promo "
+        "code."
     )
     percent: t.Number | None = t.optional("Part of the price that the discount takes off, in percent.")
     amount: t.Money = Field(

@@ -22,10 +22,9 @@ class Domain(Response):
         "Ending of the name, such as `.com`; some deployments leave out the dot in front."
     )
     status: t.DomainStatusText = Field(
-        description=(
-            "`pending` and `transfer_pending` until the registrar confirms, then `active`; `expired` after "
-            "the last paid day; `cancelled` when it is given up or, on some deployments, locked by staff."
-        )
+        description="`pending` and `transfer_pending` until the registrar confirms, then `active`; "
+        "`expired` after the last paid day; `cancelled` when it is given up or, on some deployments, locked "
+        "by staff."
     )
     registered_at: t.Timestamp | None = t.optional(
         "When it was registered or transferred here; null until then."
@@ -138,10 +137,8 @@ class DomainRenewResult(_DomainOutcome):
     """
 
     status: Annotated[str, t.known("renewed", "pending_sync", "pending")] = Field(
-        description=(
-            "`renewed`; `pending_sync` when the registrar accepted and the new date shows later; `pending` "
-            "when it has not answered yet."
-        )
+        description="`renewed`; `pending_sync` when the registrar accepted and the new date shows later; "
+        "`pending` when it has not answered yet."
     )
     years: int | None = t.optional("Number of years that this renewal added.")
     total_years: int | None = t.optional("Number of years that are paid after the renewal.")
@@ -167,10 +164,8 @@ class DomainTransferResult(_DomainOutcome):
     """
 
     status: Annotated[str, t.known("transfer_pending", "pending_transfer", "pending")] = Field(
-        description=(
-            "`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when the registrar "
-            "did not answer in time and the charge was kept."
-        )
+        description="`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when the "
+        "registrar did not answer in time and the charge was kept."
     )
     charged: t.Money = Field(description="What the transfer cost.")
     currency: str | None = None

@@ -43,10 +43,8 @@ class Invoice(Response):
 
     id: t.Id = Field(description="Number by which the invoice is read and paid.")
     status: Annotated[str, t.known(*get_args(InvoiceStatus))] = Field(
-        description=(
-            "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` while a "
-            "gateway payment runs, and `failed` when the money arrived and the delivery failed."
-        )
+        description="`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` "
+        "while a gateway payment runs, and `failed` when the money arrived and the delivery failed."
     )
     type: Annotated[str, t.known(*get_args(InvoiceType))] = Field(description="What was bought.")
     amount: t.Money = Field(description="Sum of the invoice.")
@@ -96,11 +94,9 @@ class Order(Response):
     status: Annotated[
         str, t.known("provisioning", "invoice_created", "processing", "active", "cancelled")
     ] = Field(
-        description=(
-            "`provisioning` while the paid server is built, `invoice_created` while a gateway payment "
-            "is due, `processing` until the server shows, `active` when it is there, `cancelled` "
-            "with the money returned."
-        )
+        description="`provisioning` while the paid server is built, `invoice_created` while a gateway "
+        "payment is due, `processing` until the server shows, `active` when it is there, `cancelled` with "
+        "the money returned."
     )
     server_id: int | None = t.optional("Number of the server; null until it is created.")
     server_name: str | None = t.optional("Name that the server has or will have.")

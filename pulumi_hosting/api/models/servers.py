@@ -56,10 +56,8 @@ class ServerBilling(Response):
     months: int | None = t.optional("Number of months that a renewal pays for, of monthly servers.")
     price_monthly: t.Money | None = t.optional("Price of the tariff per month.")
     recurring_amount: t.Money = Field(
-        description=(
-            "What the next renewal costs, additional addresses and discounts included; a "
-            "decimal text in `currency`."
-        )
+        description="What the next renewal costs, additional addresses and discounts included; a "
+        "decimal text in `currency`."
     )
     currency: str | None = None
     next_due_at: t.Timestamp | None = t.optional("When the next renewal is due; null where none is.")
@@ -74,19 +72,17 @@ class Server(Response):
     """
 
     id: t.Id = Field(
-        description=(
-            "Number of the server, as the control panel shows it; 9000000000 and above in the sandbox."
-        )
+        description="Number of the server, as the control panel shows it; 9000000000 and above in the "
+        "sandbox."
     )
     name: str = Field(description="Name that the server was ordered with, or renamed to.")
     hostname: str | None = t.optional(
         "Host name that the panel keeps; equal to `name` where it keeps no other."
     )
     status: t.ServerStatusText = Field(
-        description=(
-            "`active`, `stopped` by the client, `suspended` for non-payment or by staff, `pending_cancel` "
-            "until the paid period ends, `cancelled` when deleted, `terminated` after long non-payment."
-        )
+        description="`active`, `stopped` by the client, `suspended` for non-payment or by staff, "
+        "`pending_cancel` until the paid period ends, `cancelled` when deleted, `terminated` after long "
+        "non-payment."
     )
     tariff: TariffRef | None = t.optional("The tariff that bills the server, by its number and name.")
     location: t.NameText = t.optional(

@@ -75,10 +75,8 @@ class Event(Response):
     account_id: int | None = t.optional("Number of the account in which it happened.")
     api_version: str | None = t.optional("Version of the API that the event was written for.")
     data: dict[str, Any] = Field(
-        description=(
-            "`object`: what the event is about, as the API shows it; `previous`: the fields "
-            "that changed, as they were."
-        )
+        description="`object`: what the event is about, as the API shows it; `previous`: the fields "
+        "that changed, as they were."
     )
     resource: str | None = t.optional("Path of the object in the API; null for a ping.")
 

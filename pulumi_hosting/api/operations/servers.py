@@ -14,6 +14,9 @@ GROUPS: Mapping[str, str] = {
     "orders": 'Server orders (API document, "Orders").',
 }
 
+_NOT_NOW = ("service_state", "server_blocked", "operation_in_progress")
+"""Codes of every change of a server: its state, or what else is done to it, does not allow it."""
+
 OPERATIONS: tuple[Operation, ...] = (
     # --- servers
     Operation(
@@ -61,7 +64,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Server},
         ("servers:manage",),
         request=m.ServerUpdate,
-        codes=("server_blocked", "service_state", "operation_in_progress"),
+        codes=_NOT_NOW,
         description="Give at least one field. Only what is given changes.",
     ),
     Operation(
@@ -72,7 +75,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.DeleteResult},
         ("servers:delete",),
         is_keyed=True,
-        codes=("service_state", "server_blocked", "operation_in_progress"),
+        codes=_NOT_NOW,
         description="All its data is lost. ``ServiceState`` means that it is deleted already, "
         "``Unavailable`` that the panel failed and nothing changed.",
     ),
@@ -104,7 +107,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ActionResult},
         ("servers:manage",),
         request=m.PowerRequest,
-        codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
+        codes=("invalid_action", *_NOT_NOW),
         description="The answer says that the action was accepted, not that it is done. A suspended server "
         "raises ``ServiceState``.",
     ),
@@ -116,7 +119,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ReinstallResult},
         ("servers:manage",),
         request=m.ReinstallRequest,
-        codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
+        codes=("os_not_allowed", *_NOT_NOW),
         description="ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this "
         "answer.",
     ),
@@ -127,7 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "A new root password, shown once",
         {200: m.ResetPasswordResult},
         ("servers:manage",),
-        codes=("service_state", "server_blocked", "operation_in_progress"),
+        codes=_NOT_NOW,
         limits=(ExtraLimit(calls=5, seconds=300, per="server_id"),),
     ),
     Operation(
@@ -139,14 +142,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:order",),
         request=m.RenewRequest,
         is_keyed=True,
-        codes=(
-            "invalid_period",
-            "insufficient_funds",
-            "service_state",
-            "server_blocked",
-            "operation_in_progress",
-            "cancel_pending",
-        ),
+        codes=("invalid_period", "insufficient_funds", *_NOT_NOW, "cancel_pending"),
         description="Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The "
         "balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
@@ -180,13 +176,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body_optional=True,
         expensive=True,
         is_keyed=True,
-        codes=(
-            "ip_limit_reached",
-            "insufficient_funds",
-            "operation_in_progress",
-            "server_blocked",
-            "service_state",
-        ),
+        codes=("ip_limit_reached", "insufficient_funds", *_NOT_NOW),
         live_status=201,
         description="The answer does not name the address. It appears in the list of addresses later. The "
         "balance is charged at once; with ``InsufficientFunds`` nothing is.",
@@ -198,7 +188,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Release an additional address, without refund",
         {200: m.IpDeleted, 204: None},
         ("servers:order",),
-        codes=("conflict", "server_blocked", "service_state", "operation_in_progress"),
+        codes=("conflict", *_NOT_NOW),
         description="The primary address cannot be released: ``Conflict``.",
     ),
     Operation(
@@ -209,7 +199,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.PtrRecord},
         ("servers:manage",),
         request=m.PtrUpdate,
-        codes=("upstream_rejected", "server_blocked", "service_state", "operation_in_progress"),
+        codes=("upstream_rejected", *_NOT_NOW),
     ),
     # --- orders
     Operation(

@@ -25,15 +25,8 @@ from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interru
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import (
-    NotOurs,
-    OrderFailed,
-    ResourceConflict,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -164,11 +157,11 @@ def forget_order(request: Request, state: DomainState) -> None:
     while not (verdict := fate(request, state)).is_over:
         if wait.over:
             why = f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet"
-            raise StillOrdered("domain", state.id, why)
+            raise errors.StillOrdered("domain", state.id, why)
         request.info(f"waiting for {ordered(state)}")
         wait.pause()
     if not verdict.may_be_forgotten:
-        raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
+        raise errors.StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
     request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
@@ -239,7 +232,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             return
         if (other := self._named(request, state.name)) is not None:
             text = f"domain {state.id} ({state.name}) is gone, and domain {other.id} has its name"
-            raise NotOurs(str(other.id), None, "elsewhere", f"{text}; nothing was changed")
+            raise errors.NotOurs(str(other.id), None, "elsewhere", f"{text}; nothing was changed")
 
     @staticmethod
     def _listed(request: Request, max_age: float = _FRESH) -> Mapping[str, m.Domain]:
@@ -294,7 +287,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 if refusal is None and not (is_ours or order.was_placed()):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
-                    raise ResourceConflict(refusal, id=str(existing.id))
+                    raise errors.ResourceConflict(refusal, id=str(existing.id))
                 why = (
                     "an interrupted run ordered it" if is_ours else "this resource's idempotency key names it"
                 )
@@ -333,7 +326,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             paid = {"charged": charged, "currency": currency or domain.currency}
             return _from_api(domain).model_copy(update=paid)
         if answer is None:  # pragma: no cover — an order has an answer or a domain
-            raise ResourceError(f"{inputs.name}: an order without answer and domain")
+            raise errors.ResourceError(f"{inputs.name}: an order without answer and domain")
         status = "active" if answer.status == "registered" else "pending"
         if "transfer" in answer.status:
             status = "transfer_pending"
@@ -355,12 +348,12 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(request, id)
         if found is None:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or "
                 "leave it out to order it"
             )
         if ascii_name(found.name) != inputs.name:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is"
             )
         return found
@@ -370,7 +363,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     ) -> DomainState:
         found = self._resolved(request, state.id)
         if found is None and state.status == "active":
-            raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
+            raise errors.ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is not None:
             self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found is None and is_under_way(state):
@@ -378,7 +371,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if verdict.is_over:
                 what = verdict.sentence(ordered(state))
                 again = f"{request.client.words.read_and_apply}, which orders it again"
-                raise OrderFailed(f"{what}. Next: {again}")
+                raise errors.OrderFailed(f"{what}. Next: {again}")
         now = state if found is None else _from_api(found, state)
         if found is None or not _is_settled(found):
             request.warn(
@@ -412,7 +405,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
-                raise WaitTimeout(
+                raise errors.WaitTimeout(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be "
                     "turned off before it is active; nothing was changed. Next: run it again then, or turn "
                     "it off in the control panel",
@@ -423,7 +416,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             finally:
                 request.reads.forget("domains")
             if found.auto_renew:
-                raise ResourceError(
+                raise errors.ResourceError(
                     f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew "
                     "off. Next: run it again"
                 )

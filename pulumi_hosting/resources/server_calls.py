@@ -28,12 +28,8 @@ from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, dif
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
 from pulumi_hosting.exactly_once.server_search import machine, tagged_elsewhere
 from pulumi_hosting.resources.server_fields import ServerInputs, ServerState, is_simulated
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import (
-    NotOurs,
-    ResourceError,
-    failing_with,
-)
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
@@ -173,14 +169,14 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     """
     server = order_facts.living_server(request, id)
     if server is None:
-        raise ResourceError(
+        raise errors.ResourceError(
             f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
             "leave it out to order one"
         )
     billing = server.billing
     shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
     if differing := differences(shown, declared):
-        raise ResourceError(
+        raise errors.ResourceError(
             f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
         )
     return server
@@ -192,7 +188,7 @@ def must_have_scope_for(request: Request, inputs: ServerInputs) -> None:
     """
     late = [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
     if late and "servers:manage" not in request.client.key_owner.get().scopes:
-        raise ResourceError(
+        raise errors.ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
             "is there; nothing was ordered. Next: give the key that scope, or leave them out"
         )
@@ -204,7 +200,7 @@ def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seco
     while True:
         server = order_facts.living_server(request, id)
         if server is None:
-            raise ResourceError(f"server {id} was deleted meanwhile. Next: run again")
+            raise errors.ResourceError(f"server {id} was deleted meanwhile. Next: run again")
         # A simulated change is accepted and may never show.
         if done(server) or request.client.is_test_key or wait.over:
             return server
@@ -220,7 +216,7 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
     except CallError as error:
         if not error.outcome_unknown:
             raise
-        raise ResourceError(
+        raise errors.ResourceError(
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
             "running again: a run that still shows the change erases the disk once more"
         ) from None
@@ -246,7 +242,7 @@ def delete_server(request: Request, server: m.Server) -> None:
     except OperationInProgress:
         raise
     except (TransportError, Unavailable, ServerError, Conflict) as error:
-        with failing_with(error):
+        with errors.failing_with(error):
             left = order_facts.living_server(request, id)
         if left is not None:
             raise
@@ -291,7 +287,7 @@ def must_be_readable(
     compared = _compare(request, state, tag, {"created_at": created_at})
     if compared.differences:
         text = f"{_TITLE} {state.id}: {compared.why}; the state stays as it was"
-        raise NotOurs(state.id, tag, "object", text)
+        raise errors.NotOurs(state.id, tag, "object", text)
     return compared
 
 
@@ -303,7 +299,7 @@ def must_stand_nowhere_else(
     other = tagged_elsewhere(request, order_facts.SNAPSHOT_AGE)
     if other is not None:
         text = f"{_TITLE} {state.id} is gone, and {described(other)}; nothing was {intent}"
-        raise NotOurs(str(other.id), _tag(other), "elsewhere", text)
+        raise errors.NotOurs(str(other.id), _tag(other), "elsewhere", text)
 
 
 def described(server: m.Server) -> str:

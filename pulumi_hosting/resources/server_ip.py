@@ -21,15 +21,8 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText, Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import (
-    AWAITED,
-    OrderFailed,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-    failing_with,
-)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -149,7 +142,7 @@ class ServerIpResource(
     def read(self, request: Request, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
-                raise ResourceError(
+                raise errors.ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
             if living_server(request, last.server_id) is None:
@@ -186,7 +179,7 @@ class ServerIpResource(
                 request.save(state)
                 try:
                     state = self.wait(request, state)
-                except WaitTimeout:
+                except errors.WaitTimeout:
                     if request.wait_timeout:
                         raise  # otherwise there is nothing to wait for
             return state
@@ -195,14 +188,14 @@ class ServerIpResource(
         ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: {wanted} of server {server_id} {reason}. Next: correct adopt_id, "
                 "or leave it out to buy one"
             )
         id = f"{server_id}/{ip.id}"
         owners = Owners(request, server_id)
         if request.is_of_another(id) or owners.is_held_by_a_running_process(ip):
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: another resource has {self.title} {id} already; nothing was "
                 "changed. Next: correct adopt_id"
             )
@@ -232,7 +225,7 @@ class ServerIpResource(
                 return
             try:
                 state = self.wait(request, state)
-            except (WaitTimeout, OrderFailed):
+            except (errors.WaitTimeout, errors.OrderFailed):
                 self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
@@ -240,7 +233,7 @@ class ServerIpResource(
         if ip is None:
             return
         if ip.primary:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"{ip.address} is the primary address of server {server_id} and cannot be "
                 "released. Next: correct the id"
             )
@@ -257,7 +250,7 @@ class ServerIpResource(
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
         elif request.stays("server", state.server_id):
-            raise StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
+            raise errors.StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
         else:
             request.warn(
                 f"{verdict.sentence(_ordered(state))}; if it still comes, it goes when server "
@@ -273,7 +266,7 @@ class ServerIpResource(
         except OperationInProgress:
             raise
         except HostingError as error:
-            with failing_with(error):
+            with errors.failing_with(error):
                 left = address_list.find(request, server_id, str(ip.id), fresh=True)
             if left is not None:
                 raise
@@ -383,13 +376,13 @@ class ServerIpResource(
             if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
                 verdict = address_list.became_of(request, state.server_id, _number(state))
                 if verdict.is_over:
-                    raise OrderFailed(
+                    raise errors.OrderFailed(
                         f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
                     )
             if wait.over:
-                raise WaitTimeout(
+                raise errors.WaitTimeout(
                     f"the address bought for server {state.server_id} is not assigned after "
-                    f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
+                    f"{request.wait_timeout:.0f} s. Next: {errors.AWAITED}",
                     id=state.id,
                 )
             request.info(f"server {state.server_id}: waiting for the address")
@@ -402,7 +395,7 @@ class ServerIpResource(
         """
         server = living_server(request, state.server_id)
         if server is None:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
             )
         purchase = AddressPurchase(request, state.server_id)

@@ -24,13 +24,7 @@ from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    Forbidden,
-    HostingError,
-    InvalidResponse,
-    NotFound,
-)
+from pulumi_hosting.client.exceptions import ApiError, Forbidden, HostingError, InvalidResponse, NotFound
 from pulumi_hosting.exactly_once import generation, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk, ask

@@ -14,13 +14,7 @@ from pulumi_hosting.client.results import matching
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
-from pulumi_hosting.exactly_once.ownership_tag import (
-    is_tag_of,
-    next_tag,
-    ownership_tag,
-    split_tag,
-    takeovers,
-)
+from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.errors import ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, without_secrets

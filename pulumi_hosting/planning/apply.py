@@ -268,12 +268,7 @@ def _asking_before_it_pays(
 
 
 def _ensure_existing(
-    request: Request,
-    resource: AnyResource,
-    inputs: Any,
-    current: Any,
-    id: str | None,
-    options: ApplyOptions,
+    request: Request, resource: AnyResource, inputs: Any, current: Any, id: str | None, options: ApplyOptions
 ) -> Outcome:
     """Wait for what is still being made, then change it where it differs."""
     before, settled = current.shown(), NO_CHANGES

@@ -317,11 +317,7 @@ def _compare(
     order = f"server of order {state.invoice_id}"
     recorded = {"name": state.name, "created_at": state.created_at, order: state.id}
     return compare(
-        request.identity,
-        recorded_tag=state.ownership_tag,
-        shown_tag=tag,
-        recorded=recorded,
-        shown=shown,
+        request.identity, recorded_tag=state.ownership_tag, shown_tag=tag, recorded=recorded, shown=shown
     )
 
 

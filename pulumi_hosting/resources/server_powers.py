@@ -339,11 +339,7 @@ class ServerResource(
         return fingerprints_of(request, after) == sorted(installed)
 
     def consequence(
-        self,
-        request: Request | None,
-        state: ServerState,
-        fields: frozenset[str],
-        replaces: Collection[str],
+        self, request: Request | None, state: ServerState, fields: frozenset[str], replaces: Collection[str]
     ) -> str | None:
         if replaces:
             then, credit = "", self.refund(request, state) if request else None

@@ -146,8 +146,7 @@ class TopupInfo(Response):
 
     currency: str
     min: t.Money = Field(
-        validation_alias=AliasChoices("min", "min_amount"),
-        description="Smallest sum that can be topped up.",
+        validation_alias=AliasChoices("min", "min_amount"), description="Smallest sum that can be topped up."
     )
     max: t.Money = Field(
         validation_alias=AliasChoices("max", "max_amount"),

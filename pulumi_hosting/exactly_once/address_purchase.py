@@ -33,15 +33,7 @@ from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    HostingError,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    IpLimitReached,
-    NotFound,
-    WriteRefused,
-)
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import address_list, local_files
 from pulumi_hosting.exactly_once.idempotency_keys import (
@@ -167,11 +159,11 @@ class Owners:
         mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
         try:
             renew(mine, key)
-        except NotFound:
+        except exceptions.NotFound:
             return "ours" if key_is_used(renew, key, NONEXISTENT_ID) else "unproven"
-        except (IdempotencyConflict, IdempotencyInProgress):
+        except (exceptions.IdempotencyConflict, exceptions.IdempotencyInProgress):
             return "another's"
-        except (ApiError, WriteRefused):
+        except (exceptions.ApiError, exceptions.WriteRefused):
             return "unproven"
         return "unproven"
 
@@ -336,9 +328,9 @@ class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
         self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
         try:
             return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
-        except HostingError as error:
+        except exceptions.HostingError as error:
             address_list.forget_quote(request, server_id)
-            if isinstance(error, ApiError) and error.status < 500 and not error.outcome_unknown:
+            if isinstance(error, exceptions.ApiError) and error.status < 500 and not error.outcome_unknown:
                 self.owners.drop_intent()
             raise
 
@@ -351,8 +343,8 @@ class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
             present_before=tuple(sorted(self._before.everything)),
         )
 
-    def is_outdated(self, error: ApiError, /) -> bool:
-        if isinstance(error, IpLimitReached):
+    def is_outdated(self, error: exceptions.ApiError, /) -> bool:
+        if isinstance(error, exceptions.IpLimitReached):
             quote = address_list.quote_of(
                 self.request, self.server_id
             )  # it was forgotten when this was answered

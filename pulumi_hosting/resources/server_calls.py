@@ -11,17 +11,7 @@ from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
-from pulumi_hosting.client.exceptions import (
-    CallError,
-    Conflict,
-    Forbidden,
-    HostingError,
-    NotFound,
-    OperationInProgress,
-    ServerError,
-    TransportError,
-    Unavailable,
-)
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.exactly_once import address_list, order_facts
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
@@ -83,7 +73,7 @@ def server_lately(request: Request, id: str) -> m.Server | None:
 
 def server_at_first(request: Request, id: str) -> m.Server | None:
     """The server as this run first saw it. Where the key may not read it, that is found out once."""
-    refused = request.shared(("servers refused",), list[HostingError], WHOLE_RUN)
+    refused = request.shared(("servers refused",), list[exceptions.HostingError], WHOLE_RUN)
     if refused:
         raise refused[0]
 
@@ -100,7 +90,7 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
 
     try:
         return request.shared(("server at first", id), seen, WHOLE_RUN)
-    except HostingError as error:
+    except exceptions.HostingError as error:
         refused.append(error)
         raise
 
@@ -118,7 +108,7 @@ def addresses_along(request: Request, server: m.Server) -> str:
             for ip in request.client.servers.ips.list(int(server.id))
             if not ip.primary and ip.ip_version == 4
         ]
-    except HostingError:
+    except exceptions.HostingError:
         return " with its further addresses"
     named = []
     for ip in further:
@@ -127,16 +117,16 @@ def addresses_along(request: Request, server: m.Server) -> str:
     return f" with {' and '.join(named)}" if named else ""
 
 
-def left_with_server(request: Request, id: str, error: HostingError) -> str | None:
+def left_with_server(request: Request, id: str, error: exceptions.HostingError) -> str | None:
     """Which bought addresses and PTR records are there because the deletion of the server failed with
     ``error``, and how an engine that forgot them finds them again. None where there are none.
     """
     named, adopt, words = "its addresses and PTR records", "adopt_id", request.client.words
     # a list of its addresses shows that it is there
-    may_be_gone = isinstance(error, CallError) and error.outcome_unknown
+    may_be_gone = isinstance(error, exceptions.CallError) and error.outcome_unknown
     # without a connection the list would be waited for once more
-    if id_number(id) is not None and not isinstance(error, TransportError):
-        with suppress(HostingError):
+    if id_number(id) is not None and not isinstance(error, exceptions.TransportError):
+        with suppress(exceptions.HostingError):
             request.clock.raise_if_cancelled()  # then nothing more is asked
             found = address_list.of_server(request, id, fresh=True)
             bought = [ip for ip in found or () if not ip.primary and ip.ip_version == 4]
@@ -213,7 +203,7 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
     request.warn(f"server {id} is reinstalled with {os}: its disk is erased")
     try:
         return request.client.servers.reinstall(int(id), os=os, **body)
-    except CallError as error:
+    except exceptions.CallError as error:
         if not error.outcome_unknown:
             raise
         raise errors.ResourceError(
@@ -236,12 +226,17 @@ def delete_server(request: Request, server: m.Server) -> None:
 
     try:
         result = request.when_free(f"server {id}", send)
-    except NotFound:
+    except exceptions.NotFound:
         request.gone.add(id)
         return
-    except OperationInProgress:
+    except exceptions.OperationInProgress:
         raise
-    except (TransportError, Unavailable, ServerError, Conflict) as error:
+    except (
+        exceptions.TransportError,
+        exceptions.Unavailable,
+        exceptions.ServerError,
+        exceptions.Conflict,
+    ) as error:
         with errors.failing_with(error):
             left = order_facts.living_server(request, id)
         if left is not None:
@@ -329,6 +324,6 @@ def _made_by(request: Request, invoice_id: int) -> str | None:
     """The id of the server that an order made; None if nothing tells."""
     try:
         made = request.client.orders.get(invoice_id).server_id
-    except (NotFound, Forbidden):
+    except (exceptions.NotFound, exceptions.Forbidden):
         return None
     return None if made is None else str(made)

@@ -184,8 +184,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
 
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
-    Inputs = DomainInputs
-    State = DomainState
     replacement = "once"
     id_form: ClassVar[str] = "a positive integer, or the domain's name"
     scopes: ClassVar = {

@@ -38,8 +38,6 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     kind: ClassVar[str] = "server"
     title: ClassVar[str] = "server"
-    Inputs = ServerInputs
-    State = ServerState
     default_name = True
     scopes: ClassVar = {
         "read": ("servers:read",),

@@ -116,8 +116,6 @@ class ServerIpResource(
 ):
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
-    Inputs = ServerIpInputs
-    State = ServerIpState
     natural_key: ClassVar = ("server_id",)
     parent = "server"
     id_form: ClassVar[str] = address_list.ID_FORM
@@ -344,9 +342,7 @@ class ServerIpResource(
         what = f"an address, then {quote.price_monthly} a month"
         return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """The server is there and may have one more address."""
         if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}

@@ -14,17 +14,10 @@ from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
-from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import OnChange, Takeover
+from pulumi_hosting.resources import powers, server_calls
+from pulumi_hosting.resources.base import OnChange, Reasons, Takeover
 from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
 from pulumi_hosting.resources.server import ServerBase
-from pulumi_hosting.resources.server_calls import (
-    adoptable_server,
-    described,
-    how_it_ended,
-    remark_on_same_name,
-    server_at_first,
-)
 from pulumi_hosting.resources.server_fields import (
     ServerInputs,
     ServerState,
@@ -109,7 +102,7 @@ class ServerResource(
         """By ``adopt_id`` or by its tag, or one of the name, which is found again or stops the order: nothing
         is paid either way. Raises ``ResourceConflict`` for one of the name that no key can prove any more."""
         if inputs.adopt_id is not None:
-            server = adoptable_server(request, inputs.adopt_id, inputs.given())
+            server = server_calls.adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
             reason = "adopt_id names it"
             if is_tag(tag) and not is_tag_of(tag, request.identity):
@@ -183,15 +176,13 @@ class ServerResource(
             return quote.amount if quote.refundable else Decimal("0.00")
         return None
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> Reasons:
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to
         be paid by the hour.
         """
         if desired.get("adopt_id") is not None:
             return {}
-        failures: dict[str, str] = {}
+        failures: Reasons = {}
         tariff = None
         by = "tariff_id" if desired.get("tariff") is None else "tariff"
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
@@ -223,7 +214,7 @@ class ServerResource(
         if "name" in desired:
             request.ownership.name(request.identity, desired["name"], request.label)
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
-            remark_on_same_name(request, desired["name"])
+            server_calls.remark_on_same_name(request, desired["name"])
         return failures
 
     def resolve(self, request: Request, field: str, name: str) -> int:
@@ -357,11 +348,15 @@ class ServerResource(
         if request.client.is_test_key or state.id.startswith(ORDER_PREFIX) or self.is_simulated(state.id):
             return []
         try:
-            server = server_at_first(request, state.id)
+            server = server_calls.server_at_first(request, state.id)
             if server is None or server.is_gone:
-                ended = how_it_ended(state.id, server, state.name, state.next_due_at)
+                ended = server_calls.how_it_ended(state.id, server, state.name, state.next_due_at)
                 other = server_search.tagged_elsewhere(request, server_search.REPORT_AGE)
-                then = "to order a new one" if other is None else f"to take it over: {described(other)}"
+                then = (
+                    "to order a new one"
+                    if other is None
+                    else f"to take it over: {server_calls.described(other)}"
+                )
                 step = f"Next: {request.client.words.read_and_apply}, {then}"
                 return [f"{ended}, and the state still has it. {step}"]
         except HostingError:
@@ -371,11 +366,11 @@ class ServerResource(
     def is_gone(self, request: Request, state: ServerState) -> bool:
         if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
             return False
-        server = server_at_first(request, state.id)  # the read of the remarks
+        server = server_calls.server_at_first(request, state.id)  # the read of the remarks
         return server is None or server.is_gone
 
     def prepaid(self, request: Request, state: ServerState) -> Prepaid | None:
-        server = server_at_first(request, state.id)
+        server = server_calls.server_at_first(request, state.id)
         return None if server is None or server.is_gone else prepaid.of_server(server)
 
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:

@@ -133,8 +133,6 @@ class WebhookSubscriptionResource(
 ):
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
-    Inputs = WebhookSubscriptionInputs
-    State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
     sandbox = "refused"
     api_name = "webhook"
@@ -422,9 +420,7 @@ class WebhookSubscriptionResource(
         also = f"; {others} of an interrupted run is deleted" if others else ""
         return self._announced(tagged[0], inputs, _TAGGED + also)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """The event types against those the service sends."""
         if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
             return {}

@@ -28,10 +28,7 @@ from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, duration
 
-_ACTIONS: Mapping[str, AnyRenewal] = {
-    "server": ServerRenew(),
-    "domain": DomainRenewal(),
-}
+_ACTIONS: Mapping[str, AnyRenewal] = {"server": ServerRenew(), "domain": DomainRenewal()}
 _LAST_HOUR = timedelta(hours=1)  # the service renews in it, where auto-renew is on
 
 

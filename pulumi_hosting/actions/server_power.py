@@ -13,11 +13,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.actions.action import Action, ActionPlan, OfServer, answer_may_be_lost, resolve
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    InvalidInput,
-    InvalidResponse,
-)
+from pulumi_hosting.client.exceptions import ApiError, InvalidInput, InvalidResponse
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.check import declared
 from pulumi_hosting.resources.base import IdText

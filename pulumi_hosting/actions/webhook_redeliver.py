@@ -10,17 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import (
-    UNSURE,
-    Action,
-    ActionPlan,
-    OfSubscription,
-    Result,
-    as_shown,
-    existing,
-    nothing,
-    resolve,
-)
+from pulumi_hosting.actions import action
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.client.exceptions import ApiError, Conflict, RateLimited, RateLimitTimeout, TransportError
@@ -30,14 +20,14 @@ from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.request import Request
 
 
-class WebhookRedeliverInputs(OfSubscription):
+class WebhookRedeliverInputs(action.OfSubscription):
     delivery_id: IdText | None = optional(
         "Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when "
         "absent."
     )
 
 
-class WebhookRedelivered(Result):
+class WebhookRedelivered(action.Result):
     id: str = Field(description="Id of the delivery that is made again.")
     event_id: str | None = optional("Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
@@ -48,15 +38,15 @@ class WebhookRedelivered(Result):
     created_at: str | None = optional("When the event was first queued (RFC 3339, UTC).")
 
 
-class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
+class WebhookRedeliver(action.Action[WebhookRedeliverInputs, WebhookRedelivered]):
     kind: ClassVar[str] = "webhook_redeliver"
     title: ClassVar[str] = "redelivery of webhooks"
     result: ClassVar[str] = "deliveries"
     many: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> ActionPlan:
-        state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+    def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> action.ActionPlan:
+        state = action.resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if inputs.delivery_id is None:
             listed = request.client.webhooks.deliveries.list(int(state.id), status="dead")
             looked = [delivery for delivery in listed if delivery.status == "dead"]
@@ -66,12 +56,12 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
             otherwise = f"delivery {looked[0].id} is {looked[0].status}, not dead"
         before = [_shown(delivery).shown() for delivery in looked]
         if not any(delivery.status == "dead" for delivery in looked):
-            return nothing(before, otherwise)
+            return action.nothing(before, otherwise)
         after = [_shown(delivery, "pending").shown() for delivery in looked]
-        return ActionPlan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
+        return action.ActionPlan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 
     def perform(
-        self, request: Request, inputs: WebhookRedeliverInputs, plan: ActionPlan
+        self, request: Request, inputs: WebhookRedeliverInputs, plan: action.ActionPlan
     ) -> list[WebhookRedelivered]:
         queued: list[WebhookRedelivered] = []
         for delivery in plan.data:
@@ -92,7 +82,7 @@ def _redeliver(request: Request, delivery: m.Delivery) -> WebhookRedelivered:
     except Conflict:
         # Another process queued it meanwhile.
         return _shown(_seen(request, delivery))
-    except UNSURE as error:
+    except action.UNSURE as error:
         after = _seen(request, delivery)
         if after.status in ("dead", None):
             raise Failed(
@@ -111,7 +101,7 @@ def _seen(request: Request, delivery: m.Delivery) -> m.Delivery:
 
 def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
     read = request.client.webhooks.deliveries.get
-    delivery = existing(read, id, "delivery", "; the log forgets old ones", "delivery_id")
+    delivery = action.existing(read, id, "delivery", "; the log forgets old ones", "delivery_id")
     if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
         raise ResourceError(
             f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; "
@@ -121,4 +111,6 @@ def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
 
 
 def _shown(delivery: m.Delivery, status: str | None = None) -> WebhookRedelivered:
-    return as_shown(WebhookRedelivered, delivery, id=str(delivery.id), status=status or delivery.status)
+    return action.as_shown(
+        WebhookRedelivered, delivery, id=str(delivery.id), status=status or delivery.status
+    )

@@ -8,22 +8,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import (
-    Action,
-    ActionPlan,
-    OfSubscription,
-    Result,
-    answer_may_be_lost,
-    as_shown,
-    resolve,
-)
+from pulumi_hosting.actions import action
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request
 
 
-class WebhookTested(Result):
+class WebhookTested(action.Result):
     id: str = Field(description="Id of the subscription that the ping was sent for.")
     url: str = Field(description="Address of the receiver that the ping went to.")
     ok: bool | None = optional(
@@ -34,14 +26,14 @@ class WebhookTested(Result):
     detail: str | None = optional("What went wrong, if anything.")
 
 
-class WebhookTest(Action[OfSubscription, WebhookTested]):
+class WebhookTest(action.Action[action.OfSubscription, WebhookTested]):
     kind: ClassVar[str] = "webhook_test"
     title: ClassVar[str] = "test of a webhook subscription"
     result: ClassVar[str] = "test"
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, request: Request, inputs: OfSubscription) -> ActionPlan:
-        state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+    def plan(self, request: Request, inputs: action.OfSubscription) -> action.ActionPlan:
+        state = action.resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if state.active is False:
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
             raise ResourceError(
@@ -49,14 +41,16 @@ class WebhookTest(Action[OfSubscription, WebhookTested]):
                 "Next: enable it, then test it"
             )
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
-        return ActionPlan(False, None, unknown, fetches=True, data=state)
+        return action.ActionPlan(False, None, unknown, fetches=True, data=state)
 
-    def perform(self, request: Request, inputs: OfSubscription, plan: ActionPlan) -> WebhookTested:
+    def perform(
+        self, request: Request, inputs: action.OfSubscription, plan: action.ActionPlan
+    ) -> WebhookTested:
         state = plan.data
         lost = (
             f"whether the ping of webhook subscription {state.id} went out is not known; nothing was "
             "repeated. Next: look at the receiver, or run again for another ping"
         )
-        with answer_may_be_lost(lost):
+        with action.answer_may_be_lost(lost):
             answer = request.client.webhooks.test(int(state.id))
-        return as_shown(WebhookTested, answer, mode=state.mode, id=state.id, url=state.url)
+        return action.as_shown(WebhookTested, answer, mode=state.mode, id=state.id, url=state.url)

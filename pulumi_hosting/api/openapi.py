@@ -83,17 +83,19 @@ def _operation(operation: Operation) -> dict[str, object]:
     if operation.request is not None:
         printed["requestBody"] = {
             "required": not operation.body_optional,
-            "content": {
-                "application/json": {"schema": {"$ref": _REF.format(model=operation.request.__name__)}}
-            },
+            "content": _json(operation.request.__name__),
         }
     return printed
+
+
+def _json(model: str) -> dict[str, object]:
+    """A body that is a model of this name."""
+    return {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
 
 
 # --- parameters
 
 _ID = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
-_IN_PATH = {"in": "path", "required": True, "schema": _ID}
 
 
 def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
@@ -111,31 +113,26 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
         }
 
 
+def _header(kind: str, description: str, required: bool = False, **rules: int) -> dict[str, object]:
+    return {"description": description, "required": required, "schema": {"type": kind, **rules}}
+
+
+_ADOPTED = "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. Never an error."
+_NAMES = (
+    "Names this request for 7 days: repeated with the same key it is answered again, not carried out again."
+)
+_LENGTHS = {"minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1}
 _PARAMETERS = {
-    "RequestId": {
-        "name": "X-Request-ID",
-        "in": "header",
-        "required": False,
-        "description": "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. "
-        "Never an error.",
-        "schema": {"type": "string"},
-    },
+    "RequestId": {"name": "X-Request-ID", "in": "header", **_header("string", _ADOPTED)},
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
-        "required": True,
-        "description": "Names this request for 7 days: repeated with the same key it is answered again, not "
-        "carried out again.",
-        "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
+        **_header("string", _NAMES, True, **_LENGTHS),
     },
 }
 
 
 # --- answers
-
-
-def _header(kind: str, description: str, required: bool = False) -> dict[str, object]:
-    return {"description": description, "required": required, "schema": {"type": kind}}
 
 
 _HEADERS = {
@@ -168,9 +165,7 @@ def _successes(operation: Operation) -> dict[str, object]:
             answer["content"] = {"application/json": {"schema": {"type": "object"}}}
             answer["headers"] = _headers(operation, "Cache-Control")
         elif model is not None:
-            answer["content"] = {
-                "application/json": {"schema": {"$ref": _REF.format(model=schema_name(model))}}
-            }
+            answer["content"] = _json(schema_name(model))
         printed[str(status)] = answer
     return printed
 
@@ -185,7 +180,7 @@ def _refusals(operation: Operation) -> dict[str, object]:
         printed[str(status)] = {
             "description": "; ".join(f"{code}: {CODES[code].meaning}" for code in codes),
             "headers": _headers(operation, *more),
-            "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},
+            "content": _json("Error"),
             "x-codes": codes,
         }
     return printed

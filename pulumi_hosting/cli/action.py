@@ -18,10 +18,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "invoice-pay": ("Pay an invoice from the balance. Charges.", "--id 40002 --max-charge 10.00"),
     "invoice-payment-link": ("Print a link to pay an invoice through a gateway.", "--id 40002"),
-    "server-password": (
-        "Reset the root password of a server.",
-        "--name web --password-file web.password",
-    ),
+    "server-password": ("Reset the root password of a server.", "--name web --password-file web.password"),
     "server-reinstall": (
         "Install a server again. ERASES ITS DISK.",
         "--name web --erase web --os debian-12 --password-file web.password",

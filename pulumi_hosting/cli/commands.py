@@ -62,10 +62,7 @@ def main(context: click.Context) -> None:
 
 @main.command(short_help="List what is on the account and in no stack and no playbook.")
 @_files(
-    "--stack",
-    "stacks",
-    metavar="EXPORT",
-    help="A file that `pulumi stack export` wrote; may be repeated.",
+    "--stack", "stacks", metavar="EXPORT", help="A file that `pulumi stack export` wrote; may be repeated."
 )
 @_files(
     "--results",
@@ -104,13 +101,7 @@ def audit() -> None:
 
 
 @main.command(short_help="Say what the changes of a preview cost, now and per month.")
-@click.argument(
-    "previews",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=_FILE_OR_INPUT,
-)
+@click.argument("previews", nargs=-1, required=True, metavar="FILE...", type=_FILE_OR_INPUT)
 @reports("pulumi_hosting.reports.cost:run", markdown=True)
 def cost() -> None:
     """Say what the changes of a preview cost: charged now, per month afterwards, refunded, and how long the
@@ -214,11 +205,7 @@ def import_account() -> None:
 
 
 @main.command(short_help="Say what a crashed run left unfinished, and what resolves it.")
-@click.argument(
-    "export",
-    metavar="EXPORT",
-    type=_FILE_OR_INPUT,
-)
+@click.argument("export", metavar="EXPORT", type=_FILE_OR_INPUT)
 @reports("pulumi_hosting.reports.recovery:run")
 def recover() -> None:
     """Say what a crashed run left unfinished in a stack, and the command that resolves each of it.

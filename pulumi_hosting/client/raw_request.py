@@ -48,7 +48,7 @@ def row(method: str, path: str, *, expensive: bool, keyed: bool) -> Operation:
         summary="",
         responses={200: RawResponse},
         expensive=expensive,
-        retry="safe" if method == "GET" else "idempotency_key" if keyed else "never",
+        is_keyed=keyed and method != "GET",
     )
 
 

@@ -33,28 +33,9 @@ from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    HostingError,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    IpLimitReached,
-    NotFound,
-    WriteRefused,
-)
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import address_list, local_files
-from pulumi_hosting.exactly_once.address_list import (
-    Purchased,
-    ServerAddresses,
-    forget_quote,
-    is_new,
-    keys_of,
-    named,
-    quote_of,
-    read_addresses,
-    was_charged,
-)
 from pulumi_hosting.exactly_once.idempotency_keys import (
     KEY_MEMORY,
     NONEXISTENT_ID,
@@ -121,7 +102,7 @@ class Owners:
             return False
         return process_runs(self._notes()["addresses"][str(ip.id)]["process"])
 
-    def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> Purchased:
+    def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> address_list.Purchased:
         """Note that this resource has the address. A run that cannot write it goes on: what is not noted
         only makes others stop.
         """
@@ -136,7 +117,7 @@ class Owners:
         with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
             notes.setdefault("addresses", {})[str(ip.id)] = note
             notes.get("intents", {}).pop(self.me, None)
-        return Purchased(purchase_key, ip, invoice_id)
+        return address_list.Purchased(purchase_key, ip, invoice_id)
 
     def forget(self, ip_id: str) -> None:
         """The address was released."""
@@ -178,11 +159,11 @@ class Owners:
         mine = NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1)
         try:
             renew(mine, key)
-        except NotFound:
+        except exceptions.NotFound:
             return "ours" if key_is_used(renew, key, NONEXISTENT_ID) else "unproven"
-        except (IdempotencyConflict, IdempotencyInProgress):
+        except (exceptions.IdempotencyConflict, exceptions.IdempotencyInProgress):
             return "another's"
-        except (ApiError, WriteRefused):
+        except (exceptions.ApiError, exceptions.WriteRefused):
             return "unproven"
         return "unproven"
 
@@ -212,7 +193,9 @@ class Owners:
                 f'nothing was bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
-    def proven(self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int) -> Purchased | None:
+    def proven(
+        self, addresses: address_list.ServerAddresses, unowned: list[m.Ip], attempt: int
+    ) -> address_list.Purchased | None:
         """The one of ``unowned`` that is shown to be this resource's, by the notes of this machine or by its
         purchase's key; with that key and its invoice, if they are known. It is noted, and reported.
         """
@@ -230,19 +213,19 @@ class Owners:
         self.request.info(f"address {ip.address} is this resource's: an earlier run bought it{paid_with}")
         return found
 
-    def _brought(self, new: list[m.Ip], addresses: ServerAddresses, paid: int, key: str) -> bool:
+    def _brought(self, new: list[m.Ip], addresses: address_list.ServerAddresses, paid: int, key: str) -> bool:
         """Whether the purchase with this key brought one of the ``new`` addresses: a replay says so; once the
         key is forgotten, this machine's note, if nothing else was bought since."""
         bought_at = new[0].added_at or (addresses.invoices[-1].paid_at if addresses.invoices else None)
         if bought_at is None:
             return False
         if bought_at > self.request.service_now() - KEY_MEMORY + _MARGIN:
-            return was_charged(self.request, self.server_id, key)
+            return address_list.was_charged(self.request, self.server_id, key)
         noted = self.intent()
         is_only_one = len(new) == 1 and addresses.paid == paid + 1 and not addresses.missing
         return noted is not None and noted["purchase_key"] == key and is_only_one
 
-    def claimed(self, new: list[m.Ip], addresses: ServerAddresses, paid: int) -> m.Ip | None:
+    def claimed(self, new: list[m.Ip], addresses: address_list.ServerAddresses, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource
         claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
         purchases before it. Raises ``ResourceError`` if claims prove nothing and there are several."""
@@ -255,24 +238,24 @@ class Owners:
                     return ip
                 raise ResourceError(
                     f"server {self.server_id} got addresses from several purchases at the same time: "
-                    f"{named(new)}; which of them is this resource's is not known, and nothing more was "
-                    "bought. Next: give adopt_id the one that no other stack or play has"
+                    f"{address_list.named(new)}; which of them is this resource's is not known, and nothing "
+                    "more was bought. Next: give adopt_id the one that no other stack or play has"
                 )
         return None
 
     def _possible_purchases(
-        self, addresses: ServerAddresses, unowned: list[m.Ip], attempt: int
+        self, addresses: address_list.ServerAddresses, unowned: list[m.Ip], attempt: int
     ) -> Iterator[tuple[int, str, list[m.Ip]]]:
         """Purchases that this resource may have made, as noted here or as the account looked before: how many
         had been paid before, the key, and the addresses that came afterwards."""
         intent = self.intent()
         if intent is not None:
-            new = [ip for ip in unowned if is_new(ip, intent["before"])]
+            new = [ip for ip in unowned if address_list.is_new(ip, intent["before"])]
             if new and addresses.paid > intent["paid"]:
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(unowned):
             for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
-                keys = keys_of(self.request, self.server_id, attempt, facts)
+                keys = address_list.keys_of(self.request, self.server_id, attempt, facts)
                 yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
     # --- parts
@@ -305,13 +288,13 @@ class Owners:
 _OWNERS_SECONDS = 30.0
 
 
-class AddressPurchase(Purchase[m.IpAdded, Purchased]):
+class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
     """One resource's purchase of an address of one server: found if an interrupted run of this resource
     bought it. Carry it out within ``Owners.turn``. ``attempt``: so many addresses of unknown origin are
     another's.
     """
 
-    _before: ServerAddresses
+    _before: address_list.ServerAddresses
     """What the account showed before the purchase: the loop looks before it asks for keys."""
 
     def __init__(self, request: Request, server_id: str, attempt: int = 0) -> None:
@@ -322,22 +305,22 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         super().__init__(request, what, "server_ip", concerns=is_of_the_server)
 
     def walk(self) -> KeyWalk:
-        keys = keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
+        keys = address_list.keys_of(self.request, self.server_id, self.attempt, self._before.before(0))
         return KeyWalk(keys, ask=ask(self.request.client))
 
-    def look(self, when: When) -> Purchased | None:
+    def look(self, when: When) -> address_list.Purchased | None:
         if when in ("before", "busy"):
             self._before = self._when_listed()
             return self._bought_before(self._before)
         if when in ("conflict", "undone"):
             return None
-        after = read_addresses(self.request, self.server_id)
+        after = address_list.read_addresses(self.request, self.server_id)
         shows = (after.bought, after.kept, after.everything)
         if shows == (self._before.bought, self._before.kept, self._before.everything):
             return None
         return self._purchased(None, None)
 
-    def accept(self, answer: m.IpAdded, walk: KeyWalk) -> Purchased | None:
+    def accept(self, answer: m.IpAdded, walk: KeyWalk) -> address_list.Purchased | None:
         return self._purchased(walk.key, answer)
 
     def send(self, idempotency_key: str) -> m.IpAdded:
@@ -345,14 +328,14 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
         self.owners.intend(idempotency_key, sorted(self._before.everything), self._before.paid)
         try:
             return request.client.servers.ips.add(int(server_id), idempotency_key=idempotency_key)
-        except HostingError as error:
-            forget_quote(request, server_id)
-            if isinstance(error, ApiError) and error.status < 500 and not error.outcome_unknown:
+        except exceptions.HostingError as error:
+            address_list.forget_quote(request, server_id)
+            if isinstance(error, exceptions.ApiError) and error.status < 500 and not error.outcome_unknown:
                 self.owners.drop_intent()
             raise
 
-    def _purchased(self, key: str | None, added: m.IpAdded | None) -> Purchased:
-        return Purchased(
+    def _purchased(self, key: str | None, added: m.IpAdded | None) -> address_list.Purchased:
+        return address_list.Purchased(
             key,
             charged=added.charged if added else None,
             currency=added.currency if added else None,
@@ -360,34 +343,36 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
             present_before=tuple(sorted(self._before.everything)),
         )
 
-    def is_outdated(self, error: ApiError, /) -> bool:
-        if isinstance(error, IpLimitReached):
-            quote = quote_of(self.request, self.server_id)  # it was forgotten when this was answered
+    def is_outdated(self, error: exceptions.ApiError, /) -> bool:
+        if isinstance(error, exceptions.IpLimitReached):
+            quote = address_list.quote_of(
+                self.request, self.server_id
+            )  # it was forgotten when this was answered
             return quote is not None and quote.extra_ips < quote.max_extra_ips
         return False
 
     def assigned(
         self, server: m.Server, key: str | None, before: Collection[str], number: int | None
-    ) -> Purchased | None:
+    ) -> address_list.Purchased | None:
         """The address of a purchase that was not assigned at first; None until it is. ``server``: as it is
         now."""
         if server.ips and address_list.bought_texts(server) <= {*before}:
             return None
-        addresses = read_addresses(self.request, self.server_id, server, number)
-        new = [ip for ip in self.owners.unowned(addresses.extra) if is_new(ip, before)]
+        addresses = address_list.read_addresses(self.request, self.server_id, server, number)
+        new = [ip for ip in self.owners.unowned(addresses.extra) if address_list.is_new(ip, before)]
         paid = max(0, addresses.paid - 1) if number is None else number - 1
         ip = self.owners.claimed(new, addresses, paid)
         return None if ip is None else self.owners.record(ip, key, addresses.invoice_after(paid))
 
     # --- 1. wait until all are listed
 
-    def _when_listed(self) -> ServerAddresses:
+    def _when_listed(self) -> address_list.ServerAddresses:
         wait, looks = self.request.poller(), 0
         while True:
-            addresses, looks = read_addresses(self.request, self.server_id), looks + 1
+            addresses, looks = address_list.read_addresses(self.request, self.server_id), looks + 1
             if addresses.bought != len(addresses.extra) and (looks == 1 or wait.over):
-                forget_quote(self.request, self.server_id)  # one may have been released since
-                addresses = read_addresses(self.request, self.server_id)
+                address_list.forget_quote(self.request, self.server_id)  # one may have been released since
+                addresses = address_list.read_addresses(self.request, self.server_id)
             if not addresses.missing or (wait.over and addresses.missing <= self.attempt):
                 return addresses
             if wait.over:
@@ -406,7 +391,7 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
 
     # --- 2. look for what was bought before
 
-    def _bought_before(self, addresses: ServerAddresses) -> Purchased | None:
+    def _bought_before(self, addresses: address_list.ServerAddresses) -> address_list.Purchased | None:
         """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more
         addresses of unknown origin than ``attempt`` allows for."""
         wait = self.request.poller(_OWNERS_SECONDS)
@@ -419,14 +404,15 @@ class AddressPurchase(Purchase[m.IpAdded, Purchased]):
                 return None
             if wait.over:
                 invoice = f", newest invoice {addresses.invoices[-1].id}" if addresses.invoices else ""
+                shown = address_list.named(unowned)
                 problem = (
-                    f"got addresses since this run looked: {named(unowned)}; nothing was bought. Next: run "
-                    "again, and they are counted"
+                    f"got addresses since this run looked: {shown}; nothing was bought. Next: run again, and "
+                    "they are counted"
                     if self.request.name_is_identity
-                    else f"has addresses of unknown origin: {named(unowned)}{invoice}; nothing was bought. "
-                    f"Next: if other stacks, playbooks or people have them, set order_attempt to {allowed} "
-                    "to buy another; if an interrupted run of this resource bought one and nothing else has "
-                    "it, set adopt_id to that one"
+                    else f"has addresses of unknown origin: {shown}{invoice}; nothing was bought. Next: if "
+                    f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy "
+                    "another; if an interrupted run of this resource bought one and nothing else has it, set "
+                    "adopt_id to that one"
                 )
                 raise ResourceConflict(f"server {server_id} {problem}", id=f"{server_id}/{unowned[0].id}")
             wait.pause()

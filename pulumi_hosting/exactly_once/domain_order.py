@@ -14,14 +14,7 @@ from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    DomainUnavailable,
-    Forbidden,
-    NotFound,
-    TransportError,
-    UpstreamRejected,
-)
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, DOMAIN_PURCHASES, Payment, payment
@@ -72,7 +65,7 @@ def _newest_payment(
     if began is not None:
         since = min(since, began - CLOCKS_DIFFER)
     ids = {row.id for row in rows}
-    with suppress(Forbidden, NotFound):
+    with suppress(exceptions.Forbidden, exceptions.NotFound):
         for invoice in request.client.invoices.list():
             if invoice.created_at is not None and invoice.created_at < since:
                 break
@@ -89,7 +82,7 @@ def concerns(request: Request, invoice: m.Invoice, name: str) -> bool:
     if any(whole.search(text.lower()) for text in texts if text):
         return True
     id = next((item.domain_id for item in invoice.items or () if item.domain_id is not None), None)
-    with suppress(NotFound):
+    with suppress(exceptions.NotFound):
         return id is not None and ascii_name(request.client.domains.get(id).name) == name
     return False
 
@@ -163,13 +156,13 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
-        with suppress(ApiError):
+        with suppress(exceptions.ApiError):
             return any(not paid.is_returned for paid in self.payments())
         return False
 
-    def is_outdated(self, error: ApiError, /) -> bool:
+    def is_outdated(self, error: exceptions.ApiError, /) -> bool:
         """Nothing was charged with a refusal, and the name guards the next try."""
-        with suppress(ApiError, TransportError):
-            if isinstance(error, DomainUnavailable):
+        with suppress(exceptions.ApiError, exceptions.TransportError):
+            if isinstance(error, exceptions.DomainUnavailable):
                 return self.request.client.domains.availability(name=self.name).available
-        return isinstance(error, UpstreamRejected)
+        return isinstance(error, exceptions.UpstreamRejected)

@@ -24,12 +24,7 @@ from typing import Any
 
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    NotFound,
-)
+from pulumi_hosting.client.exceptions import ApiError, IdempotencyConflict, IdempotencyInProgress, NotFound
 from pulumi_hosting.session.errors import ResourceError
 
 SCHEME = "iac3"

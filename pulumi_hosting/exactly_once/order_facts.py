@@ -16,15 +16,8 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.local_files import turn
 from pulumi_hosting.exactly_once.payments import payment
 from pulumi_hosting.exactly_once.purchase import Evidence, Verdict, judge
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import (
-    AWAITED,
-    OrderFailed,
-    ResourceConflict,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-)
 from pulumi_hosting.session.request import Request
 
 _PROCESS = uuid.uuid4().hex
@@ -154,7 +147,7 @@ def refuse_late_order(request: Request, name: str, attempt: int) -> None:
     order = None if attempt else late_order(request, name)
     if order is not None:
         ended, step = how_order_ended(request, order, name), after_order(request, order)
-        raise ResourceConflict(
+        raise errors.ResourceConflict(
             f"{ended}; nothing was ordered. Next: {step}", id=f"{ORDER_PREFIX}{order.invoice_id}"
         )
 
@@ -169,9 +162,9 @@ def wait_for_orders(request: Request, wanted: m.ServerCreate) -> None:
         known = ", ".join(str(order.invoice_id) for order in pending)
         if is_seen_now:
             if wait.over:
-                raise WaitTimeout(
+                raise errors.WaitTimeout(
                     f"order {known} for a server named {name!r} is still {pending[0].status} after "
-                    f"{request.wait_timeout:.0f} s; nothing was ordered. Next: {AWAITED}",
+                    f"{request.wait_timeout:.0f} s; nothing was ordered. Next: {errors.AWAITED}",
                     id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                 )
             request.info(f"waiting for order {known} ({pending[0].status})")
@@ -250,18 +243,18 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
         if order.is_active and order.server_id:
             server = living_server(request, str(order.server_id))
             if server is None:
-                raise ResourceError(
+                raise errors.ResourceError(
                     f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
                     "again to order another one"
                 )
             return server
         if has_ended(request, order):
             ended = how_order_ended(request, order, name)
-            raise OrderFailed(f"{ended}. Next: {after_order(request, order)}")
+            raise errors.OrderFailed(f"{ended}. Next: {after_order(request, order)}")
         if wait.over:
-            raise WaitTimeout(
+            raise errors.WaitTimeout(
                 f"order {order.invoice_id} for server {name!r} is still {order.status} after "
-                f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
+                f"{request.wait_timeout:.0f} s. Next: {errors.AWAITED}",
                 id=id,
             )
         request.info(f"server {name}: order {order.invoice_id} is {order.status}")
@@ -276,7 +269,7 @@ def forget_order(request: Request, id: str, name: str | None) -> None:
     # The service returns what an ended order charged (API document, "States and transitions").
     is_returned = order.is_failed and verdict.payment is None
     if not (verdict.may_be_forgotten or is_returned):
-        raise StillOrdered("server", id, verdict.sentence(what))
+        raise errors.StillOrdered("server", id, verdict.sentence(what))
     if order.is_failed or not verdict.is_over:
         request.warn(f"{verdict.sentence(what)}; nothing is left to delete")
     else:

@@ -24,32 +24,11 @@ from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    Forbidden,
-    HostingError,
-    InvalidResponse,
-    NotFound,
-)
-from pulumi_hosting.exactly_once import generation
+from pulumi_hosting.client.exceptions import ApiError, Forbidden, HostingError, InvalidResponse, NotFound
+from pulumi_hosting.exactly_once import generation, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk, ask
-from pulumi_hosting.exactly_once.order_facts import (
-    living_server,
-    refuse_late_order,
-    turn_of_name,
-    wait_for_orders,
-)
 from pulumi_hosting.exactly_once.purchase import Purchase, When
-from pulumi_hosting.exactly_once.server_search import (
-    TAGGED,
-    candidates,
-    find_tagged,
-    may_be_proven,
-    must_be_allowed,
-    name_conflict,
-    refuse_renamed_order,
-)
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
 from pulumi_hosting.session.request import Request
@@ -109,7 +88,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         self.body, self.attempt, self.name = body, attempt, body.name or ""
         super().__init__(request, f"order of server {self.name!r}", "server", concerns=_is_of_an_order)
         self.send = partial(request.client.call, "create_server", body=body)
-        self.turn = partial(turn_of_name, request, self.name)
+        self.turn = partial(order_facts.turn_of_name, request, self.name)
 
     @property
     def keys(self) -> KeyRing:
@@ -153,24 +132,28 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
         request = self.request
-        wait_for_orders(request, self.body)
-        refuse_late_order(request, self.name, self.attempt)
-        same_name = [server for server in candidates(request) if server.name == self.name]
+        order_facts.wait_for_orders(request, self.body)
+        order_facts.refuse_late_order(request, self.name, self.attempt)
+        same_name = [server for server in server_search.candidates(request) if server.name == self.name]
         if request.name_is_identity:
             if len(same_name) > 1:
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
             reason = "it has the name"
             return Ordered(same_name[0], found=True, by_name=True, reason=reason) if same_name else None
-        own = find_tagged(request, self.body, attempt=self.attempt, lenient=is_ours)
+        own = server_search.find_tagged(request, self.body, attempt=self.attempt, lenient=is_ours)
         if own is not None:
-            return Ordered(own, found=True, reason=TAGGED)
+            return Ordered(own, found=True, reason=server_search.TAGGED)
         if not same_name or self.attempt > 0 or request.client.is_test_key:
             return None
-        proven = self._proven() if any(may_be_proven(request, server) for server in same_name) else None
+        proven = (
+            self._proven()
+            if any(server_search.may_be_proven(request, server) for server in same_name)
+            else None
+        )
         if proven is None:
-            raise name_conflict(request, same_name[0], self.attempt)
+            raise server_search.name_conflict(request, same_name[0], self.attempt)
         if proven.server is not None and not is_ours:
-            must_be_allowed(
+            server_search.must_be_allowed(
                 request, proven.server, "is named by this resource's idempotency key", self.attempt
             )
         return proven
@@ -230,9 +213,9 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         """
         if self.request.has_owner(str(server_id)):
             return None
-        server = living_server(self.request, str(server_id))
+        server = order_facts.living_server(self.request, str(server_id))
         if server is not None and ordered_as and server.name != ordered_as:
-            refuse_renamed_order(self.request, self.name, server, self.attempt)
+            server_search.refuse_renamed_order(self.request, self.name, server, self.attempt)
             return None  # under its new name it is another declaration's
         return server
 

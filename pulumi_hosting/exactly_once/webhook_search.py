@@ -14,13 +14,7 @@ from pulumi_hosting.client.results import matching
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.ownership_check import why_not_taken_over
-from pulumi_hosting.exactly_once.ownership_tag import (
-    is_tag_of,
-    next_tag,
-    ownership_tag,
-    split_tag,
-    takeovers,
-)
+from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.errors import ResourceConflict
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, without_secrets
@@ -55,8 +49,7 @@ def new_tag(request: Request, listed: Iterable[m.Subscription]) -> str:
     """For a new subscription: another tag than that of one which is about to be replaced."""
     if request.name_is_identity:  # it has the url alone, and is changed in place
         return ownership_tag(request.identity)
-    tags = map(tag_of, listed)
-    old = [tag for tag in tags if tag and is_tag_of(tag, request.identity)]
+    old = [tag for tag in map(tag_of, listed) if tag and is_tag_of(tag, request.identity)]
     return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
 
 

@@ -17,20 +17,8 @@ from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.planning.resolve_names import with_resolved_names
+from pulumi_hosting.resources import powers
 from pulumi_hosting.resources.base import AnyResource, State, Takeover
-from pulumi_hosting.resources.powers import (
-    Findable,
-    Priced,
-    Provisioned,
-    Registered,
-    Renamable,
-    Settled,
-    is_provisional,
-    mode_of,
-    natural_key,
-    recorded_mode,
-    sandbox_of,
-)
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
 from pulumi_hosting.session.request import Request
@@ -91,7 +79,7 @@ def _created(
     _refuse_taken(request, resource, inputs, state)
     save(state)
     request.ownership.add(request.identity, state.id)
-    if is_provisional(resource, state) and not wait:
+    if powers.is_provisional(resource, state) and not wait:
         return state
     state = _settle(request, resource, state, inputs, request.mode)
     if line := paid_reads.bought(resource, inputs, state):
@@ -121,7 +109,7 @@ def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: S
 
 def wait(request: Request, resource: AnyResource, state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
-    if isinstance(resource, Provisioned):
+    if isinstance(resource, powers.Provisioned):
         state = _stamped(resource.wait(request, state), state.mode)
     request.ownership.add(request.identity, state.id)
     return state
@@ -134,7 +122,7 @@ def resume(request: Request, resource: AnyResource, state: Any, inputs: Any) -> 
 
 
 def _settle(request: Request, resource: AnyResource, state: Any, inputs: Any, mode: str) -> Any:
-    if isinstance(resource, Settled):
+    if isinstance(resource, powers.Settled):
         state = _stamped(resource.settle(request, state, inputs), mode)
     request.ownership.add(request.identity, state.id)
     return state
@@ -148,27 +136,27 @@ def read(request: Request, resource: AnyResource, last: Any) -> Any:
     """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as
     it was recorded.
     """
-    made, has_test_key = recorded_mode(resource, last), request.client.is_test_key
+    made, has_test_key = powers.recorded_mode(resource, last), request.client.is_test_key
     if made == "test" and not has_test_key:
         guard(request, resource, last)
     if _is_only_recorded(resource, last):
         return last
-    if sandbox_of(resource) == "refused" and has_test_key:
+    if powers.sandbox_of(resource) == "refused" and has_test_key:
         request.info(f"{resource.title} {last.id} cannot be read with a test key: using the last known state")
         return last
     found = resource.read(request, last.id, last)
     if found is not None:
-        return found.model_copy(update={"mode": made or mode_of(resource, found)})
+        return found.model_copy(update={"mode": made or powers.mode_of(resource, found)})
     # A state that does not say which key made it: with a test key, absence says nothing where such objects
     # are never listed.
-    is_unclear = made is None and has_test_key and sandbox_of(resource) != "listed"
+    is_unclear = made is None and has_test_key and powers.sandbox_of(resource) != "listed"
     known = [value for name, value in last.values().items() if name != "id" and value not in (None, "", [])]
     return last if is_unclear and known else None
 
 
 def _is_only_recorded(resource: AnyResource, state: State) -> bool:
     """Whether it was simulated, and cannot be read back."""
-    return recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed"
+    return powers.recorded_mode(resource, state) == "test" and powers.sandbox_of(resource) != "listed"
 
 
 def update(request: Request, resource: AnyResource, state: Any, inputs: Any, fields: frozenset[str]) -> Any:
@@ -194,7 +182,7 @@ def delete(request: Request, resource: AnyResource, state: Any) -> None:
 
 def shown(resource: AnyResource, state: State) -> dict[str, Any]:
     """What can be shown of an object, whether it was made just now or found."""
-    return {**state.shown(), "mode": mode_of(resource, state)}
+    return {**state.shown(), "mode": powers.mode_of(resource, state)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +223,7 @@ def ensure(
         inputs = with_resolved_names(request, resource, inputs, current)
     if current is not None:
         return _ensure_existing(request, resource, inputs, current, id, options)
-    if isinstance(resource, Renamable) and id is None:
+    if isinstance(resource, powers.Renamable) and id is None:
         resource.refuse_renamed(request, inputs, "ordered")
     if type(inputs) is not resource.Inputs:
         inputs = _whole(resource, inputs)
@@ -249,7 +237,7 @@ def ensure(
         raise InvalidInput(dict(planned.refusals), resource.called(inputs.given()))
     cost, taken = planned.cost, planned.takeover
     before = shown(resource, taken.state) if taken else None
-    if isinstance(resource, Priced) and options.priced:
+    if isinstance(resource, powers.Priced) and options.priced:
         if taken is None:
             options.approve(cost)
         request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
@@ -265,7 +253,7 @@ def ensure(
 
 
 def _asking_before_it_pays(
-    request: Request, resource: Priced, inputs: Any, approved: Cost | None, options: ApplyOptions
+    request: Request, resource: powers.Priced, inputs: Any, approved: Cost | None, options: ApplyOptions
 ) -> Request:
     """The same, that asks before its purchase. Without an ``approved`` cost, an object was announced as found
     and may have to be paid after all."""
@@ -280,16 +268,11 @@ def _asking_before_it_pays(
 
 
 def _ensure_existing(
-    request: Request,
-    resource: AnyResource,
-    inputs: Any,
-    current: Any,
-    id: str | None,
-    options: ApplyOptions,
+    request: Request, resource: AnyResource, inputs: Any, current: Any, id: str | None, options: ApplyOptions
 ) -> Outcome:
     """Wait for what is still being made, then change it where it differs."""
     before, settled = current.shown(), NO_CHANGES
-    if is_provisional(resource, current):
+    if powers.is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
         if options.dry_run or not options.wait:
             if not (settled and options.wait):
@@ -325,7 +308,9 @@ def _ensure_change(
 ) -> Outcome:
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
-    if id is not None and (named := [field for field in natural_key(resource) if field in found.fields]):
+    if id is not None and (
+        named := [field for field in powers.natural_key(resource) if field in found.fields]
+    ):
         _refuse_taken_name(request, resource, inputs, current, named[0])
     if planned.action == "replaced":
         if resource.replacement != "free":
@@ -379,7 +364,7 @@ def _whole(resource: AnyResource, inputs: Any, current: State | None = None) -> 
 
 
 def _find(request: Request, resource: AnyResource, inputs: Any) -> Any:
-    return resource.find(request, inputs) if isinstance(resource, Findable) else None
+    return resource.find(request, inputs) if isinstance(resource, powers.Findable) else None
 
 
 def ensure_absent(
@@ -395,12 +380,12 @@ def ensure_absent(
     """
     current = _lookup(replace(request, fresh=True), resource, inputs, id, must_exist=False)
     if current is None:
-        if isinstance(resource, Renamable) and id is None:
+        if isinstance(resource, powers.Renamable) and id is None:
             resource.refuse_renamed(request, inputs, "deleted")
         return Outcome("unchanged", None, None, None)
     if id is not None:
         _refuse_another(resource, inputs, current)
-    if isinstance(resource, Registered) and resource.is_released(current):
+    if isinstance(resource, powers.Registered) and resource.is_released(current):
         request.warn(
             f"{resource.title} {getattr(current, 'name', current.id)} stays on the account: it cannot be "
             f"deleted via the API; auto-renew is off"
@@ -435,15 +420,17 @@ def _lookup(
     if id is not None:
         resource.must_be_id(id)
         # What the service may rewrite (a key's comment) is compared as declared, as by the natural key.
-        named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
+        named = {
+            field: value for field, value in inputs.given().items() if field in powers.natural_key(resource)
+        }
         found = resource.read(request, id, resource.State.partial({**named, "id": id}))
         # a replacement has another id: the declaration that asked for it must hold afterwards
-        is_named = any(getattr(inputs, field) is not None for field in natural_key(resource))
+        is_named = any(getattr(inputs, field) is not None for field in powers.natural_key(resource))
         may_be_replaced = must_exist and resource.replacement == "free" and is_named
     if id is None or (found is None and may_be_replaced):
         found = _find(request, resource, inputs)
     if found is not None:
-        return _stamped(found, mode_of(resource, found))
+        return _stamped(found, powers.mode_of(resource, found))
     if id is not None and must_exist:
         raise NoSuchObject(
             f"there is no {resource.title} with id {id} on this account. Next: correct the id, or "
@@ -457,7 +444,7 @@ def _refuse_another(resource: AnyResource, inputs: Any, current: State) -> None:
     stale.
     """
     given, known = inputs.given(), current.values()
-    for field in natural_key(resource):
+    for field in powers.natural_key(resource):
         if (
             given.get(field) is not None
             and field in known

@@ -14,18 +14,8 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportEr
 from pulumi_hosting.planning.check import Checked
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
+from pulumi_hosting.resources import powers
 from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
-from pulumi_hosting.resources.powers import (
-    Adoptable,
-    Predicted,
-    Priced,
-    Rebuildable,
-    Registered,
-    Repeatable,
-    Validated,
-    mode_of,
-    natural_key,
-)
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
 from pulumi_hosting.session.request import Request
@@ -156,16 +146,16 @@ def _ask(
         warnings.append(lacks)  # whoever only looks for drift needs no more than to read
     is_decided = not unknown & resource.Inputs.deciding("order")
     failures = {}
-    if isinstance(resource, Validated) and is_decided:
+    if isinstance(resource, powers.Validated) and is_decided:
         failures = resource.validate(request, desired.values, fields)
     if failures or not new:
         return Plan(action, refusals=failures, warnings=tuple(warnings))
     taken = None
-    if is_decided and not unknown & {*natural_key(resource)}:
+    if is_decided and not unknown & {*powers.natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)
     cost, remarks = None, []
     is_bought = taken is None and resource.Inputs.adopted_by(desired.values) is None
-    if is_bought and options.priced and isinstance(resource, Priced):
+    if is_bought and options.priced and isinstance(resource, powers.Priced):
         undecided = resource.Inputs.deciding("order") | resource.Inputs.deciding("price")
         if waiting := sorted(unknown & undecided):
             remarks.append(unknown_price(resource, waiting))
@@ -190,12 +180,12 @@ def _plan_change(
     doubles = () if found.replaces else _doubles(request, resource, current, options)
     if not found:
         return Plan("updated" if doubles else "unchanged", found, remarks=found.remarks, doubles=doubles)
-    if isinstance(resource, Registered) and (why := resource.why_unchangeable(current)):
+    if isinstance(resource, powers.Registered) and (why := resource.why_unchangeable(current)):
         named, waiting = getattr(current, "name", current.id), ", ".join(sorted(found.fields))
         warning = f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later"
         return Plan("unchanged", found, remarks=found.remarks, warnings=(warning,))
     consequence = None
-    if isinstance(resource, Rebuildable):
+    if isinstance(resource, powers.Rebuildable):
         asked = request if found.replaces and options.reach() is None else None
         consequence = resource.consequence(asked, current, found.fields - {*found.replaces}, found.replaces)
     return Plan(
@@ -214,7 +204,7 @@ def _doubles(
     request: Request, resource: AnyResource, current: State, options: PlanOptions
 ) -> tuple[str, ...]:
     """If the account cannot be read there is nothing to say."""
-    if isinstance(resource, Repeatable) and options.reach() is None:
+    if isinstance(resource, powers.Repeatable) and options.reach() is None:
         with suppress(HostingError):
             return tuple(resource.doubles(request, current))
     return ()
@@ -236,23 +226,23 @@ def unknown_price(resource: AnyResource, waiting: Iterable[str]) -> str:
 
 def takeover_of(request: Request, resource: AnyResource, inputs: Inputs) -> Takeover | None:
     """What making the object would take over instead."""
-    return resource.takeover(request, inputs) if isinstance(resource, Adoptable) else None
+    return resource.takeover(request, inputs) if isinstance(resource, powers.Adoptable) else None
 
 
 def same_as(request: Request, resource: AnyResource) -> Same | None:
     """Asks the account about a field that reads differently, and only then needs a key."""
-    return partial(resource.is_same, request) if isinstance(resource, Rebuildable) else None
+    return partial(resource.is_same, request) if isinstance(resource, powers.Rebuildable) else None
 
 
 def predict(resource: AnyResource, inputs: Inputs, state: State | None) -> dict[str, Any]:
     """The state's fields as they would be afterwards, as far as they can be known without doing it; no
     secrets.
     """
-    known = {**state.shown(), "mode": mode_of(resource, state)} if state else {}
+    known = {**state.shown(), "mode": powers.mode_of(resource, state)} if state else {}
     hidden = resource.State.secret_fields()
     known |= {
         name: value
         for name, value in inputs.given().items()
         if name in resource.State.model_fields and name not in hidden
     }
-    return resource.adjust_prediction(known, state) if isinstance(resource, Predicted) else known
+    return resource.adjust_prediction(known, state) if isinstance(resource, powers.Predicted) else known

@@ -13,10 +13,7 @@ from pulumi_hosting.session.request import Request
 
 
 def resolved(
-    request: Callable[[], Request],
-    resource: AnyResource,
-    raw: Mapping[str, Any],
-    recorded: Mapping[str, Any],
+    request: Callable[[], Request], resource: AnyResource, raw: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The values that the names in ``raw`` stand for, and field → reason for names that stand for none.
 

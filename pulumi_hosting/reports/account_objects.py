@@ -12,10 +12,9 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden, HostingError
-from pulumi_hosting.client.results import Damaged, readable
+from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_list import quote_of
-from pulumi_hosting.exactly_once.ownership_tag import split_tag
 from pulumi_hosting.exactly_once.webhook_search import tag_of
 from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.planning.paid_time import PaidTime
@@ -255,19 +254,20 @@ def _objects(request: Request, resource: AnyResource) -> Iterator[AccountObject]
 
 
 def _servers(request: Request, resource: AnyResource) -> Iterator[AccountObject]:
-    for order in request.client.orders.list():
-        if isinstance(order, Damaged):
-            request.warn(str(order.error()))
-        elif order.is_pending:
+    orders, unread_orders = readable(request.client.orders.list())
+    servers, unread = readable(request.client.servers.list())
+    for damaged in (*unread_orders, *unread):
+        request.warn(str(damaged.error()))
+    for order in orders:
+        if order.is_pending:
             note = f"ordered, {order.amount} {order.currency or ''} paid".rstrip()
             yield AccountObject(resource, provisional(order), None, order.currency, None, note)
-    for server in request.client.servers.list():
-        if isinstance(server, Damaged):
-            request.warn(str(server.error()))
-        elif not server.is_gone:
-            state, billing, tag = from_api(server), server.billing, split_tag(server.notes)[1]
+    for server in servers:
+        if not server.is_gone:
+            state, billing = from_api(server), server.billing
             price, months = (billing.price_monthly, billing.months) if billing else (None, None)
-            yield AccountObject(resource, state, price, state.currency, tag, _note(state), months)
+            tag, note = state.ownership_tag, _note(state)
+            yield AccountObject(resource, state, price, state.currency, tag, note, months)
 
 
 def _price(request: Request, state: State) -> tuple[Decimal | None, str | None]:

@@ -12,18 +12,8 @@ from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.provider.names import class_of, token
 from pulumi_hosting.rehearsal.facts import Json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+from pulumi_hosting.reports import report
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named, read_account
-from pulumi_hosting.reports.report import (
-    FOUND,
-    Asking,
-    Report,
-    Section,
-    Table,
-    Unusable,
-    money,
-    plural,
-    totals,
-)
 from pulumi_hosting.reports.run_results import managed_by, run_results
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.prepaid import ENDED
@@ -163,35 +153,35 @@ _NOT_GIVEN = {
 
 
 def run(
-    asking: Asking,
+    asking: report.Asking,
     stacks: tuple[Path, ...],
     results: tuple[Path, ...],
     form: Form,
     commands: bool,
     ends_within: timedelta | None,
-) -> Report:
+) -> report.Report:
     is_given = stacks or (form == "ansible" and results)
     not_given = "" if is_given else _NOT_GIVEN["ansible" if form == "ansible" else "pulumi"]
     if commands and not_given:
-        raise Unusable(f"--commands names what deletes objects, but {not_given}")
+        raise report.Unusable(f"--commands names what deletes objects, but {not_given}")
     managed = reduce(add, [*map(managed_by, stacks), *map(run_results, results)], ManagedObjects())
     with asking() as (request, step):
         account = read_account(request, step)
         paid = None if ends_within is None else paid_time_of(request)
     found = audit(account, managed, form, commands=commands)
     warnings = [not_given] if found.unmanaged and not_given else []
-    warnings += [f"{plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
+    warnings += [f"{report.plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
     if paid is not None:
         named = {(one.kind, one.id) for one in found.ended}
         ends = [event for event in paid.uncovered(ends_within) if event.what.key not in named]
         found = replace(found, uncovered=tuple(map(paid.described, ends)))
         warnings += [f"{what} were not read: {why}" for what, why in paid.refused.items()]
     has_found = found.unmanaged or found.ended or found.uncovered
-    exit_code = FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
-    return Report(found.facts(), [*_sections(found, form)], warnings, exit_code)
+    exit_code = report.FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
+    return report.Report(found.facts(), [*_sections(found, form)], warnings, exit_code)
 
 
-def _sections(found: Audit, form: Form) -> Iterator[Section]:
+def _sections(found: Audit, form: Form) -> Iterator[report.Section]:
     for item in found.missing:
         yield f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
     for one in found.ended:
@@ -200,19 +190,19 @@ def _sections(found: Audit, form: Form) -> Iterator[Section]:
     for one in found.ending:
         yield f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}."
     if found.unread:
-        yield f"Not checked: {', '.join(map(plural, found.unread))}."
+        yield f"Not checked: {', '.join(map(report.plural, found.unread))}."
     if not found.unmanaged:
         yield f"Everything {'that was checked' if found.unread else 'on the account'} is managed."
         return
     objects = [row.object for row in found.unmanaged]
-    yield Table(
+    yield report.Table(
         ("KIND", "ID", "NAME", "PER MONTH", "TAG", "NOTE"),
         [
-            (one.kind, one.id, one.name, money(one.price_monthly, one.currency), one.tag, one.note)
+            (one.kind, one.id, one.name, report.money(one.price_monthly, one.currency), one.tag, one.note)
             for one in objects
         ],
     )
-    monthly = totals((one.price_monthly, one.currency) for one in objects)
+    monthly = report.totals((one.price_monthly, one.currency) for one in objects)
     yield f"\n{len(objects)} unmanaged, {monthly} per month\n"
     for row in found.unmanaged:
         yield f"{row.object.kind} {row.object.id}\n  adopt:  {row.adopt}"

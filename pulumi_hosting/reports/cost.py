@@ -280,10 +280,7 @@ def _unknown(line: CostLine) -> str:
 
 
 def _forecast(
-    changes: Sequence[PlannedChange],
-    lines: Sequence[CostLine],
-    totals: Mapping[str, Totals],
-    found: PaidTime,
+    changes: Sequence[PlannedChange], lines: Sequence[CostLine], totals: Mapping[str, Totals], found: PaidTime
 ) -> BalanceForecast | None:
     if found.balance is None or found.currency is None:
         return None

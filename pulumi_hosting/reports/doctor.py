@@ -13,14 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, SCOPES
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    ConfigurationError,
-    HostingError,
-    NotFound,
-    RateLimitTimeout,
-)
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
 from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
 from pulumi_hosting.installation import NEWER_VERSION
@@ -73,7 +67,7 @@ def checks(
     yield from installed_versions.checks(environ)
 
 
-def _settings(environ: Mapping[str, str], **given: str) -> Settings | ConfigurationError:
+def _settings(environ: Mapping[str, str], **given: str) -> Settings | exceptions.ConfigurationError:
     """The settings, or what is wrong with the part that is not ``given``."""
     try:
         return settings(
@@ -85,7 +79,7 @@ def _settings(environ: Mapping[str, str], **given: str) -> Settings | Configurat
             user_agent=None,
             environ=environ,
         )
-    except ConfigurationError as error:
+    except exceptions.ConfigurationError as error:
         return error
 
 
@@ -93,8 +87,8 @@ def _settings(environ: Mapping[str, str], **given: str) -> Settings | Configurat
 
 
 @check("key")
-def _key(found: Settings | ConfigurationError) -> Check:
-    if isinstance(found, ConfigurationError):
+def _key(found: Settings | exceptions.ConfigurationError) -> Check:
+    if isinstance(found, exceptions.ConfigurationError):
         step = f"export {API_KEY_VARIABLE}=…, with a key of the control panel"
         return Check.of_error(found, step)
     if found.is_test_key:
@@ -106,8 +100,8 @@ def _key(found: Settings | ConfigurationError) -> Check:
 
 
 @check("base URL")
-def _base_url(found: Settings | ConfigurationError) -> Check:
-    if isinstance(found, ConfigurationError):
+def _base_url(found: Settings | exceptions.ConfigurationError) -> Check:
+    if isinstance(found, exceptions.ConfigurationError):
         step = f"export {BASE_URL_VARIABLE}=https://…/v1, as the provider's documentation names it"
         return Check.of_error(found, step)
     url = found.base_url
@@ -133,15 +127,15 @@ def _client(api_key: Secret | str, base_url: str) -> Client:
 
 def _service(
     client: Client,
-    key: Settings | ConfigurationError,
+    key: Settings | exceptions.ConfigurationError,
     environ: Mapping[str, str],
     now: Callable[[], datetime],
 ) -> Iterator[Check]:
     try:
         health = client.health()
-    except HostingError as error:
+    except exceptions.HostingError as error:
         step = ""
-        if isinstance(error, ApiError) and not client.base_url.endswith("/v1"):
+        if isinstance(error, exceptions.ApiError) and not client.base_url.endswith("/v1"):
             step = _with_version(client.base_url)
         yield Check.of_error(error, step, "service")
         return
@@ -162,7 +156,7 @@ def _with_version(base_url: str) -> str:
     try:
         with _client(_NO_KEY, f"{base_url}/v1") as client:
             client.health()
-    except HostingError:
+    except exceptions.HostingError:
         return ""
     return f"export {BASE_URL_VARIABLE}={base_url}/v1"
 
@@ -183,7 +177,7 @@ def _clock(client: Client, now: Callable[[], datetime]) -> Check:
 def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
     try:
         me = client.me()
-    except HostingError as error:
+    except exceptions.HostingError as error:
         yield _refusal(error)
         return
     yield Check("ok", f"number {me.account_id}", facts={"account_id": me.account_id}, name="account")
@@ -196,9 +190,9 @@ def _account(client: Client, environ: Mapping[str, str]) -> Iterator[Check]:
     yield _paid_time(client, me)
 
 
-def _refusal(error: HostingError) -> Check:
-    code = error.code if isinstance(error, ApiError) else ""
-    name = "limits" if isinstance(error, RateLimitTimeout) else _CHECK_OF_CODE.get(code, "account")
+def _refusal(error: exceptions.HostingError) -> Check:
+    code = error.code if isinstance(error, exceptions.ApiError) else ""
+    name = "limits" if isinstance(error, exceptions.RateLimitTimeout) else _CHECK_OF_CODE.get(code, "account")
     steps = {
         "invalid_token": f"export {API_KEY_VARIABLE}=…, with a key of the control panel: this one may be "
         "revoked, rotated or of another service",
@@ -299,7 +293,7 @@ def _limits(me: m.Me) -> Check:
 def _contract(client: Client) -> Check:
     try:
         found = differences(client.openapi())
-    except NotFound as error:  # every other request was answered, so the base URL is right
+    except exceptions.NotFound as error:  # every other request was answered, so the base URL is right
         text = f"the service has no /openapi.json ({error.status}, request {error.request_id or 'not named'})"
         return problem(f"{text}: nothing was compared", "report it to the provider")
     used = [row for row in found if row.kind != "added" or row.breaks]

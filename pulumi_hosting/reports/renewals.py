@@ -11,12 +11,7 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from pulumi_hosting.reports.report import FOUND, Asking, Points, Report, Section, Summary, Table, money
 from pulumi_hosting.reports.run_results import managed_by, run_results
 
-HAPPENS = {
-    "renewed": "renews itself",
-    "short": "NOT COVERED",
-    "ends": "ENDS",
-    "over": "OVER",
-}
+HAPPENS = {"renewed": "renews itself", "short": "NOT COVERED", "ends": "ENDS", "over": "OVER"}
 _Known = Mapping[tuple[str, str], Sequence[str]]
 
 

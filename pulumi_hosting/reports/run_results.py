@@ -13,18 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.rehearsal import managed_objects
 from pulumi_hosting.rehearsal.facts import JsonObject, mapping
-from pulumi_hosting.rehearsal.managed_objects import (
-    COLLECTION,
-    DOMAIN,
-    SERVER,
-    SERVER_IP,
-    WEBHOOK,
-    ManagedObject,
-    ManagedObjects,
-    flat,
-    kind_of,
-)
 from pulumi_hosting.reports.module_scopes import MODULES
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.resources import RESOURCES
@@ -43,13 +33,13 @@ def stack_export(path: Path) -> Iterator[JsonObject]:
         yield found
 
 
-def managed_by(path: Path) -> ManagedObjects:
+def managed_by(path: Path) -> managed_objects.ManagedObjects:
     """The objects of a stack, from its export."""
     with stack_export(path) as export:
-        return ManagedObjects.of_stack(export)
+        return managed_objects.ManagedObjects.of_stack(export)
 
 
-def run_results(path: Path) -> ManagedObjects:
+def run_results(path: Path) -> managed_objects.ManagedObjects:
     """The objects that a playbook manages, from the report of the callback ``hosting.cloud.drift`` or from
     the output of the callback ``ansible.posix.json``. Raises ``CannotAnswer`` where a task failed whose
     objects, or those of the tasks behind it, are not among them.
@@ -58,7 +48,7 @@ def run_results(path: Path) -> ManagedObjects:
         return _managed(path, found)
 
 
-def _managed(path: Path, found: JsonObject) -> ManagedObjects:
+def _managed(path: Path, found: JsonObject) -> managed_objects.ManagedObjects:
     if gap := failed_tasks(found).gap:
         raise CannotAnswer(
             f"{named(path)}: what the playbook manages is not known completely: {gap}. Next: correct the "
@@ -66,15 +56,17 @@ def _managed(path: Path, found: JsonObject) -> ManagedObjects:
         )
     if isinstance(objects := found.get("objects"), list):
         rows = [row for row in objects if isinstance(row, Mapping)]
-        return ManagedObjects(
+        return managed_objects.ManagedObjects(
             tuple(
-                ManagedObject(str(row["kind"]), str(row["id"]), name_of(row), str(row.get("mode") or "live"))
+                managed_objects.ManagedObject(
+                    str(row["kind"]), str(row["id"]), name_of(row), str(row.get("mode") or "live")
+                )
                 for row in rows
                 if row.get("kind") and row.get("id")
             )
         )
     if isinstance(found.get("plays"), list):
-        return ManagedObjects.of_results(result for _, _, result in task_results(found))
+        return managed_objects.ManagedObjects.of_results(result for _, _, result in task_results(found))
     raise Unusable(
         f"{named(path)} is no result of an Ansible run. Next: ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift "
         f"HOSTING_DRIFT_REPORT={file_for(path, 'report.json')} ansible-playbook --check site.yml"
@@ -84,7 +76,7 @@ def _managed(path: Path, found: JsonObject) -> ManagedObjects:
 def name_of(row: JsonObject) -> str:
     """The name of an object in a report of the callback; that of a subscription is its URL."""
     name = str(row.get("name", ""))
-    return without_secrets(name) if row.get("kind") == WEBHOOK else name
+    return without_secrets(name) if row.get("kind") == managed_objects.WEBHOOK else name
 
 
 @contextmanager
@@ -221,7 +213,7 @@ def _of_plays(found: JsonObject, recap: Mapping[str, JsonObject]) -> Iterator[Fa
 def _failed(host: object, task: object, module: str, message: object, stopped: bool) -> FailedTask:
     """The module may have one of the short names of plays with ``collections``."""
     collection, _, name = module.rpartition(".")
-    is_ours = collection == COLLECTION or (not collection and name in MODULES)
+    is_ours = collection == managed_objects.COLLECTION or (not collection and name in MODULES)
     return FailedTask(str(host), str(task or module), str(message or "no message"), stopped, is_ours)
 
 
@@ -349,7 +341,7 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
     found: dict[tuple[str, str], PlannedChange] = {}
     for step in digest.get("steps") or ():
         old, new = step.get("oldState") or {}, step.get("newState") or {}
-        kind, action = kind_of((new or old).get("type", "")), _ACTIONS.get(step.get("op", ""))
+        kind, action = managed_objects.kind_of((new or old).get("type", "")), _ACTIONS.get(step.get("op", ""))
         if kind is None or action is None or (new or old).get("external"):
             continue
         key = (step["urn"], action)
@@ -398,14 +390,18 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
     news: JsonObject
     if line := _PRICE.match(message):
         news = {"charge": Decimal(line["amount"]), "currency": line["currency"] or None}
-        kind = DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else SERVER
-        kinds = [SERVER_IP if line["what"].startswith("an address") else kind]
+        kind = managed_objects.DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else managed_objects.SERVER
+        kinds = [managed_objects.SERVER_IP if line["what"].startswith("an address") else kind]
     elif line := _TAKEOVER.match(message):
         news = {"action": "take over", "charge": Decimal(0), "note": f"takes over {line['what']}"}
         kinds = [*RESOURCES]
     elif line := _PRICE_LATER.match(message):
         news = {"note": f"price {line['what']}"}
-        kinds = [SERVER_IP] if "server" in line["what"] else [SERVER, DOMAIN]
+        kinds = (
+            [managed_objects.SERVER_IP]
+            if "server" in line["what"]
+            else [managed_objects.SERVER, managed_objects.DOMAIN]
+        )
     else:
         return
     for key, change in found.items():
@@ -422,7 +418,7 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
 
 def of_results(results: Iterable[JsonObject]) -> Iterator[PlannedChange]:
     """The changes that tasks of the collection report, of loops those of each item."""
-    for result in flat(results):
+    for result in managed_objects.flat(results):
         if not (result.get("skipped") or result.get("failed")):
             yield from _of_result(result)
 
@@ -466,7 +462,7 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
 
 def _place(kind: str, arguments: JsonObject) -> str:
     """What is part of a server and has no name and no id yet, by its server and its position there."""
-    if RESOURCES[kind].parent != SERVER:
+    if RESOURCES[kind].parent != managed_objects.SERVER:
         return ""
     server = arguments.get("server_name") or arguments.get("server_id") or "new server"
     position = arguments.get("position")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
@@ -347,12 +347,17 @@ class Takeover:
 
 # --- the interface -----------------------------------------------------------------------------------------
 
+Reasons = dict[str, str]
+"""Field → why its value is refused."""
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
 S = TypeVar("S", bound=State)
 
 
 class Resource(ABC, Generic[I, S]):
-    """One kind of object that a user can declare."""
+    """One kind of object that a user can declare.
+
+    ``Inputs`` and ``State`` are the two classes in its brackets.
+    """
 
     kind: ClassVar[str]
     """Its name in Python's spelling: ``ssh_key``."""
@@ -388,6 +393,12 @@ class Resource(ABC, Generic[I, S]):
 
     id_form: ClassVar[str] = "a positive integer"
     """What an id of it is, in words."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in vars(cls).get("__orig_bases__", ()):
+            if get_origin(base) is Resource:
+                cls.Inputs, cls.State = get_args(base)
 
     def is_id(self, id: str) -> bool:
         """Whether an object of the kind, a simulated one or an order of one may have this id."""

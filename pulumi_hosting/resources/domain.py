@@ -24,26 +24,9 @@ from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import (
-    ADOPTS,
-    PRICES,
-    REPLACES,
-    TRANSFERS,
-    IdText,
-    Takeover,
-    Trait,
-    WholeNumber,
-)
 from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
-from pulumi_hosting.session.errors import (
-    NotOurs,
-    OrderFailed,
-    ResourceConflict,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -61,16 +44,16 @@ def _years(value: int) -> int:
 
 class DomainInputs(base.Inputs):
     change = m.DomainUpdate
-    name: Annotated[m.DomainName, AfterValidator(domain_name), REPLACES] = Field(
+    name: Annotated[m.DomainName, AfterValidator(domain_name), base.REPLACES] = Field(
         description="Full domain name, in Unicode or punycode. A change registers another domain."
     )
-    years: Annotated[Annotated[WholeNumber, AfterValidator(_years)], PRICES] = Field(
+    years: Annotated[Annotated[base.WholeNumber, AfterValidator(_years)], base.PRICES] = Field(
         default=1,
         description="Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only.",
     )
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(host_names)] | None,
-        Trait(unordered=True),
+        base.Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
     ] = m.optional(
         "2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not "
@@ -85,14 +68,15 @@ class DomainInputs(base.Inputs):
         "hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on "
         "and covered by the balance, nothing is bought."
     )
-    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
+    promo_code: Annotated[m.PromoCode | None, base.PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
-        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None, TRANSFERS
+        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
+        base.TRANSFERS,
     ] = m.optional(
         "EPP code of the present registrar: the domain is transferred in, not registered. Used at "
         "creation only."
     )
-    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+    adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
         "Take over this existing domain of the account, which must have the declared name, instead of "
         "ordering it."
     )
@@ -173,11 +157,11 @@ def forget_order(request: Request, state: DomainState) -> None:
     while not (verdict := fate(request, state)).is_over:
         if wait.over:
             why = f"{ordered(state)} is under way, and its auto-renew cannot be turned off yet"
-            raise StillOrdered("domain", state.id, why)
+            raise errors.StillOrdered("domain", state.id, why)
         request.info(f"waiting for {ordered(state)}")
         wait.pause()
     if not verdict.may_be_forgotten:
-        raise StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
+        raise errors.StillOrdered("domain", state.id, verdict.sentence(ordered(state)))
     request.warn(f"{verdict.sentence(ordered(state))}; nothing is left to remove")
 
 
@@ -200,8 +184,6 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
 
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
-    Inputs = DomainInputs
-    State = DomainState
     replacement = "once"
     id_form: ClassVar[str] = "a positive integer, or the domain's name"
     scopes: ClassVar = {
@@ -248,7 +230,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             return
         if (other := self._named(request, state.name)) is not None:
             text = f"domain {state.id} ({state.name}) is gone, and domain {other.id} has its name"
-            raise NotOurs(str(other.id), None, "elsewhere", f"{text}; nothing was changed")
+            raise errors.NotOurs(str(other.id), None, "elsewhere", f"{text}; nothing was changed")
 
     @staticmethod
     def _listed(request: Request, max_age: float = _FRESH) -> Mapping[str, m.Domain]:
@@ -303,7 +285,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 if refusal is None and not (is_ours or order.was_placed()):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
-                    raise ResourceConflict(refusal, id=str(existing.id))
+                    raise errors.ResourceConflict(refusal, id=str(existing.id))
                 why = (
                     "an interrupted run ordered it" if is_ours else "this resource's idempotency key names it"
                 )
@@ -342,7 +324,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             paid = {"charged": charged, "currency": currency or domain.currency}
             return _from_api(domain).model_copy(update=paid)
         if answer is None:  # pragma: no cover — an order has an answer or a domain
-            raise ResourceError(f"{inputs.name}: an order without answer and domain")
+            raise errors.ResourceError(f"{inputs.name}: an order without answer and domain")
         status = "active" if answer.status == "registered" else "pending"
         if "transfer" in answer.status:
             status = "transfer_pending"
@@ -364,12 +346,12 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(request, id)
         if found is None:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or "
                 "leave it out to order it"
             )
         if ascii_name(found.name) != inputs.name:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is"
             )
         return found
@@ -379,7 +361,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     ) -> DomainState:
         found = self._resolved(request, state.id)
         if found is None and state.status == "active":
-            raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
+            raise errors.ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is not None:
             self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found is None and is_under_way(state):
@@ -387,7 +369,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if verdict.is_over:
                 what = verdict.sentence(ordered(state))
                 again = f"{request.client.words.read_and_apply}, which orders it again"
-                raise OrderFailed(f"{what}. Next: {again}")
+                raise errors.OrderFailed(f"{what}. Next: {again}")
         now = state if found is None else _from_api(found, state)
         if found is None or not _is_settled(found):
             request.warn(
@@ -421,7 +403,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
-                raise WaitTimeout(
+                raise errors.WaitTimeout(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be "
                     "turned off before it is active; nothing was changed. Next: run it again then, or turn "
                     "it off in the control panel",
@@ -432,7 +414,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             finally:
                 request.reads.forget("domains")
             if found.auto_renew:
-                raise ResourceError(
+                raise errors.ResourceError(
                     f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew "
                     "off. Next: run it again"
                 )
@@ -448,14 +430,16 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         )
 
 
-def _takeover(request: Request, domain: m.Domain, reason: str) -> Takeover:
+def _takeover(request: Request, domain: m.Domain, reason: str) -> base.Takeover:
     made, paid = domain.created_at, None
     if made is not None and request.service_now() - made <= KEY_MEMORY:
         paid = paid_for(request.client, "domain", {"id": domain.id}, made - SENT_WITHIN, made + SENT_WITHIN)
     state, title = _from_api(domain), "domain"
     if paid is None:
-        return Takeover(state, reason, made, currency=domain.currency, title=title)
-    return Takeover(state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id)
+        return base.Takeover(state, reason, made, currency=domain.currency, title=title)
+    return base.Takeover(
+        state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id
+    )
 
 
 def _refusal(domain: m.Domain, why: str) -> str:

@@ -8,7 +8,8 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.resources.base import Takeover
+from pulumi_hosting.resources import powers
+from pulumi_hosting.resources.base import Reasons, Takeover
 from pulumi_hosting.resources.domain import (
     DomainBase,
     DomainInputs,
@@ -19,15 +20,6 @@ from pulumi_hosting.resources.domain import (
     is_under_way,
     ordered,
 )
-from pulumi_hosting.resources.powers import (
-    Adoptable,
-    Findable,
-    Priced,
-    Registered,
-    Remarked,
-    Settled,
-    Validated,
-)
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name
@@ -37,13 +29,13 @@ from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 class DomainResource(
     DomainBase,
-    Findable[DomainInputs, DomainState],
-    Adoptable[DomainInputs],
-    Validated,
-    Priced,
-    Settled[DomainInputs, DomainState],
-    Registered[DomainState],
-    Remarked[DomainState],
+    powers.Findable[DomainInputs, DomainState],
+    powers.Adoptable[DomainInputs],
+    powers.Validated,
+    powers.Priced,
+    powers.Settled[DomainInputs, DomainState],
+    powers.Registered[DomainState],
+    powers.Remarked[DomainState],
 ):
     """A domain as resource: see ``domain`` for its inputs, its state and its methods."""
 
@@ -101,9 +93,7 @@ class DomainResource(
         currency = zone.currency or (balance.currency if balance else "")
         return Cost(amount, currency, what, balance.balance if balance else None)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> Reasons:
         """The zone and its bounds; for a new name whether it can be had."""
         if desired.get("adopt_id") is not None or "name" not in desired:
             return {}
@@ -112,7 +102,7 @@ class DomainResource(
         if zone is None:
             choices = ", ".join(sorted(catalog_reads.zones(request)))
             return {"name": f"no zone of this provider ends {name!r}: choose one of {choices}"}
-        failures: dict[str, str] = {}
+        failures: Reasons = {}
         if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.ending} hides no owner's data: leave it out or say false"
         if "name" not in fields:

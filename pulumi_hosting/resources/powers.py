@@ -26,7 +26,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, Literal
 
-from pulumi_hosting.resources.base import AnyResource, I, OnChange, Resource, S, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, I, OnChange, Reasons, Resource, S, State, Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.prepaid import Prepaid
@@ -84,9 +84,7 @@ class Refunded(ABC, Generic[S]):
 
 class Validated(ABC):
     @abstractmethod
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> Reasons:
         """Field → reason, for what only the account can tell (catalog, stock). Raises what a read raises.
 
         ``desired``: the declared values that are known; ``fields``: the names of those that are new.

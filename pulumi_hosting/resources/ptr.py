@@ -84,8 +84,6 @@ class PtrResource(
 ):
     kind: ClassVar[str] = "ptr"
     title: ClassVar[str] = "PTR record"
-    Inputs = PtrInputs
-    State = PtrState
     natural_key: ClassVar = ("server_id", "address")
     parent = "server"
     early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
@@ -210,9 +208,7 @@ class PtrResource(
         everywhere = address_list.everywhere(request, server_id)
         return (state for server, ip in everywhere if (state := _shown(server, ip)) is not None)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """The server is there, and the address is one of its."""
         if "server_id" not in desired or not fields & {"server_id", "address"} or request.client.is_test_key:
             return {}

@@ -11,45 +11,14 @@ from typing import Any, ClassVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.exactly_once import catalog_reads, generation, key_users
+from pulumi_hosting.exactly_once import catalog_reads, generation, key_users, order_facts
+from pulumi_hosting.exactly_once import ownership_tag as tags
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.order_facts import (
-    after_order,
-    forget_order,
-    has_ended,
-    how_order_ended,
-    living_server,
-    order_id,
-    server_by_id,
-    wait_for_order,
-)
-from pulumi_hosting.exactly_once.ownership_tag import (
-    carried_on,
-    is_tag_of,
-    next_tag,
-    ownership_tag,
-    split_tag,
-    with_tag,
-)
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import REPORT_AGE, tag_identity, tagged_elsewhere
+from pulumi_hosting.resources import server_calls
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.fingerprints import added, fingerprints, installed_keys
-from pulumi_hosting.resources.server_calls import (
-    adoptable_server,
-    delete_server,
-    described,
-    how_it_ended,
-    is_checked,
-    left_with_server,
-    must_be_readable,
-    must_be_this_server,
-    must_have_scope_for,
-    must_stand_nowhere_else,
-    send_reinstall,
-    server_lately,
-    wait_until,
-)
 from pulumi_hosting.resources.server_fields import (
     POWER,
     ServerInputs,
@@ -69,8 +38,6 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     kind: ClassVar[str] = "server"
     title: ClassVar[str] = "server"
-    Inputs = ServerInputs
-    State = ServerState
     default_name = True
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -91,19 +58,19 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
         """Raises ``NotOurs`` if the id is that of another server than the recorded one."""
         if id.startswith(ORDER_PREFIX):
-            order = request.client.orders.get(order_id(id))
+            order = request.client.orders.get(order_facts.order_id(id))
             if not (order.is_active and order.server_id):
-                if not has_ended(request, order):
+                if not order_facts.has_ended(request, order):
                     return provisional(order, last)
                 if last is not None:
                     again = "another is ordered if it is still declared"
-                    then = again if order.is_failed else after_order(request, order)
-                    request.warn(f"{how_order_ended(request, order, last.name)}; {then}")
+                    then = again if order.is_failed else order_facts.after_order(request, order)
+                    request.warn(f"{order_facts.how_order_ended(request, order, last.name)}; {then}")
                 return None
             id = str(order.server_id)
         server: m.Server | None = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, REPORT_AGE)
         if server is None or server.is_gone:
-            server = server_by_id(request, id)
+            server = order_facts.server_by_id(request, id)
             if server is None or server.is_gone:
                 self._report_end(request, id, server, last)
                 return None
@@ -116,16 +83,16 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     @staticmethod
     def _report_end(request: Request, id: str, server: m.Server | None, last: ServerState | None) -> None:
         """Say that it is gone, and what follows."""
-        if last is None or not last.status or not is_checked(request, last):
+        if last is None or not last.status or not server_calls.is_checked(request, last):
             return
         key_users.forget(request, id)
-        ended = how_it_ended(id, server, last.name, last.next_due_at)
+        ended = server_calls.how_it_ended(id, server, last.name, last.next_due_at)
         other = tagged_elsewhere(request, REPORT_AGE)
         request.warn(
             f"{ended}; a new one is ordered where the program declares it"
             if other is None
-            else f"{ended}; {described(other)}: {request.client.words.apply} takes it over or names "
-            "the setting that does, and before that no destroy deletes it"
+            else f"{ended}; {server_calls.described(other)}: {request.client.words.apply} takes it over or "
+            "names the setting that does, and before that no destroy deletes it"
         )
 
     @staticmethod
@@ -136,10 +103,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         of a later run, or of another resource, is not recorded, so that no deletion fits it.
         """
         recorded = last.ownership_tag if last is not None else None
-        is_own = request.name_is_identity or is_tag_of(tag, request.identity)
-        if last is None or not is_checked(request, last):
+        is_own = request.name_is_identity or tags.is_tag_of(tag, request.identity)
+        if last is None or not server_calls.is_checked(request, last):
             return tag if is_own else recorded
-        verdict = must_be_readable(request, last, tag, created_at)
+        verdict = server_calls.must_be_readable(request, last, tag, created_at)
         if verdict.reason == "later run":
             request.warn(
                 f"server {id}: {verdict.why}; from here it is not deleted any more, and a deletion "
@@ -150,10 +117,10 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def create(self, request: Request, inputs: ServerInputs) -> ServerState:
         keys = installed_keys(request, inputs.ssh_key_ids)
         if inputs.adopt_id is not None:
-            server = adoptable_server(request, inputs.adopt_id, inputs.given())
+            server = server_calls.adoptable_server(request, inputs.adopt_id, inputs.given())
             state = self._taken(request, server, from_api(server), inputs)
         else:
-            must_have_scope_for(request, inputs)
+            server_calls.must_have_scope_for(request, inputs)
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
             state = self._from_order(request, order.carry_out(), inputs)
@@ -181,7 +148,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             return self._taken(request, ordered.server, state, inputs)
         request.ownership.add(request.identity, state.id)
         request.made.add(state.id)
-        own = ownership_tag(request.identity, inputs.order_attempt or 0)
+        own = tags.ownership_tag(request.identity, inputs.order_attempt or 0)
         return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs)
 
     @staticmethod
@@ -201,7 +168,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         earlier state's deletion fits.
         """
         request.taken_over.add(state.id)
-        tag = next_tag(split_tag(server.notes)[1] if server else None, request.identity)
+        tag = tags.next_tag(tags.split_tag(server.notes)[1] if server else None, request.identity)
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs)
 
     @staticmethod
@@ -217,13 +184,13 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if state.id.startswith(ORDER_PREFIX):
             state = self.ordered(request, state, inputs)
         desired = inputs.given(fields & inputs.settings())
-        if is_checked(request, state):
-            server = server_lately(request, state.id)
+        if server_calls.is_checked(request, state):
+            server = server_calls.server_lately(request, state.id)
             if server is None:
-                must_stand_nowhere_else(request, state, "changed")
+                server_calls.must_stand_nowhere_else(request, state, "changed")
             else:
-                verdict = must_be_this_server(request, state, server, "changed")
-                state = state.model_copy(update={"notes": split_tag(server.notes)[0]})
+                verdict = server_calls.must_be_this_server(request, state, server, "changed")
+                state = state.model_copy(update={"notes": tags.split_tag(server.notes)[0]})
                 if verdict.decision == "repair":
                     desired.setdefault("notes", state.notes)
         elif desired:
@@ -238,7 +205,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
-        server = wait_for_order(request, state.id, state.name)
+        server = order_facts.wait_for_order(request, state.id, state.name)
         generation.arrived(request, str(server.id))
         return self._kept(remembering(from_api(server), state), inputs)
 
@@ -246,11 +213,11 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def _as_it_is(request: Request, state: ServerState) -> ServerState:
         """The state before a change that may write a tag: with the notes that stand there now. If nothing but
         its name says which server is meant, the tag that stands there now is carried on."""
-        server = living_server(request, state.id)
+        server = order_facts.living_server(request, state.id)
         if server is None:
             return state
         now = remembering(from_api(server), state, is_test=request.client.is_test_key)
-        there = split_tag(server.notes)[1] if request.name_is_identity else state.ownership_tag
+        there = tags.split_tag(server.notes)[1] if request.name_is_identity else state.ownership_tag
         return now.model_copy(update={"ownership_tag": there})
 
     @staticmethod
@@ -264,9 +231,9 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if value is not None or name in empty
         }
         renamed, takes = tag_identity(request, body.get("name", state.name)), not request.name_is_identity
-        tag = carried_on(state.ownership_tag, tag_identity(request, state.name), renamed, takes=takes)
+        tag = tags.carried_on(state.ownership_tag, tag_identity(request, state.name), renamed, takes=takes)
         if "notes" in body or tag != state.ownership_tag:
-            body["notes"] = with_tag(body.get("notes", state.notes) or "", tag)
+            body["notes"] = tags.with_tag(body.get("notes", state.notes) or "", tag)
             state = state.model_copy(update={"ownership_tag": tag})
         changed = from_api(request.client.servers.update(int(state.id), **body))
         after = remembering(changed, state, is_test=request.client.is_test_key)
@@ -281,7 +248,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if inputs.password is not None:
             body["password"] = inputs.password
         keys = installed_keys(request, inputs.ssh_key_ids)
-        result = send_reinstall(request, state.id, inputs.os, body)
+        result = server_calls.send_reinstall(request, state.id, inputs.os, body)
         key_users.record(request, added(keys))
         password = result.root_password or inputs.password
         if password is None and not inputs.ssh_key_ids:
@@ -329,7 +296,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float
     ) -> ServerState:
         """The state once ``done``, or after ``seconds``."""
-        there = from_api(wait_until(request, state.id, done, seconds))
+        there = from_api(server_calls.wait_until(request, state.id, done, seconds))
         return remembering(there, state, is_test=request.client.is_test_key)
 
     def delete(self, request: Request, state: ServerState) -> None:
@@ -340,15 +307,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if current is None:
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
-        server = living_server(request, state.id)
+        server = order_facts.living_server(request, state.id)
         if server is None:
             request.gone.add(state.id)
-            if is_checked(request, state):
-                must_stand_nowhere_else(request, state, "deleted")
+            if server_calls.is_checked(request, state):
+                server_calls.must_stand_nowhere_else(request, state, "deleted")
         else:
-            if is_checked(request, state):
-                must_be_this_server(request, state, server, "deleted")
-            delete_server(request, server)
+            if server_calls.is_checked(request, state):
+                server_calls.must_be_this_server(request, state, server, "deleted")
+            server_calls.delete_server(request, server)
         generation.is_over(request, state.id)
         key_users.forget(request, state.id)
 
@@ -359,15 +326,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             return None
         if isinstance(error, NotOurs) and error.reason in ("object", "elsewhere"):
             return None
-        return left_with_server(request, id, error)
+        return server_calls.left_with_server(request, id, error)
 
     @staticmethod
     def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:
         """The server of an order; None if none will come and nothing of its charge is kept."""
         try:
-            return remembering(from_api(wait_for_order(request, state.id, state.name)), state)
+            return remembering(from_api(order_facts.wait_for_order(request, state.id, state.name)), state)
         except (OrderFailed, WaitTimeout):
-            forget_order(request, state.id, state.name)
+            order_facts.forget_order(request, state.id, state.name)
         except ResourceError:  # the server was deleted
             pass
         return None

@@ -11,36 +11,15 @@ from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
-from pulumi_hosting.client.exceptions import (
-    CallError,
-    Conflict,
-    Forbidden,
-    HostingError,
-    NotFound,
-    OperationInProgress,
-    ServerError,
-    TransportError,
-    Unavailable,
-)
-from pulumi_hosting.exactly_once import address_list
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.exactly_once import address_list, order_facts
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.order_facts import (
-    SNAPSHOT_AGE,
-    living_server,
-    living_servers,
-    pending_order,
-    server_by_id,
-)
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, differences, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, split_tag
 from pulumi_hosting.exactly_once.server_search import machine, tagged_elsewhere
 from pulumi_hosting.resources.server_fields import ServerInputs, ServerState, is_simulated
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import (
-    NotOurs,
-    ResourceError,
-    failing_with,
-)
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 from pulumi_hosting.session.text import age, as_text, name_in
 
@@ -51,7 +30,7 @@ def remark_on_same_name(request: Request, name: str) -> None:
         return
     ownership = request.ownership
     twins = ownership.name(request.identity, name, request.label)
-    for server in living_servers(request):
+    for server in order_facts.living_servers(request):
         if server.name != name or str(server.id) in request.owned:
             continue  # also under the name it had before a rename
         owner, labels = ownership.owner(str(server.id)), ownership.labels(str(server.id))
@@ -65,7 +44,7 @@ def remark_on_same_name(request: Request, name: str) -> None:
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
             "its own. Next: give one of them another name, unless that is meant"
         )
-    if (order := pending_order(request, name)) is not None:
+    if (order := order_facts.pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
         request.warn(
@@ -87,14 +66,14 @@ def server_lately(request: Request, id: str) -> m.Server | None:
     """The server as it was read at most half a minute ago, else as it is now; None if it is gone."""
     now = request.clock.monotonic()
     known: m.Server | None = request.reads.snapshot.row(
-        ORDERS_AND_SERVERS, "list_servers", id, now, SNAPSHOT_AGE
+        ORDERS_AND_SERVERS, "list_servers", id, now, order_facts.SNAPSHOT_AGE
     )
-    return living_server(request, id) if known is None or known.is_gone else known
+    return order_facts.living_server(request, id) if known is None or known.is_gone else known
 
 
 def server_at_first(request: Request, id: str) -> m.Server | None:
     """The server as this run first saw it. Where the key may not read it, that is found out once."""
-    refused = request.shared(("servers refused",), list[HostingError], WHOLE_RUN)
+    refused = request.shared(("servers refused",), list[exceptions.HostingError], WHOLE_RUN)
     if refused:
         raise refused[0]
 
@@ -106,12 +85,12 @@ def server_at_first(request: Request, id: str) -> m.Server | None:
         if known is None:
             known = request.by_id(ORDERS_AND_SERVERS, "list_servers", id, WHOLE_RUN)
             if known is None or known.is_gone:
-                return server_by_id(request, id)
+                return order_facts.server_by_id(request, id)
         return known
 
     try:
         return request.shared(("server at first", id), seen, WHOLE_RUN)
-    except HostingError as error:
+    except exceptions.HostingError as error:
         refused.append(error)
         raise
 
@@ -129,7 +108,7 @@ def addresses_along(request: Request, server: m.Server) -> str:
             for ip in request.client.servers.ips.list(int(server.id))
             if not ip.primary and ip.ip_version == 4
         ]
-    except HostingError:
+    except exceptions.HostingError:
         return " with its further addresses"
     named = []
     for ip in further:
@@ -138,16 +117,16 @@ def addresses_along(request: Request, server: m.Server) -> str:
     return f" with {' and '.join(named)}" if named else ""
 
 
-def left_with_server(request: Request, id: str, error: HostingError) -> str | None:
+def left_with_server(request: Request, id: str, error: exceptions.HostingError) -> str | None:
     """Which bought addresses and PTR records are there because the deletion of the server failed with
     ``error``, and how an engine that forgot them finds them again. None where there are none.
     """
     named, adopt, words = "its addresses and PTR records", "adopt_id", request.client.words
     # a list of its addresses shows that it is there
-    may_be_gone = isinstance(error, CallError) and error.outcome_unknown
+    may_be_gone = isinstance(error, exceptions.CallError) and error.outcome_unknown
     # without a connection the list would be waited for once more
-    if id_number(id) is not None and not isinstance(error, TransportError):
-        with suppress(HostingError):
+    if id_number(id) is not None and not isinstance(error, exceptions.TransportError):
+        with suppress(exceptions.HostingError):
             request.clock.raise_if_cancelled()  # then nothing more is asked
             found = address_list.of_server(request, id, fresh=True)
             bought = [ip for ip in found or () if not ip.primary and ip.ip_version == 4]
@@ -178,16 +157,16 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what
     is ``declared``.
     """
-    server = living_server(request, id)
+    server = order_facts.living_server(request, id)
     if server is None:
-        raise ResourceError(
+        raise errors.ResourceError(
             f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
             "leave it out to order one"
         )
     billing = server.billing
     shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
     if differing := differences(shown, declared):
-        raise ResourceError(
+        raise errors.ResourceError(
             f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
         )
     return server
@@ -199,7 +178,7 @@ def must_have_scope_for(request: Request, inputs: ServerInputs) -> None:
     """
     late = [name for name in sorted(inputs.late()) if getattr(inputs, name) is not None]
     if late and "servers:manage" not in request.client.key_owner.get().scopes:
-        raise ResourceError(
+        raise errors.ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
             "is there; nothing was ordered. Next: give the key that scope, or leave them out"
         )
@@ -209,9 +188,9 @@ def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seco
     """The server once ``done``; after ``seconds`` as it is, since not every deployment shows the change."""
     wait = request.poller(seconds)
     while True:
-        server = living_server(request, id)
+        server = order_facts.living_server(request, id)
         if server is None:
-            raise ResourceError(f"server {id} was deleted meanwhile. Next: run again")
+            raise errors.ResourceError(f"server {id} was deleted meanwhile. Next: run again")
         # A simulated change is accepted and may never show.
         if done(server) or request.client.is_test_key or wait.over:
             return server
@@ -224,10 +203,10 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
     request.warn(f"server {id} is reinstalled with {os}: its disk is erased")
     try:
         return request.client.servers.reinstall(int(id), os=os, **body)
-    except CallError as error:
+    except exceptions.CallError as error:
         if not error.outcome_unknown:
             raise
-        raise ResourceError(
+        raise errors.ResourceError(
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
             "running again: a run that still shows the change erases the disk once more"
         ) from None
@@ -247,14 +226,19 @@ def delete_server(request: Request, server: m.Server) -> None:
 
     try:
         result = request.when_free(f"server {id}", send)
-    except NotFound:
+    except exceptions.NotFound:
         request.gone.add(id)
         return
-    except OperationInProgress:
+    except exceptions.OperationInProgress:
         raise
-    except (TransportError, Unavailable, ServerError, Conflict) as error:
-        with failing_with(error):
-            left = living_server(request, id)
+    except (
+        exceptions.TransportError,
+        exceptions.Unavailable,
+        exceptions.ServerError,
+        exceptions.Conflict,
+    ) as error:
+        with errors.failing_with(error):
+            left = order_facts.living_server(request, id)
         if left is not None:
             raise
         return
@@ -298,7 +282,7 @@ def must_be_readable(
     compared = _compare(request, state, tag, {"created_at": created_at})
     if compared.differences:
         text = f"{_TITLE} {state.id}: {compared.why}; the state stays as it was"
-        raise NotOurs(state.id, tag, "object", text)
+        raise errors.NotOurs(state.id, tag, "object", text)
     return compared
 
 
@@ -307,10 +291,10 @@ def must_stand_nowhere_else(
 ) -> None:
     """Raise ``NotOurs`` if the server of the state is gone, and another one carries this resource's tag: the
     state is an old one."""
-    other = tagged_elsewhere(request, SNAPSHOT_AGE)
+    other = tagged_elsewhere(request, order_facts.SNAPSHOT_AGE)
     if other is not None:
         text = f"{_TITLE} {state.id} is gone, and {described(other)}; nothing was {intent}"
-        raise NotOurs(str(other.id), _tag(other), "elsewhere", text)
+        raise errors.NotOurs(str(other.id), _tag(other), "elsewhere", text)
 
 
 def described(server: m.Server) -> str:
@@ -328,11 +312,7 @@ def _compare(
     order = f"server of order {state.invoice_id}"
     recorded = {"name": state.name, "created_at": state.created_at, order: state.id}
     return compare(
-        request.identity,
-        recorded_tag=state.ownership_tag,
-        shown_tag=tag,
-        recorded=recorded,
-        shown=shown,
+        request.identity, recorded_tag=state.ownership_tag, shown_tag=tag, recorded=recorded, shown=shown
     )
 
 
@@ -344,6 +324,6 @@ def _made_by(request: Request, invoice_id: int) -> str | None:
     """The id of the server that an order made; None if nothing tells."""
     try:
         made = request.client.orders.get(invoice_id).server_id
-    except (NotFound, Forbidden):
+    except (exceptions.NotFound, exceptions.Forbidden):
         return None
     return None if made is None else str(made)

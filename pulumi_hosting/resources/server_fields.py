@@ -16,25 +16,12 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, untagged, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import (
-    ADOPTS,
-    ALWAYS,
-    POLICY,
-    PRICES,
-    REPLACES_AND_PRICES,
-    WHEN_CREATING,
-    Count,
-    IdText,
-    OneOf,
-    Trait,
-    WholeNumber,
-)
 from pulumi_hosting.resources.drift_fields import Drift, renamed
 from pulumi_hosting.session.text import as_text
 
 _OPERATIONS = by_id(servers.OPERATIONS)
 _LONGEST_TAG = ownership_tag("", 10**9 - 1)
-REBUILDS = Trait(rebuilds=True)
+REBUILDS = base.Trait(rebuilds=True)
 MOST_HOURS = 720
 """That one order or renewal pays."""
 
@@ -45,48 +32,48 @@ def sorted_ids(ids: list[str]) -> list[str]:
 
 class ServerInputs(base.Inputs):
     change = m.ServerUpdate
-    tariff_id: Annotated[WholeNumber, REPLACES_AND_PRICES] = Field(
+    tariff_id: Annotated[base.WholeNumber, base.REPLACES_AND_PRICES] = Field(
         description="Id of the tariff, from the catalog. A change replaces the server."
     )
     os: Annotated[
         m.OsSlug, REBUILDS, Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12")
     ] = Field(description="Image slug, from the catalog. A change replaces it, or as `rebuild` decides.")
     name: Annotated[m.ServerName, Drift(renamed)]
-    months: Annotated[Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))], PRICES] = Field(
+    months: Annotated[Annotated[base.WholeNumber, AfterValidator(base.OneOf(m.MONTHS))], base.PRICES] = Field(
         default=1,
         description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
         "creation only.",
     )
-    hours: Annotated[Annotated[WholeNumber, Field(le=MOST_HOURS)] | None, PRICES] = m.optional(
+    hours: Annotated[Annotated[base.WholeNumber, Field(le=MOST_HOURS)] | None, base.PRICES] = m.optional(
         "Hours paid when ordering an hourly server: 1 to 720. Used at creation only."
     )
-    billing_cycle: Annotated[Literal["monthly", "hourly"] | None, REPLACES_AND_PRICES] = m.optional(
+    billing_cycle: Annotated[Literal["monthly", "hourly"] | None, base.REPLACES_AND_PRICES] = m.optional(
         "monthly or hourly. A change replaces the server."
     )
     ssh_key_ids: Annotated[
-        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
-        Trait(rebuilds=True, write_only=True, unordered=True),
+        Annotated[list[base.IdText], AfterValidator(sorted_ids)] | None,
+        base.Trait(rebuilds=True, write_only=True, unordered=True),
     ] = m.optional(
         "Ids of SSH keys to install; order does not matter, and another id of the same key is no change. "
         "A change has an effect only with rebuild set to replace or reinstall."
     )
-    password: Annotated[m.RootPassword | None, Trait(rebuilds=True, write_only=True)] = m.optional(
+    password: Annotated[m.RootPassword | None, base.Trait(rebuilds=True, write_only=True)] = m.optional(
         "Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
         "Generated and shown once when absent. A change has an effect only with rebuild set to replace "
         "or reinstall."
     )
-    rebuild: Annotated[Literal["replace", "reinstall", "forbid"] | None, POLICY] = m.optional(
+    rebuild: Annotated[Literal["replace", "reinstall", "forbid"] | None, base.POLICY] = m.optional(
         "What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old "
         "one deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; "
         "forbid: the change is refused. Without it a change of os replaces, and changed keys and "
         "passwords are for the next server: the present one keeps what it has."
     )
-    promo_code: Annotated[m.PromoCode | None, PRICES] = m.optional("Promo code. Used at creation only.")
-    custom_fields: Annotated[Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None, WHEN_CREATING] = (
-        m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
-    )
+    promo_code: Annotated[m.PromoCode | None, base.PRICES] = m.optional("Promo code. Used at creation only.")
+    custom_fields: Annotated[
+        Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None, base.WHEN_CREATING
+    ] = m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
     auto_renew: bool | None = None
-    keep_paid: Annotated[base.LengthOfTime | None, POLICY] = m.optional(
+    keep_paid: Annotated[base.LengthOfTime | None, base.POLICY] = m.optional(
         "Renew the server, once in a run, where less than this is left of its paid time: days or hours, such "
         "as 7d, less than one paid period. The shortest period that restores it is bought, within the limit "
         "of the run. With auto_renew on and covered by the balance, nothing is bought."
@@ -98,16 +85,16 @@ class ServerInputs(base.Inputs):
         Literal["running", "stopped"] | None,
         Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
     ] = m.optional("running or stopped. Not managed when absent.")
-    tariff: Annotated[m.ShortLine | None, Trait(policy=True, names="tariff_id", decides="price")] = (
+    tariff: Annotated[m.ShortLine | None, base.Trait(policy=True, names="tariff_id", decides="price")] = (
         m.optional(
             "Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is "
             "ordered; a later change of the catalog is no difference."
         )
     )
-    adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
+    adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
         "Take over this existing server instead of ordering one. Tariff and image must be the declared ones."
     )
-    order_attempt: Annotated[Annotated[Count, Field(le=10**6)] | None, WHEN_CREATING] = m.optional(
+    order_attempt: Annotated[Annotated[base.Count, Field(le=10**6)] | None, base.WHEN_CREATING] = m.optional(
         "Increment to force a new order after the provider refused to create a possible duplicate."
     )
 
@@ -180,7 +167,7 @@ class ServerState(base.State):
 
     api = m.Server
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: Annotated[str | None, ALWAYS, At()] = None
+    name: Annotated[str | None, base.ALWAYS, At()] = None
     status: Annotated[str, At()] = Field(
         description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning "
         "while being created."

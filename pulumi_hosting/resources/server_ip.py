@@ -14,14 +14,6 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
-from pulumi_hosting.exactly_once.address_list import (
-    Purchased,
-    became_of,
-    bought,
-    forget_quote,
-    is_new,
-    quote_of,
-)
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
 from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
@@ -29,15 +21,8 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText, Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import (
-    AWAITED,
-    OrderFailed,
-    ResourceError,
-    StillOrdered,
-    WaitTimeout,
-    failing_with,
-)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -92,7 +77,9 @@ def _from_api(server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> Se
     )
 
 
-def _from_purchase(server_id: str, purchased: Purchased, last: ServerIpState | None = None) -> ServerIpState:
+def _from_purchase(
+    server_id: str, purchased: address_list.Purchased, last: ServerIpState | None = None
+) -> ServerIpState:
     if purchased.ip is not None:
         state = _from_api(server_id, purchased.ip, last)
         return state.model_copy(update={"purchase_key": purchased.key, "invoice_id": purchased.invoice_id})
@@ -129,8 +116,6 @@ class ServerIpResource(
 ):
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
-    Inputs = ServerIpInputs
-    State = ServerIpState
     natural_key: ClassVar = ("server_id",)
     parent = "server"
     id_form: ClassVar[str] = address_list.ID_FORM
@@ -155,14 +140,14 @@ class ServerIpResource(
     def read(self, request: Request, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
-                raise ResourceError(
+                raise errors.ResourceError(
                     f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
                 )
             if living_server(request, last.server_id) is None:
                 return None
             if (arrived := self._arrived(request, last)) is not None:
                 return arrived
-            verdict = became_of(request, last.server_id, _number(last))
+            verdict = address_list.became_of(request, last.server_id, _number(last))
             if not verdict.is_over:
                 return last
             again = "another is bought if it is still declared"
@@ -192,7 +177,7 @@ class ServerIpResource(
                 request.save(state)
                 try:
                     state = self.wait(request, state)
-                except WaitTimeout:
+                except errors.WaitTimeout:
                     if request.wait_timeout:
                         raise  # otherwise there is nothing to wait for
             return state
@@ -201,14 +186,14 @@ class ServerIpResource(
         ip = address_list.find(request, server_id, wanted, fresh=True)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: {wanted} of server {server_id} {reason}. Next: correct adopt_id, "
                 "or leave it out to buy one"
             )
         id = f"{server_id}/{ip.id}"
         owners = Owners(request, server_id)
         if request.is_of_another(id) or owners.is_held_by_a_running_process(ip):
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"adopt_id: another resource has {self.title} {id} already; nothing was "
                 "changed. Next: correct adopt_id"
             )
@@ -238,7 +223,7 @@ class ServerIpResource(
                 return
             try:
                 state = self.wait(request, state)
-            except (WaitTimeout, OrderFailed):
+            except (errors.WaitTimeout, errors.OrderFailed):
                 self._forget_purchase(request, state)
                 return
         server_id, wanted = address_list.split_id(state.id)
@@ -246,7 +231,7 @@ class ServerIpResource(
         if ip is None:
             return
         if ip.primary:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"{ip.address} is the primary address of server {server_id} and cannot be "
                 "released. Next: correct the id"
             )
@@ -259,11 +244,11 @@ class ServerIpResource(
 
     def _forget_purchase(self, request: Request, state: ServerIpState) -> None:
         """Forget a purchase of which no address came, or raise if one may still come."""
-        verdict = became_of(request, state.server_id, _number(state))
+        verdict = address_list.became_of(request, state.server_id, _number(state))
         if verdict.may_be_forgotten:
             request.warn(f"{verdict.sentence(_ordered(state))}; nothing is left to remove")
         elif request.stays("server", state.server_id):
-            raise StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
+            raise errors.StillOrdered("server address", state.id, verdict.sentence(_ordered(state)))
         else:
             request.warn(
                 f"{verdict.sentence(_ordered(state))}; if it still comes, it goes when server "
@@ -279,13 +264,13 @@ class ServerIpResource(
         except OperationInProgress:
             raise
         except HostingError as error:
-            with failing_with(error):
+            with errors.failing_with(error):
                 left = address_list.find(request, server_id, str(ip.id), fresh=True)
             if left is not None:
                 raise
         finally:
             request.reads.forget("ips", server_id)
-            forget_quote(request, server_id)
+            address_list.forget_quote(request, server_id)
 
     def find(self, request: Request, inputs: ServerIpInputs) -> ServerIpState | None:
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
@@ -308,18 +293,18 @@ class ServerIpResource(
             return self._taken_over(inputs.server_id, adopted, "adopt_id names it")
         if request.client.is_test_key:
             return None
-        quote = quote_of(request, inputs.server_id)
+        quote = address_list.quote_of(request, inputs.server_id)
         server = living_server(request, inputs.server_id) if quote is not None else None
         if quote is None or server is None:
             return None
         owners = Owners(request, inputs.server_id)
-        extra = bought(address_list.of_shown(request, server))
+        extra = address_list.bought(address_list.of_shown(request, server))
         unowned = owners.unowned(extra)
         missing = max(0, quote.extra_ips - len(extra))
         intent = owners.intent()
         mine = next(filter(owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
-            since = [ip for ip in unowned if is_new(ip, intent["before"])]
+            since = [ip for ip in unowned if address_list.is_new(ip, intent["before"])]
             is_only_one = len(since) == 1 and not missing
             mine = next((ip for ip in since if is_only_one or not owners.is_old(ip)), None)
         if mine is not None:
@@ -351,19 +336,17 @@ class ServerIpResource(
         """Until the server's next due date; it adds to the renewals after that."""
         if "server_id" not in desired or desired.get("adopt_id") is not None:
             return None
-        quote = quote_of(request, desired["server_id"])
+        quote = address_list.quote_of(request, desired["server_id"])
         if quote is None:
             return None
         what = f"an address, then {quote.price_monthly} a month"
         return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """The server is there and may have one more address."""
         if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}
-        quote = quote_of(request, desired["server_id"])
+        quote = address_list.quote_of(request, desired["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
@@ -374,7 +357,7 @@ class ServerIpResource(
     @staticmethod
     def _has_unowned(request: Request, server_id: str) -> bool:
         found = address_list.of_server(request, server_id) or []
-        return bool(Owners(request, server_id).unowned(bought(found)))
+        return bool(Owners(request, server_id).unowned(address_list.bought(found)))
 
     def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         return self.wait(request, state)
@@ -387,15 +370,15 @@ class ServerIpResource(
                 return arrived
             looks += 1
             if wait.over or looks & (looks - 1) == 0:  # its money is looked at less and less often
-                verdict = became_of(request, state.server_id, _number(state))
+                verdict = address_list.became_of(request, state.server_id, _number(state))
                 if verdict.is_over:
-                    raise OrderFailed(
+                    raise errors.OrderFailed(
                         f"{verdict.sentence(_ordered(state))}. Next: {_next_step(request, verdict)}"
                     )
             if wait.over:
-                raise WaitTimeout(
+                raise errors.WaitTimeout(
                     f"the address bought for server {state.server_id} is not assigned after "
-                    f"{request.wait_timeout:.0f} s. Next: {AWAITED}",
+                    f"{request.wait_timeout:.0f} s. Next: {errors.AWAITED}",
                     id=state.id,
                 )
             request.info(f"server {state.server_id}: waiting for the address")
@@ -408,7 +391,7 @@ class ServerIpResource(
         """
         server = living_server(request, state.server_id)
         if server is None:
-            raise ResourceError(
+            raise errors.ResourceError(
                 f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
             )
         purchase = AddressPurchase(request, state.server_id)

@@ -11,53 +11,13 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.exactly_once import catalog_reads, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
-from pulumi_hosting.exactly_once.order_facts import (
-    SNAPSHOT_AGE,
-    how_order_ended,
-    is_under_way,
-    late_order,
-    living_server,
-    orders_and_servers,
-    pending_order,
-    purchase_of,
-    refuse_late_order,
-    wait_for_order,
-)
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
-from pulumi_hosting.exactly_once.server_search import (
-    REPORT_AGE,
-    TAGGED,
-    find_tagged,
-    refuse_renamed,
-    tagged_elsewhere,
-    unproven,
-)
-from pulumi_hosting.resources.base import OnChange, Takeover
+from pulumi_hosting.resources import powers, server_calls
+from pulumi_hosting.resources.base import OnChange, Reasons, Takeover
 from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
-from pulumi_hosting.resources.powers import (
-    Adoptable,
-    Findable,
-    Named,
-    Predicted,
-    Priced,
-    Provisioned,
-    Rebuildable,
-    Refunded,
-    Remarked,
-    Renamable,
-    Sandboxed,
-    Validated,
-)
 from pulumi_hosting.resources.server import ServerBase
-from pulumi_hosting.resources.server_calls import (
-    adoptable_server,
-    described,
-    how_it_ended,
-    remark_on_same_name,
-    server_at_first,
-)
 from pulumi_hosting.resources.server_fields import (
     ServerInputs,
     ServerState,
@@ -78,18 +38,18 @@ _CLOSE = 0.85
 
 class ServerResource(
     ServerBase,
-    Findable[ServerInputs, ServerState],
-    Renamable[ServerInputs],
-    Adoptable[ServerInputs],
-    Named,
-    Validated,
-    Priced,
-    Provisioned[ServerInputs, ServerState],
-    Sandboxed[ServerState],
-    Rebuildable[ServerState],
-    Refunded[ServerState],
-    Remarked[ServerState],
-    Predicted[ServerState],
+    powers.Findable[ServerInputs, ServerState],
+    powers.Renamable[ServerInputs],
+    powers.Adoptable[ServerInputs],
+    powers.Named,
+    powers.Validated,
+    powers.Priced,
+    powers.Provisioned[ServerInputs, ServerState],
+    powers.Sandboxed[ServerState],
+    powers.Rebuildable[ServerState],
+    powers.Refunded[ServerState],
+    powers.Remarked[ServerState],
+    powers.Predicted[ServerState],
 ):
     """A server as resource: see ``server`` for its inputs, its state and its methods."""
 
@@ -101,15 +61,17 @@ class ServerResource(
         concluded from what an order may depend on, or from what is asked for now."""
         began = request.clock.monotonic()
         for is_last in (False, True):
-            believed = request.seconds_since(began) if request.fresh else SNAPSHOT_AGE
-            orders, servers = orders_and_servers(request, believed if is_last else REPORT_AGE)
+            believed = request.seconds_since(began) if request.fresh else order_facts.SNAPSHOT_AGE
+            orders, servers = order_facts.orders_and_servers(
+                request, believed if is_last else server_search.REPORT_AGE
+            )
             living = matching(servers, lambda server: server.name == inputs.name and not server.is_gone)
             if len(living) > 1:
                 raise AmbiguousMatch(f"server name {inputs.name!r}", [str(server.id) for server in living])
             if living:
                 return from_api(living[0])
             for order in orders:
-                if order.server_name == inputs.name and is_under_way(request, order):
+                if order.server_name == inputs.name and order_facts.is_under_way(request, order):
                     return provisional(order)
         return None
 
@@ -131,16 +93,16 @@ class ServerResource(
         """By its tag. ``adopt_id`` says which server is meant."""
         if inputs.name and inputs.adopt_id is None:
             if undone == "ordered":
-                refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
-            elif late := late_order(request, inputs.name):
-                request.warn(how_order_ended(request, late, inputs.name))
-            refuse_renamed(request, inputs.name, undone, inputs.order_attempt or 0)
+                order_facts.refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
+            elif late := order_facts.late_order(request, inputs.name):
+                request.warn(order_facts.how_order_ended(request, late, inputs.name))
+            server_search.refuse_renamed(request, inputs.name, undone, inputs.order_attempt or 0)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
         """By ``adopt_id`` or by its tag, or one of the name, which is found again or stops the order: nothing
         is paid either way. Raises ``ResourceConflict`` for one of the name that no key can prove any more."""
         if inputs.adopt_id is not None:
-            server = adoptable_server(request, inputs.adopt_id, inputs.given())
+            server = server_calls.adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
             reason = "adopt_id names it"
             if is_tag(tag) and not is_tag_of(tag, request.identity):
@@ -149,11 +111,11 @@ class ServerResource(
             return self._announced(request, server, reason)
         if request.name_is_identity:
             return None
-        refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
-        found = find_tagged(request, inputs, attempt=inputs.order_attempt or 0)
+        order_facts.refuse_late_order(request, inputs.name, inputs.order_attempt or 0)
+        found = server_search.find_tagged(request, inputs, attempt=inputs.order_attempt or 0)
         if found is not None:
-            return self._announced(request, found, TAGGED)
-        found = None if inputs.order_attempt else unproven(request, inputs.name)
+            return self._announced(request, found, server_search.TAGGED)
+        found = None if inputs.order_attempt else server_search.unproven(request, inputs.name)
         if found is None:
             return None
         unless = (
@@ -163,7 +125,7 @@ class ServerResource(
         return self._announced(request, found, unless)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
-        billing, invoice = server.billing, purchase_of(request, server)
+        billing, invoice = server.billing, order_facts.purchase_of(request, server)
         number = None if invoice is None else str(invoice.id)
         return Takeover(
             from_api(server).model_copy(update={"invoice_id": number}),
@@ -204,7 +166,7 @@ class ServerResource(
 
     def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
         name = desired.get("name")
-        return name is not None and pending_order(request, name) is not None
+        return name is not None and order_facts.pending_order(request, name) is not None
 
     def refund(self, request: Request, state: ServerState) -> Decimal | None:
         """Asked for, since it grows less with each day. None while only the order is known."""
@@ -214,15 +176,13 @@ class ServerResource(
             return quote.amount if quote.refundable else Decimal("0.00")
         return None
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> Reasons:
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to
         be paid by the hour.
         """
         if desired.get("adopt_id") is not None:
             return {}
-        failures: dict[str, str] = {}
+        failures: Reasons = {}
         tariff = None
         by = "tariff_id" if desired.get("tariff") is None else "tariff"
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
@@ -254,7 +214,7 @@ class ServerResource(
         if "name" in desired:
             request.ownership.name(request.identity, desired["name"], request.label)
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
-            remark_on_same_name(request, desired["name"])
+            server_calls.remark_on_same_name(request, desired["name"])
         return failures
 
     def resolve(self, request: Request, field: str, name: str) -> int:
@@ -281,7 +241,7 @@ class ServerResource(
         name = desired.get("name")
         if name is None:
             return False
-        orders, servers = orders_and_servers(request)
+        orders, servers = order_facts.orders_and_servers(request)
         return any(order.server_name == name for order in orders) or any(
             server.name == name and not server.is_gone for server in servers
         )
@@ -332,14 +292,14 @@ class ServerResource(
             # changed and deleted. Where no state is kept, nothing is on record.
             there = None
             with suppress(HostingError):
-                if not request.name_is_identity and (server := living_server(request, state.id)):
+                if not request.name_is_identity and (server := order_facts.living_server(request, state.id)):
                     there = split_tag(server.notes)[1]
             return state.model_copy(update={"ownership_tag": there})
 
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
             return state
-        return remembering(from_api(wait_for_order(request, state.id, state.name)), state)
+        return remembering(from_api(order_facts.wait_for_order(request, state.id, state.name)), state)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)
@@ -370,11 +330,7 @@ class ServerResource(
         return fingerprints_of(request, after) == sorted(installed)
 
     def consequence(
-        self,
-        request: Request | None,
-        state: ServerState,
-        fields: frozenset[str],
-        replaces: Collection[str],
+        self, request: Request | None, state: ServerState, fields: frozenset[str], replaces: Collection[str]
     ) -> str | None:
         if replaces:
             then, credit = "", self.refund(request, state) if request else None
@@ -392,11 +348,15 @@ class ServerResource(
         if request.client.is_test_key or state.id.startswith(ORDER_PREFIX) or self.is_simulated(state.id):
             return []
         try:
-            server = server_at_first(request, state.id)
+            server = server_calls.server_at_first(request, state.id)
             if server is None or server.is_gone:
-                ended = how_it_ended(state.id, server, state.name, state.next_due_at)
-                other = tagged_elsewhere(request, REPORT_AGE)
-                then = "to order a new one" if other is None else f"to take it over: {described(other)}"
+                ended = server_calls.how_it_ended(state.id, server, state.name, state.next_due_at)
+                other = server_search.tagged_elsewhere(request, server_search.REPORT_AGE)
+                then = (
+                    "to order a new one"
+                    if other is None
+                    else f"to take it over: {server_calls.described(other)}"
+                )
                 step = f"Next: {request.client.words.read_and_apply}, {then}"
                 return [f"{ended}, and the state still has it. {step}"]
         except HostingError:
@@ -406,11 +366,11 @@ class ServerResource(
     def is_gone(self, request: Request, state: ServerState) -> bool:
         if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
             return False
-        server = server_at_first(request, state.id)  # the read of the remarks
+        server = server_calls.server_at_first(request, state.id)  # the read of the remarks
         return server is None or server.is_gone
 
     def prepaid(self, request: Request, state: ServerState) -> Prepaid | None:
-        server = server_at_first(request, state.id)
+        server = server_calls.server_at_first(request, state.id)
         return None if server is None or server.is_gone else prepaid.of_server(server)
 
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:

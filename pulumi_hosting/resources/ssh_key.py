@@ -111,8 +111,6 @@ class SshKeyResource(
 ):
     kind: ClassVar[str] = "ssh_key"
     title: ClassVar[str] = "SSH key"
-    Inputs = SshKeyInputs
-    State = SshKeyState
     natural_key: ClassVar = ("public_key", "name")
     default_name = True
     replacement = "free"
@@ -316,9 +314,7 @@ class SshKeyResource(
     def _takeover(self, state: SshKeyState) -> Takeover:
         return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """Whether the key is on the account under another name: it cannot be renamed."""
         if (
             request.name_is_identity

@@ -15,45 +15,14 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound, TransportError
+from pulumi_hosting.exactly_once import ownership_tag as tags
+from pulumi_hosting.exactly_once import webhook_search as search
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
-from pulumi_hosting.exactly_once.ownership_tag import (
-    carried_on,
-    is_tag_of,
-    next_tag,
-    split_tag,
-    untagged,
-    with_tag,
-)
-from pulumi_hosting.exactly_once.webhook_search import (
-    alike,
-    delete_doubles,
-    described,
-    doubles,
-    find_tagged,
-    keep_first,
-    new_tag,
-    of_url,
-    one_in_its_place,
-    plain_url,
-    remark_on_doubles,
-    remark_on_others,
-    subscriptions,
-    tag_of,
-)
-from pulumi_hosting.resources import base
+from pulumi_hosting.resources import base, powers
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift
-from pulumi_hosting.resources.powers import (
-    Adoptable,
-    Findable,
-    Predicted,
-    Repeatable,
-    Sandboxed,
-    Settled,
-    Validated,
-)
 from pulumi_hosting.session.errors import AmbiguousMatch, NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, without_secrets
@@ -62,7 +31,7 @@ SIMULATED = "sandbox-"
 _TAGGED = "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
 _LONGEST = 1000 - 26  # a space and the tag, whatever its count
 _Description = Annotated[
-    str, Field(max_length=_LONGEST), AfterValidator(check_line), AfterValidator(untagged)
+    str, Field(max_length=_LONGEST), AfterValidator(check_line), AfterValidator(tags.untagged)
 ]
 
 
@@ -78,7 +47,7 @@ def _by_id(listed: Iterable[m.Subscription], id: str) -> m.Subscription | None:
 
 def _shown(url: str) -> str | None:
     """The url as it may be shown; None if there is none."""
-    return without_secrets(plain_url(url)) if url else None
+    return without_secrets(search.plain_url(url)) if url else None
 
 
 def _set(events: list[str]) -> list[str]:
@@ -90,7 +59,7 @@ class WebhookSubscriptionInputs(base.Inputs):
     url: Annotated[
         m.WebhookUrl,
         AfterValidator(_visible),
-        Trait(normal=plain_url),
+        Trait(normal=search.plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
     ] = Field(description="https:// URL of a public host that deliveries go to.")
     events: Annotated[
@@ -144,9 +113,9 @@ def from_api(
 ) -> WebhookSubscriptionState:
     values = shown(WebhookSubscriptionState, found) | {
         "id": str(found.id),
-        "url": url if url and plain_url(url) == plain_url(found.url) else found.url,
+        "url": url if url and search.plain_url(url) == search.plain_url(found.url) else found.url,
         "events": sorted(found.events),
-        "description": split_tag(found.description)[0],
+        "description": tags.split_tag(found.description)[0],
         "disabled_reason": found.disabled_reason if not found.active else None,
     }
     return WebhookSubscriptionState(**values, secret=secret, ownership_tag=tag)
@@ -154,18 +123,16 @@ def from_api(
 
 class WebhookSubscriptionResource(
     base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Findable[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Adoptable[WebhookSubscriptionInputs],
-    Validated,
-    Settled[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Sandboxed[WebhookSubscriptionState],
-    Predicted[WebhookSubscriptionState],
-    Repeatable[WebhookSubscriptionState],
+    powers.Findable[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    powers.Adoptable[WebhookSubscriptionInputs],
+    powers.Validated,
+    powers.Settled[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    powers.Sandboxed[WebhookSubscriptionState],
+    powers.Predicted[WebhookSubscriptionState],
+    powers.Repeatable[WebhookSubscriptionState],
 ):
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
-    Inputs = WebhookSubscriptionInputs
-    State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
     sandbox = "refused"
     api_name = "webhook"
@@ -181,15 +148,15 @@ class WebhookSubscriptionResource(
     ) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
         began = request.clock.monotonic()
-        listed = subscriptions(request)
+        listed = search.subscriptions(request)
         found = _by_id(listed, id)
         if found is None and request.name_is_identity:  # another task's list proves no absence
-            listed = subscriptions(request, request.seconds_since(began))
+            listed = search.subscriptions(request, request.seconds_since(began))
             found = _by_id(listed, id)
         if found is None:
-            if last is not None and last.url and (other := one_in_its_place(request, listed)):
+            if last is not None and last.url and (other := search.one_in_its_place(request, listed)):
                 request.warn(
-                    f"{self.title} {id} is gone from the account; {described(other)}: "
+                    f"{self.title} {id} is gone from the account; {search.described(other)}: "
                     f"{request.client.words.apply} takes it over or names the setting that does, and before "
                     "that no destroy deletes it"
                 )
@@ -202,7 +169,7 @@ class WebhookSubscriptionResource(
         compared = self._compare(request, last, found)
         if compared.differences:
             text = f"{self.title} {id}: {compared.why}; the state stays as it was"
-            raise NotOurs(id, tag_of(found), "object", text)
+            raise NotOurs(id, search.tag_of(found), "object", text)
         if compared.reason == "later run":
             request.warn(
                 f"webhook subscription {id}: {compared.why}, and "
@@ -210,11 +177,11 @@ class WebhookSubscriptionResource(
                 "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
-        if is_tag_of(tag_of(found), request.identity):
-            remark_on_doubles(request, listed, found)
+        if tags.is_tag_of(search.tag_of(found), request.identity):
+            search.remark_on_doubles(request, listed, found)
         elif last.url:  # else it is imported, with the tag that it has
             return state
-        return state.model_copy(update={"ownership_tag": tag_of(found)})
+        return state.model_copy(update={"ownership_tag": search.tag_of(found)})
 
     @staticmethod
     def _compare(
@@ -224,7 +191,7 @@ class WebhookSubscriptionResource(
         return compare(
             request.identity,
             recorded_tag=state.ownership_tag,
-            shown_tag=tag_of(found),
+            shown_tag=search.tag_of(found),
             recorded={"url": _shown(state.url) if url else None, "created_at": state.created_at},
             shown={"url": _shown(found.url), "created_at": as_text(found.created_at)},
         )
@@ -240,12 +207,12 @@ class WebhookSubscriptionResource(
         is gone and another one carries this resource's tag."""
         found = _by_id(listed, state.id)
         if found is None:
-            if other := one_in_its_place(request, listed):
-                text = f"{self.title} {state.id} is gone, and {described(other)}; nothing was {intent}"
-                raise NotOurs(str(other.id), tag_of(other), "elsewhere", text)
+            if other := search.one_in_its_place(request, listed):
+                text = f"{self.title} {state.id} is gone, and {search.described(other)}; nothing was {intent}"
+                raise NotOurs(str(other.id), search.tag_of(other), "elsewhere", text)
             return None, None
         compared = self._compare(request, state, found, url=True)
-        must_be_own(request, compared, self.title, state.id, tag_of(found), intent)
+        must_be_own(request, compared, self.title, state.id, search.tag_of(found), intent)
         return found, compared
 
     @staticmethod
@@ -254,14 +221,14 @@ class WebhookSubscriptionResource(
     ) -> list[m.Subscription]:
         """Second ones of this resource among ``listed``. None if another run took this one over."""
         found = _by_id(listed, state.id)
-        if found is None or not (request.name_is_identity or tag_of(found) == state.ownership_tag):
+        if found is None or not (request.name_is_identity or search.tag_of(found) == state.ownership_tag):
             return []
-        return doubles(request, listed, found)
+        return search.doubles(request, listed, found)
 
     def _doubles_of_name(self, request: Request, state: WebhookSubscriptionState) -> list[m.Subscription]:
         """Second ones to be deleted now, if the url is the identity: looked for in what the run knows, and
         then in a new list."""
-        seen = self._certain_doubles(request, state, subscriptions(request))
+        seen = self._certain_doubles(request, state, search.subscriptions(request))
         return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
 
     def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
@@ -270,25 +237,25 @@ class WebhookSubscriptionResource(
         if inputs.adopt_id is not None:
             return self._adopted(request, inputs.adopt_id, inputs)
         with request.ownership.lock("webhook subscriptions"):
-            if tagged := find_tagged(request, inputs.url):
+            if tagged := search.find_tagged(request, inputs.url):
                 return self._take_over(request, inputs, tagged)
             listed = request.client.webhooks.list()
-            if request.name_is_identity and (same := of_url(listed, inputs.url)):
+            if request.name_is_identity and (same := search.of_url(listed, inputs.url)):
                 return from_api(same[0], inputs.url)  # another run made it since this one looked
-            remark_on_others(request, listed, inputs.url)
-            tag = new_tag(request, listed)
+            search.remark_on_others(request, listed, inputs.url)
+            tag = search.new_tag(request, listed)
             try:
                 made = request.client.webhooks.create(
-                    url=inputs.url, events=inputs.events, description=with_tag(inputs.description, tag)
+                    url=inputs.url, events=inputs.events, description=tags.with_tag(inputs.description, tag)
                 )
             except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 # The answer was lost: what is on the account now decides.
-                if tagged := find_tagged(request, inputs.url):
+                if tagged := search.find_tagged(request, inputs.url):
                     return self._take_over(request, inputs, tagged)
                 raise
-            if first := keep_first(request, inputs.url, made):
+            if first := search.keep_first(request, inputs.url, made):
                 return from_api(first, inputs.url)
             return from_api(made, inputs.url, made.secret, None if request.name_is_identity else tag)
 
@@ -299,10 +266,12 @@ class WebhookSubscriptionResource(
         first, *others = tagged
         self._announced(first, inputs, _TAGGED).announce(request)
         request.taken_over.add(str(first.id))
-        delete_doubles(request, [one for one in others if plain_url(one.url) == plain_url(first.url)])
-        tag = next_tag(tag_of(first), request.identity)
-        text = split_tag(first.description)[0] if inputs.description is None else inputs.description
-        after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
+        search.delete_doubles(
+            request, [one for one in others if search.plain_url(one.url) == search.plain_url(first.url)]
+        )
+        tag = tags.next_tag(search.tag_of(first), request.identity)
+        text = tags.split_tag(first.description)[0] if inputs.description is None else inputs.description
+        after = request.client.webhooks.update(first.id, description=tags.with_tag(text, tag))
         return from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
 
     def _adopt(self, request: Request, id: str) -> m.Subscription:
@@ -321,7 +290,7 @@ class WebhookSubscriptionResource(
         if inputs.rotation is None:
             unknown = f"{self.title} {id} is taken over; its secret is not known here"
             request.warn(f"{unknown}. Next: set rotation to have a new one made")
-        tag = None if request.name_is_identity else next_tag(tag_of(found), request.identity)
+        tag = None if request.name_is_identity else tags.next_tag(search.tag_of(found), request.identity)
         return from_api(found, inputs.url, tag=tag)
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
@@ -345,13 +314,13 @@ class WebhookSubscriptionResource(
         fields: frozenset[str],
     ) -> WebhookSubscriptionState:
         if request.name_is_identity:
-            delete_doubles(request, self._doubles_of_name(request, state))
+            search.delete_doubles(request, self._doubles_of_name(request, state))
         else:
             listed = request.client.webhooks.list()
             _, compared = self._must_be_own(request, state, listed, "changed")
             if compared is not None and compared.decision == "repair":
                 fields |= {"description"}
-            delete_doubles(request, self._certain_doubles(request, state, listed))
+            search.delete_doubles(request, self._certain_doubles(request, state, listed))
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
         if "rotation" in fields:
@@ -377,11 +346,11 @@ class WebhookSubscriptionResource(
         if "description" in fields:
             kept = None if "description" in inputs.model_fields_set else state.description
             tag = tag or self._tag_to_write(request, state)
-            body["description"] = with_tag(inputs.description or kept, tag)
+            body["description"] = tags.with_tag(inputs.description or kept, tag)
         if not body:
             return state
         after = request.client.webhooks.update(int(state.id), **body)
-        is_own = not request.name_is_identity and tag is not None and is_tag_of(tag, request.identity)
+        is_own = not request.name_is_identity and tag is not None and tags.is_tag_of(tag, request.identity)
         return from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
 
     @staticmethod
@@ -389,9 +358,9 @@ class WebhookSubscriptionResource(
         """The tag that stands behind the description from now on: the own one, or that which is there if
         the url is the identity."""
         if not request.name_is_identity:
-            return carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
-        found = _by_id(subscriptions(request), state.id)
-        return None if found is None else tag_of(found)
+            return tags.carried_on(state.ownership_tag, request.identity, request.identity, takes=True)
+        found = _by_id(search.subscriptions(request), state.id)
+        return None if found is None else search.tag_of(found)
 
     def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
         """Delete it. Raises ``NotOurs`` if it was taken over, or is not the recorded one."""
@@ -403,8 +372,8 @@ class WebhookSubscriptionResource(
             found, _ = self._must_be_own(request, state, listed, "deleted")
             if found is None:
                 return
-            if tag_of(found) == state.ownership_tag:
-                late = [other for other in alike(listed, found) if other.id > found.id]
+            if search.tag_of(found) == state.ownership_tag:
+                late = [other for other in search.alike(listed, found) if other.id > found.id]
         try:
             request.client.webhooks.delete(int(state.id))
         except NotFound:
@@ -415,17 +384,17 @@ class WebhookSubscriptionResource(
                 left = [*request.client.webhooks.list()]
             if _by_id(left, state.id) is not None:
                 raise
-        delete_doubles(request, late)
+        search.delete_doubles(request, late)
 
     def find(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState | None:
         """By URL. Of one and its second ones, which its next update deletes, the first."""
         if request.client.is_test_key:
             return None
         began = request.clock.monotonic()
-        same = of_url(subscriptions(request), inputs.url)
+        same = search.of_url(search.subscriptions(request), inputs.url)
         if not same and request.fresh:
-            same = of_url(subscriptions(request, request.seconds_since(began)), inputs.url)
-        if len(same) - 1 > len(doubles(request, same, same[0]) if same else ()):
+            same = search.of_url(search.subscriptions(request, request.seconds_since(began)), inputs.url)
+        if len(same) - 1 > len(search.doubles(request, same, same[0]) if same else ()):
             raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
         return from_api(same[0], inputs.url) if same else None
 
@@ -433,9 +402,9 @@ class WebhookSubscriptionResource(
         self, request: Request, *, url: str | None = None, **_: Any
     ) -> Iterable[WebhookSubscriptionState]:
         """By ``url``."""
-        wanted = None if url is None else plain_url(url)
+        wanted = None if url is None else search.plain_url(url)
         listed = request.client.webhooks.list()
-        return (from_api(found) for found in listed if wanted in (None, plain_url(found.url)))
+        return (from_api(found) for found in listed if wanted in (None, search.plain_url(found.url)))
 
     def takeover(self, request: Request, inputs: WebhookSubscriptionInputs) -> Takeover | None:
         if request.client.is_test_key:
@@ -444,16 +413,14 @@ class WebhookSubscriptionResource(
             stays, gets = "its secret stays unknown here", "it gets a new secret, and the present one stops"
             reason = f"adopt_id names it; {stays if inputs.rotation is None else gets}"
             return self._announced(self._adopt(request, inputs.adopt_id), inputs, reason)
-        tagged = find_tagged(request, inputs.url)
+        tagged = search.find_tagged(request, inputs.url)
         if not tagged:
             return None
         others = ", ".join(str(one.id) for one in tagged[1:])
         also = f"; {others} of an interrupted run is deleted" if others else ""
         return self._announced(tagged[0], inputs, _TAGGED + also)
 
-    def validate(
-        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
-    ) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
         """The event types against those the service sends."""
         if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
             return {}
@@ -490,7 +457,9 @@ class WebhookSubscriptionResource(
     def doubles(self, request: Request, state: WebhookSubscriptionState) -> list[str]:
         if request.client.is_test_key:
             return []
-        return [str(double.id) for double in self._certain_doubles(request, state, subscriptions(request))]
+        return [
+            str(double.id) for double in self._certain_doubles(request, state, search.subscriptions(request))
+        ]
 
 
 WEBHOOK_SUBSCRIPTION = WebhookSubscriptionResource()

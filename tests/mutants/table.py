@@ -20,7 +20,6 @@ from pulumi_hosting.exactly_once import (
     key_users,
     order_facts,
     purchase_journal,
-    server_order,
     server_search,
     webhook_search,
 )
@@ -136,7 +135,7 @@ def _never_finding(
 MUTANTS = (
     Mutant(
         "wait for orders under way before ordering",
-        ((server_order, "wait_for_orders"),),
+        ((order_facts, "wait_for_orders"),),
         always(None),
         "tests/resources/test_ordering.py::test_an_order_of_another_stack_that_is_under_way_is_waited_for_and_stops_it",
     ),
@@ -250,7 +249,7 @@ MUTANTS = (
     ),
     Mutant(
         "an absence from a list is confirmed by id",
-        ((server, "server_by_id"), (server_calls, "server_by_id")),
+        ((order_facts, "server_by_id"),),
         always(None),
         "tests/resources/test_reads.py::test_a_server_that_the_list_lacks_is_asked_for_by_its_id",
     ),
@@ -280,7 +279,7 @@ MUTANTS = (
     ),
     Mutant(
         "look for the tag of a name before a playbook orders it",
-        ((ServerResource, "refuse_renamed"), (server_order, "refuse_renamed_order")),
+        ((ServerResource, "refuse_renamed"), (server_search, "refuse_renamed_order")),
         always(None),
         "tests/ansible/test_renamed.py::test_a_renamed_server_is_not_ordered_again",
     ),
@@ -364,13 +363,13 @@ MUTANTS = (
     ),
     Mutant(
         "a subscription is found by its tag",
-        ((webhook_subscription, "find_tagged"),),
+        ((webhook_search, "find_tagged"),),
         always([]),
         "tests/resources/test_webhook_subscription.py::test_killed_before_it_was_recorded_it_is_taken_over_with_what_came_late",
     ),
     Mutant(
         "second subscriptions are deleted",
-        ((webhook_subscription, "doubles"),),
+        ((webhook_search, "doubles"),),
         always([]),
         "tests/resources/test_webhook_subscription.py::test_a_request_that_is_processed_after_the_creation_goes_with_the_next_change",
     ),

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
 
+import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import Clears, RequestModel, Response
-from pulumi_hosting.api.models.field_types import Id, Money, Timestamp, _whole, optional
 from pulumi_hosting.api.values import check_host_name
 
 
@@ -14,19 +14,21 @@ class Ip(Response):
     one.
     """
 
-    id: Id = Field(description="Number by which the address is released and its reverse DNS is set.")
+    id: t.Id = Field(description="Number by which the address is released and its reverse DNS is set.")
     address: str = Field(
         validation_alias=AliasChoices("address", "ip"), description="The address itself, IPv4 or IPv6."
     )
-    version: int | None = optional("4 for IPv4, 6 for IPv6.")
+    version: int | None = t.optional("4 for IPv4, 6 for IPv6.")
     primary: bool = Field(description="Whether it is the primary address, which cannot be released.")
-    ptr: str | None = optional("Host name that reverse DNS gives for the address.")
-    gateway: str | None = optional("Router of the address, to be set in the server's network configuration.")
-    netmask: str | None = optional("Netmask to be set with the address.")
-    price_monthly: Money | None = optional(
+    ptr: str | None = t.optional("Host name that reverse DNS gives for the address.")
+    gateway: str | None = t.optional(
+        "Router of the address, to be set in the server's network configuration."
+    )
+    netmask: str | None = t.optional("Netmask to be set with the address.")
+    price_monthly: t.Money | None = t.optional(
         "What the address costs per month, a decimal text; `0.00` for the primary one."
     )
-    added_at: Timestamp | None = optional("When the address was assigned to the server.")
+    added_at: t.Timestamp | None = t.optional("When the address was assigned to the server.")
 
     @property
     def ip_version(self) -> int:
@@ -38,22 +40,22 @@ class IpQuote(Response):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and
     allowed."""
 
-    server_id: int | None = optional("Number of the server that would get the address.")
-    price_monthly: Money = Field(description="What one more address adds to each month.")
-    prorated_now: Money = Field(
+    server_id: int | None = t.optional("Number of the server that would get the address.")
+    price_monthly: t.Money = Field(description="What one more address adds to each month.")
+    prorated_now: t.Money = Field(
         description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
     )
     currency: str | None = None
-    next_due_at: Timestamp | None = optional("When the server's next renewal is due; null where none is.")
+    next_due_at: t.Timestamp | None = t.optional("When the server's next renewal is due; null where none is.")
     extra_ips: int = Field(description="Number of additional addresses of the server.")
     max_extra_ips: int = Field(description="Largest number of additional addresses.")
-    balance_sufficient: bool | None = optional("Whether the balance covers `prorated_now`.")
+    balance_sufficient: bool | None = t.optional("Whether the balance covers `prorated_now`.")
 
 
 class IpAddRequest(RequestModel):
     """The body may be left out altogether; ``count`` can only be 1."""
 
-    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = optional(
+    count: Annotated[Literal[1], BeforeValidator(t._whole)] | None = t.optional(
         "Can only be 1, which is the default."
     )
 
@@ -66,20 +68,22 @@ class IpAdded(Response):
     server nor success.
     """
 
-    success: bool | None = optional("Always true: the address is paid. Null where the service does not say.")
-    server_id: int | None = optional("Number of the server that gets the address.")
-    invoice_id: int | None = optional("Number of the invoice of the purchase, on older deployments only.")
-    balance_after: Money | None = None
-    recurring_amount: Money | None = optional("What each renewal of the server costs from now on.")
-    charged: Money = Field(description="What the address cost up to the next renewal.")
+    success: bool | None = t.optional(
+        "Always true: the address is paid. Null where the service does not say."
+    )
+    server_id: int | None = t.optional("Number of the server that gets the address.")
+    invoice_id: int | None = t.optional("Number of the invoice of the purchase, on older deployments only.")
+    balance_after: t.Money | None = None
+    recurring_amount: t.Money | None = t.optional("What each renewal of the server costs from now on.")
+    charged: t.Money = Field(description="What the address cost up to the next renewal.")
     currency: str | None = None
-    days: int | None = optional("Number of days that the charge pays for.")
+    days: int | None = t.optional("Number of days that the charge pays for.")
 
 
 class IpDeleted(Response):
-    status: str | None = optional("`deleted` once the address is released.")
-    server_id: int | None = optional("Number of the server that had the address.")
-    ip_id: int | None = optional("Number of the address that was released.")
+    status: str | None = t.optional("`deleted` once the address is released.")
+    server_id: int | None = t.optional("Number of the server that had the address.")
+    ip_id: int | None = t.optional("Number of the address that was released.")
 
 
 PtrName = Annotated[str, AfterValidator(lambda name: check_host_name(name) if name else name)]
@@ -90,7 +94,7 @@ class PtrUpdate(RequestModel):
     is not ``ptr``.
     """
 
-    domain: Annotated[PtrName | None, Clears(must_be_given=True)] = optional(
+    domain: Annotated[PtrName | None, Clears(must_be_given=True)] = t.optional(
         "Host name of at least two labels; null or an empty text removes the record."
     )
 
@@ -101,5 +105,5 @@ class PtrUpdate(RequestModel):
 
 
 class PtrRecord(Response):
-    id: Id = Field(description="Number of the address whose reverse DNS it is.")
-    ptr: str | None = optional("Host name that reverse DNS gives now; null after a removal.")
+    id: t.Id = Field(description="Number of the address whose reverse DNS it is.")
+    ptr: str | None = t.optional("Host name that reverse DNS gives now; null after a removal.")

@@ -5,18 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
+import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
-from pulumi_hosting.api.models.field_types import (
-    DomainStatus,
-    DomainStatusText,
-    HostName,
-    Id,
-    Money,
-    PromoCode,
-    Timestamp,
-    known,
-    optional,
-)
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_domain_name
 
@@ -26,31 +16,32 @@ class Domain(Response):
     dot.
     """
 
-    id: Id = Field(description="Number by which the domain is read, changed and renewed.")
+    id: t.Id = Field(description="Number by which the domain is read, changed and renewed.")
     name: str = Field(description="Full domain name in punycode, such as `xn--mnster-3ya.example`.")
-    tld: str | None = optional(
+    tld: str | None = t.optional(
         "Ending of the name, such as `.com`; some deployments leave out the dot in front."
     )
-    status: DomainStatusText = Field(
-        description=(
-            "`pending` and `transfer_pending` until the registrar confirms, then `active`; `expired` after "
-            "the last paid day; `cancelled` when it is given up or, on some deployments, locked by staff."
-        )
+    status: t.DomainStatusText = Field(
+        description="`pending` and `transfer_pending` until the registrar confirms, then `active`; "
+        "`expired` after the last paid day; `cancelled` when it is given up or, on some deployments, locked "
+        "by staff."
     )
-    registered_at: Timestamp | None = optional("When it was registered or transferred here; null until then.")
-    expires_at: Timestamp | None = optional(
+    registered_at: t.Timestamp | None = t.optional(
+        "When it was registered or transferred here; null until then."
+    )
+    expires_at: t.Timestamp | None = t.optional(
         "Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."
     )
-    auto_renew: bool | None = optional("Whether the service renews it from the balance before it expires.")
-    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
-    nameservers: list[str] | None = optional("Host names of its name servers.")
-    locked: bool | None = optional(
+    auto_renew: bool | None = t.optional("Whether the service renews it from the balance before it expires.")
+    privacy: bool | None = t.optional("Whether the owner's data is hidden in WHOIS.")
+    nameservers: list[str] | None = t.optional("Host names of its name servers.")
+    locked: bool | None = t.optional(
         "Whether the registrar refuses to transfer it elsewhere; false until its first sync."
     )
-    blocked: bool | None = optional("Whether staff locked it, so that every change is refused.")
-    price_renew: Money | None = optional("Price of one more year.")
+    blocked: bool | None = t.optional("Whether staff locked it, so that every change is refused.")
+    price_renew: t.Money | None = t.optional("Price of one more year.")
     currency: str | None = None
-    created_at: Timestamp | None = optional("When the domain was ordered here.")
+    created_at: t.Timestamp | None = t.optional("When the domain was ordered here.")
 
     @property
     def is_gone(self) -> bool:
@@ -63,16 +54,20 @@ class Availability(Response):
     ``unsupported_tld``.
     """
 
-    name: str | None = optional("The domain that was asked about.")
+    name: str | None = t.optional("The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
-    reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = (
-        optional("Why the domain cannot be registered; null where it can.")
+    reason: Annotated[str, t.known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = (
+        t.optional("Why the domain cannot be registered; null where it can.")
     )
-    premium: bool | None = optional("Whether the registry charges a special price for the name.")
-    price_register: Money | None = optional("Price of its first year; null where it cannot be registered.")
-    price_renew: Money | None = optional("Price of each further year; null where it cannot be registered.")
+    premium: bool | None = t.optional("Whether the registry charges a special price for the name.")
+    price_register: t.Money | None = t.optional(
+        "Price of its first year; null where it cannot be registered."
+    )
+    price_renew: t.Money | None = t.optional(
+        "Price of each further year; null where it cannot be registered."
+    )
     currency: str | None = None
-    min_years: int | None = optional("Fewest years that can be paid at once.")
+    min_years: int | None = t.optional("Fewest years that can be paid at once.")
 
 
 def _known_domain(value: object) -> object:
@@ -89,7 +84,7 @@ class _DomainOutcome(Response):
     # The document shows the domain as an object, a live deployment its name.
     domain: Annotated[
         Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)
-    ] = optional("The domain, or on some deployments its name only.")
+    ] = t.optional("The domain, or on some deployments its name only.")
     id_given: int | None = Field(
         default=None,
         validation_alias=AliasChoices("domain_id", "id_given"),
@@ -111,25 +106,25 @@ class _DomainOutcome(Response):
 class DomainOrderResult(_DomainOutcome):
     """``status``: ``registered`` (201) or ``pending`` (202: accepted, becomes active with a later sync)."""
 
-    status: Annotated[str, known("registered", "pending")] = Field(
+    status: Annotated[str, t.known("registered", "pending")] = Field(
         description="`registered`, or `pending` until a later sync with the registrar makes it active."
     )
-    zone: str | None = optional("Ending under which it was registered, without the dot in front.")
-    years: int | None = optional("Number of years that were paid.")
-    charged: Money = Field(
+    zone: str | None = t.optional("Ending under which it was registered, without the dot in front.")
+    years: int | None = t.optional("Number of years that were paid.")
+    charged: t.Money = Field(
         description="What the registration cost, discount included; a decimal text in `currency`."
     )
-    discount: Money | None = optional("What the promo code took off.")
-    promo_code: str | None = optional("The promo code that counted; null where none did.")
+    discount: t.Money | None = t.optional("What the promo code took off.")
+    promo_code: str | None = t.optional("The promo code that counted; null where none did.")
     currency: str | None = None
-    flat_expires_at: Timestamp | None = Field(
+    flat_expires_at: t.Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
         description="Last moment that is paid; null while the registrar has not said.",
     )
     message: str | None = None
-    balance_after: Money | None = None
+    balance_after: t.Money | None = None
 
     @property
     def expires_at(self) -> datetime | None:
@@ -141,18 +136,16 @@ class DomainRenewResult(_DomainOutcome):
     (202).
     """
 
-    status: Annotated[str, known("renewed", "pending_sync", "pending")] = Field(
-        description=(
-            "`renewed`; `pending_sync` when the registrar accepted and the new date shows later; `pending` "
-            "when it has not answered yet."
-        )
+    status: Annotated[str, t.known("renewed", "pending_sync", "pending")] = Field(
+        description="`renewed`; `pending_sync` when the registrar accepted and the new date shows later; "
+        "`pending` when it has not answered yet."
     )
-    years: int | None = optional("Number of years that this renewal added.")
-    total_years: int | None = optional("Number of years that are paid after the renewal.")
-    charged: Money = Field(description="What the renewal cost.")
-    balance_after: Money | None = None
+    years: int | None = t.optional("Number of years that this renewal added.")
+    total_years: int | None = t.optional("Number of years that are paid after the renewal.")
+    charged: t.Money = Field(description="What the renewal cost.")
+    balance_after: t.Money | None = None
     currency: str | None = None
-    flat_expires_at: Timestamp | None = Field(
+    flat_expires_at: t.Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
@@ -170,13 +163,11 @@ class DomainTransferResult(_DomainOutcome):
     not answer in time.
     """
 
-    status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")] = Field(
-        description=(
-            "`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when the registrar "
-            "did not answer in time and the charge was kept."
-        )
+    status: Annotated[str, t.known("transfer_pending", "pending_transfer", "pending")] = Field(
+        description="`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when the "
+        "registrar did not answer in time and the charge was kept."
     )
-    charged: Money = Field(description="What the transfer cost.")
+    charged: t.Money = Field(description="What the transfer cost.")
     currency: str | None = None
     message: str | None = None
 
@@ -188,7 +179,7 @@ def _unique_hosts(value: list[str]) -> list[str]:
 
 
 DomainName = Annotated[str, Field(min_length=3, max_length=253), AfterValidator(check_domain_name)]
-Nameservers = Annotated[list[HostName], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
+Nameservers = Annotated[list[t.HostName], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
 Years = Annotated[int, Field(ge=1, le=10)]
 
 
@@ -198,18 +189,18 @@ class DomainRegister(RequestModel):
     here by some: use the update instead."""
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
-    years: Years | None = optional("Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
-    nameservers: Nameservers | None = optional(
+    years: Years | None = t.optional("Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
+    nameservers: Nameservers | None = t.optional(
         "2 to 4 different host names; some deployments take exactly 2. Default: the provider's own."
     )
-    privacy: bool | None = optional(
+    privacy: bool | None = t.optional(
         "Whether the owner's data is hidden in WHOIS. The default differs between deployments."
     )
-    auto_renew: bool | None = optional(
+    auto_renew: bool | None = t.optional(
         "Whether the domain is renewed automatically. Some deployments refuse it here; an update "
         "takes it everywhere."
     )
-    promo_code: PromoCode | None = optional("Promo code, at most 64 characters.")
+    promo_code: t.PromoCode | None = t.optional("Promo code, at most 64 characters.")
 
 
 class DomainRenew(RequestModel):
@@ -220,8 +211,8 @@ class DomainUpdate(PatchModel):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
     nothing."""
 
-    auto_renew: bool | None = optional("Whether the service renews the domain from the balance.")
-    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = t.optional("Whether the service renews the domain from the balance.")
+    privacy: bool | None = t.optional("Whether the owner's data is hidden in WHOIS.")
 
 
 class NameserversUpdate(RequestModel):
@@ -241,11 +232,11 @@ class DomainTransfer(RequestModel):
     auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(
         description="EPP code of the present registrar."
     )
-    nameservers: Nameservers | None = optional(
+    nameservers: Nameservers | None = t.optional(
         "2 to 4 different host names; some deployments take exactly 2."
     )
-    privacy: bool | None = optional("Whether the owner's data is hidden in WHOIS.")
-    auto_renew: bool | None = optional("Whether the domain is renewed automatically.")
+    privacy: bool | None = t.optional("Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = t.optional("Whether the domain is renewed automatically.")
 
 
 class AvailabilityQuery(RequestModel):
@@ -255,4 +246,4 @@ class AvailabilityQuery(RequestModel):
 
 
 class DomainListQuery(PageQuery):
-    status: DomainStatus | None = optional("Only domains with this status.")
+    status: t.DomainStatus | None = t.optional("Only domains with this status.")

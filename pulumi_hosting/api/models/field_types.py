@@ -150,11 +150,7 @@ class _UsualText:
 Money = Annotated[
     Decimal,
     BeforeValidator(_money_from_api),
-    _UsualText(
-        r"^-?[0-9]{1,30}\.[0-9]{2,4}$",
-        Decimal,
-        _NO_MONEY,
-    ),
+    _UsualText(r"^-?[0-9]{1,30}\.[0-9]{2,4}$", Decimal, _NO_MONEY),
     PlainSerializer(_money_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": MONEY_PATTERN}),
 ]
@@ -244,9 +240,7 @@ def _name_of(value: object) -> object:
 
 
 NameText = Annotated[
-    str | None,
-    BeforeValidator(_name_of),
-    _UsualText(None, None, "must be a text, or an object with a name"),
+    str | None, BeforeValidator(_name_of), _UsualText(None, None, "must be a text, or an object with a name")
 ]
 
 

@@ -4,15 +4,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, RequestModel, Response
-from pulumi_hosting.api.models.field_types import (
-    Id,
-    Money,
-    ShortLine,
-    Timestamp,
-    known,
-    optional,
-)
 
 InvoiceStatus = Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"]
 """Those from ``pending`` on exist on some deployments only."""
@@ -35,12 +28,12 @@ InvoiceType = Literal[
 
 
 class InvoiceItem(Response):
-    description: str | None = optional("What the line is for, in words of the provider.")
-    amount: Money = Field(description="Price of the line, a decimal text in the currency of the invoice.")
-    server_id: int | None = optional(
+    description: str | None = t.optional("What the line is for, in words of the provider.")
+    amount: t.Money = Field(description="Price of the line, a decimal text in the currency of the invoice.")
+    server_id: int | None = t.optional(
         "Number of the server that the line pays for; null where it is for none."
     )
-    domain_id: int | None = optional(
+    domain_id: int | None = t.optional(
         "Number of the domain that the line pays for; null where it is for none."
     )
 
@@ -48,46 +41,46 @@ class InvoiceItem(Response):
 class Invoice(Response):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
-    id: Id = Field(description="Number by which the invoice is read and paid.")
-    status: Annotated[str, known(*get_args(InvoiceStatus))] = Field(
-        description=(
-            "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` while a "
-            "gateway payment runs, and `failed` when the money arrived and the delivery failed."
-        )
+    id: t.Id = Field(description="Number by which the invoice is read and paid.")
+    status: Annotated[str, t.known(*get_args(InvoiceStatus))] = Field(
+        description="`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` "
+        "while a gateway payment runs, and `failed` when the money arrived and the delivery failed."
     )
-    type: Annotated[str, known(*get_args(InvoiceType))] = Field(description="What was bought.")
-    amount: Money = Field(description="Sum of the invoice.")
+    type: Annotated[str, t.known(*get_args(InvoiceType))] = Field(description="What was bought.")
+    amount: t.Money = Field(description="Sum of the invoice.")
     currency: str
-    description: str | None = optional("What the invoice is for, in words of the provider.")
-    gateway: str | None = optional(
+    description: str | None = t.optional("What the invoice is for, in words of the provider.")
+    gateway: str | None = t.optional(
         "Code of the payment gateway that was used; `balance` for the balance itself."
     )
-    created_at: Timestamp | None = optional("When the invoice was made.")
-    due_at: Timestamp | None = optional("Last moment to pay it; null where there is none.")
-    paid_at: Timestamp | None = optional("When it was paid; null while it is not.")
-    cancelled_at: Timestamp | None = optional("When it was cancelled; null while it is not.")
-    items: list[InvoiceItem] | None = optional("What the invoice consists of.")
-    pdf_url: str | None = optional("Path in the API that answers the invoice as PDF.")
+    created_at: t.Timestamp | None = t.optional("When the invoice was made.")
+    due_at: t.Timestamp | None = t.optional("Last moment to pay it; null where there is none.")
+    paid_at: t.Timestamp | None = t.optional("When it was paid; null while it is not.")
+    cancelled_at: t.Timestamp | None = t.optional("When it was cancelled; null while it is not.")
+    items: list[InvoiceItem] | None = t.optional("What the invoice consists of.")
+    pdf_url: str | None = t.optional("Path in the API that answers the invoice as PDF.")
 
 
 class PayInvoiceResult(Response):
-    invoice_id: Id = Field(description="Number of the invoice that was paid.")
+    invoice_id: t.Id = Field(description="Number of the invoice that was paid.")
     status: str = Field(description="`paid`: the balance was charged at once.")
-    amount: Money = Field(description="Sum that left the balance.")
+    amount: t.Money = Field(description="Sum that left the balance.")
     currency: str
-    balance_after: Money | None = None
+    balance_after: t.Money | None = None
 
 
 class PaymentLinkRequest(RequestModel):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
-    gateway: ShortLine | None = optional("The gateway to pay through. Default: the one that the invoice has.")
+    gateway: t.ShortLine | None = t.optional(
+        "The gateway to pay through. Default: the one that the invoice has."
+    )
 
 
 class PaymentLink(Response):
-    invoice_id: int | None = optional("Number of the invoice that the page is for.")
+    invoice_id: int | None = t.optional("Number of the invoice that the page is for.")
     payment_url: str = Field(description="Page on which the invoice is paid.")
-    gateway: str | None = optional("Code of the payment gateway that the page belongs to.")
+    gateway: str | None = t.optional("Code of the payment gateway that the page belongs to.")
 
 
 class Order(Response):
@@ -97,28 +90,28 @@ class Order(Response):
     back, anything else is still under way.
     """
 
-    invoice_id: Id = Field(description="Number of the invoice of the order; the order is read by it.")
-    status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")] = (
-        Field(
-            description=(
-                "`provisioning` while the paid server is built, `invoice_created` while a gateway payment "
-                "is due, `processing` until the server shows, `active` when it is there, `cancelled` "
-                "with the money returned."
-            )
-        )
+    invoice_id: t.Id = Field(description="Number of the invoice of the order; the order is read by it.")
+    status: Annotated[
+        str, t.known("provisioning", "invoice_created", "processing", "active", "cancelled")
+    ] = Field(
+        description="`provisioning` while the paid server is built, `invoice_created` while a gateway "
+        "payment is due, `processing` until the server shows, `active` when it is there, `cancelled` with "
+        "the money returned."
     )
-    server_id: int | None = optional("Number of the server; null until it is created.")
-    server_name: str | None = optional("Name that the server has or will have.")
-    tariff_id: int | None = optional("Number of the tariff that was ordered; null where it is not recorded.")
-    tariff_name: str | None = optional("Name of the tariff that was ordered.")
-    amount: Money | None = optional("What the order charged.")
+    server_id: int | None = t.optional("Number of the server; null until it is created.")
+    server_name: str | None = t.optional("Name that the server has or will have.")
+    tariff_id: int | None = t.optional(
+        "Number of the tariff that was ordered; null where it is not recorded."
+    )
+    tariff_name: str | None = t.optional("Name of the tariff that was ordered.")
+    amount: t.Money | None = t.optional("What the order charged.")
     currency: str | None = None
-    created_at: Timestamp | None = optional("When the order was placed.")
-    updated_at: Timestamp | None = optional(
+    created_at: t.Timestamp | None = t.optional("When the order was placed.")
+    updated_at: t.Timestamp | None = t.optional(
         "When the state of the order last changed; null where nothing is recorded."
     )
-    order_url: str | None = optional("Path in the API at which the state of the order can be read.")
-    failure_reason: str | None = optional(
+    order_url: str | None = t.optional("Path in the API at which the state of the order can be read.")
+    failure_reason: str | None = t.optional(
         "Why the order failed, in words; null unless it did and the service says."
     )
 
@@ -144,10 +137,10 @@ class Order(Response):
 
 
 class InvoiceListQuery(PageQuery):
-    status: InvoiceStatus | None = optional(
+    status: InvoiceStatus | None = t.optional(
         "Only invoices with this status. `pending` and `failed` exist on some deployments only."
     )
-    type: InvoiceType | None = optional(
+    type: InvoiceType | None = t.optional(
         "Only invoices of this type. The types from `vds_addon` on exist on some deployments only."
     )
 
@@ -155,4 +148,4 @@ class InvoiceListQuery(PageQuery):
 class OrderListQuery(PageQuery):
     """``status`` can only be ``provisioning``: the list shows orders that are still being created."""
 
-    status: Literal["provisioning"] | None = optional("Only orders with this status.")
+    status: Literal["provisioning"] | None = t.optional("Only orders with this status.")

@@ -4,37 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
 
+import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import Clears, PageQuery, PatchModel, RequestModel, Response
-from pulumi_hosting.api.models.field_types import (
-    SANDBOX_SERVER_IDS,
-    BillingCycle,
-    Id,
-    Line,
-    Money,
-    Months,
-    NameText,
-    NewSecret,
-    Notes,
-    Number,
-    OsSlug,
-    PromoCode,
-    RootPassword,
-    ServerName,
-    ServerStatus,
-    ServerStatusText,
-    ShownOnce,
-    Timestamp,
-    known,
-    optional,
-)
 from pulumi_hosting.api.models.refunds import RefundQuote
 
 
 class TariffRef(Response):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
-    id: int | None = optional("Number of the tariff in the catalog; null once the tariff is gone.")
-    name: str | None = optional("Name of the tariff, as the price list has or had it.")
+    id: int | None = t.optional("Number of the tariff in the catalog; null once the tariff is gone.")
+    name: str | None = t.optional("Name of the tariff, as the price list has or had it.")
 
 
 class ServerResources(Response):
@@ -45,9 +24,9 @@ class ServerResources(Response):
         validation_alias=AliasChoices("vcpu", "cpu_cores"),
         description="Number of virtual processor cores; null where the panel does not say.",
     )
-    ram_mb: int | None = optional("Size of the memory in MiB; null where the panel does not say.")
-    disk_mb: int | None = optional("Size of the disk in MiB; null where `disk_gb` is given instead.")
-    disk_gb: int | None = optional("Size of the disk in GiB, on deployments that do not give `disk_mb`.")
+    ram_mb: int | None = t.optional("Size of the memory in MiB; null where the panel does not say.")
+    disk_mb: int | None = t.optional("Size of the disk in MiB; null where `disk_gb` is given instead.")
+    disk_gb: int | None = t.optional("Size of the disk in GiB, on deployments that do not give `disk_mb`.")
 
 
 class ServerFlags(Response):
@@ -55,38 +34,36 @@ class ServerFlags(Response):
     sandbox mark); ``synthetic``: imported, without a panel record; ``protected_until``: billing will not
     suspend it earlier."""
 
-    blocked: bool | None = optional("Whether staff locked the server, so that every change is refused.")
-    suspended: bool | None = optional("Whether it is switched off for non-payment or by staff.")
-    expired: bool | None = optional("Whether `next_due_at` has passed without a renewal.")
-    pending_cancel: bool | None = optional("Whether a request to end it with the paid period is approved.")
-    protected_until: Timestamp | None = optional(
+    blocked: bool | None = t.optional("Whether staff locked the server, so that every change is refused.")
+    suspended: bool | None = t.optional("Whether it is switched off for non-payment or by staff.")
+    expired: bool | None = t.optional("Whether `next_due_at` has passed without a renewal.")
+    pending_cancel: bool | None = t.optional("Whether a request to end it with the paid period is approved.")
+    protected_until: t.Timestamp | None = t.optional(
         "Until when billing will not suspend it; null without such a promise."
     )
-    is_test: bool | None = optional(
+    is_test: bool | None = t.optional(
         "Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."
     )
-    synthetic: bool | None = optional("Whether it was imported and the panel has no record of it.")
+    synthetic: bool | None = t.optional("Whether it was imported and the panel has no record of it.")
 
 
 class ServerBilling(Response):
     """``recurring_amount``: price of the next renewal, bought addresses and discounts included."""
 
-    cycle: Annotated[str, known("monthly", "hourly")] = Field(
+    cycle: Annotated[str, t.known("monthly", "hourly")] = Field(
         description="Whether the server is paid by the month (`monthly`) or by the hour (`hourly`)."
     )
-    months: int | None = optional("Number of months that a renewal pays for, of monthly servers.")
-    price_monthly: Money | None = optional("Price of the tariff per month.")
-    recurring_amount: Money = Field(
-        description=(
-            "What the next renewal costs, additional addresses and discounts included; a "
-            "decimal text in `currency`."
-        )
+    months: int | None = t.optional("Number of months that a renewal pays for, of monthly servers.")
+    price_monthly: t.Money | None = t.optional("Price of the tariff per month.")
+    recurring_amount: t.Money = Field(
+        description="What the next renewal costs, additional addresses and discounts included; a "
+        "decimal text in `currency`."
     )
     currency: str | None = None
-    next_due_at: Timestamp | None = optional("When the next renewal is due; null where none is.")
-    auto_renew: bool | None = optional("Whether the service renews the server from the balance.")
-    promo_code: str | None = optional("The promo code that the price includes; null where there is none.")
-    extra_ips: int | None = optional("Number of additional addresses that are paid.")
+    next_due_at: t.Timestamp | None = t.optional("When the next renewal is due; null where none is.")
+    auto_renew: bool | None = t.optional("Whether the service renews the server from the balance.")
+    promo_code: str | None = t.optional("The promo code that the price includes; null where there is none.")
+    extra_ips: int | None = t.optional("Number of additional addresses that are paid.")
 
 
 class Server(Response):
@@ -94,24 +71,24 @@ class Server(Response):
     ``cancelled`` | ``terminated``.
     """
 
-    id: Id = Field(
-        description=(
-            "Number of the server, as the control panel shows it; 9000000000 and above in the sandbox."
-        )
+    id: t.Id = Field(
+        description="Number of the server, as the control panel shows it; 9000000000 and above in the "
+        "sandbox."
     )
     name: str = Field(description="Name that the server was ordered with, or renamed to.")
-    hostname: str | None = optional(
+    hostname: str | None = t.optional(
         "Host name that the panel keeps; equal to `name` where it keeps no other."
     )
-    status: ServerStatusText = Field(
-        description=(
-            "`active`, `stopped` by the client, `suspended` for non-payment or by staff, `pending_cancel` "
-            "until the paid period ends, `cancelled` when deleted, `terminated` after long non-payment."
-        )
+    status: t.ServerStatusText = Field(
+        description="`active`, `stopped` by the client, `suspended` for non-payment or by staff, "
+        "`pending_cancel` until the paid period ends, `cancelled` when deleted, `terminated` after long "
+        "non-payment."
     )
-    tariff: TariffRef | None = optional("The tariff that bills the server, by its number and name.")
-    location: NameText = optional("Name of the location where the server stands; null where it is not known.")
-    os: NameText = optional(
+    tariff: TariffRef | None = t.optional("The tariff that bills the server, by its number and name.")
+    location: t.NameText = t.optional(
+        "Name of the location where the server stands; null where it is not known."
+    )
+    os: t.NameText = t.optional(
         "Slug of the image that was ordered; some deployments do not change it after a reinstallation."
     )
     primary_ip: str | None = Field(
@@ -119,14 +96,14 @@ class Server(Response):
         validation_alias=AliasChoices("primary_ip", "ip"),
         description="The address that was assigned first; null while there is none.",
     )
-    ips: list[str] | None = optional("Every address of the server, IPv4 and IPv6, without their ids.")
-    resources: ServerResources | None = optional("Processors, memory and disk of the server.")
-    flags: ServerFlags | None = optional("What is special about the server, such as a lock by staff.")
-    billing: ServerBilling | None = optional(
+    ips: list[str] | None = t.optional("Every address of the server, IPv4 and IPv6, without their ids.")
+    resources: ServerResources | None = t.optional("Processors, memory and disk of the server.")
+    flags: ServerFlags | None = t.optional("What is special about the server, such as a lock by staff.")
+    billing: ServerBilling | None = t.optional(
         "How the server is paid, and when and with what the next renewal comes."
     )
-    notes: str | None = optional("Notes shown in the control panel; empty where there are none.")
-    created_at: Timestamp | None = optional("When the server was created; null for imported ones.")
+    notes: str | None = t.optional("Notes shown in the control panel; empty where there are none.")
+    created_at: t.Timestamp | None = t.optional("When the server was created; null for imported ones.")
 
     @property
     def ip(self) -> str | None:
@@ -140,38 +117,38 @@ class Server(Response):
 
     @property
     def is_sandbox(self) -> bool:
-        return self.id >= SANDBOX_SERVER_IDS
+        return self.id >= t.SANDBOX_SERVER_IDS
 
 
 class Memory(Response):
-    used_mb: Number | None = optional("What is in use, in megabytes.")
-    total_mb: Number | None = optional("Size in megabytes.")
+    used_mb: t.Number | None = t.optional("What is in use, in megabytes.")
+    total_mb: t.Number | None = t.optional("Size in megabytes.")
 
 
 class Disk(Response):
-    used_gb: Number | None = optional("What is in use, in gigabytes.")
-    total_gb: Number | None = optional("Size in gigabytes.")
+    used_gb: t.Number | None = t.optional("What is in use, in gigabytes.")
+    total_gb: t.Number | None = t.optional("Size in gigabytes.")
 
 
 class ServerLiveStatus(Response):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
-    server_id: int | None = optional("Number of the server that the panel measured.")
-    power: Annotated[str, known("running", "stopped", "unknown")] = Field(
+    server_id: int | None = t.optional("Number of the server that the panel measured.")
+    power: Annotated[str, t.known("running", "stopped", "unknown")] = Field(
         description="`running` or `stopped`; `unknown` where the panel cannot tell."
     )
-    cpu_percent: Number | None = optional("Load of the processors, from 0 to 100.")
-    memory: Memory | None = optional("Use of the memory, where the server shows it.")
-    disk: Disk | None = optional("Use of the disk, where the server shows it.")
-    uptime_seconds: int | None = optional("Seconds since the server was started.")
-    checked_at: Timestamp | None = optional("When the panel was asked.")
+    cpu_percent: t.Number | None = t.optional("Load of the processors, from 0 to 100.")
+    memory: Memory | None = t.optional("Use of the memory, where the server shows it.")
+    disk: Disk | None = t.optional("Use of the disk, where the server shows it.")
+    uptime_seconds: int | None = t.optional("Seconds since the server was started.")
+    checked_at: t.Timestamp | None = t.optional("When the panel was asked.")
 
 
 class ServerDetail(Server):
     """One server as ``GET /servers/{server_id}`` shows it; ``live`` only with ``include=live``."""
 
-    refund_quote: RefundQuote | None = optional("What a deletion would credit now.")
-    live: ServerLiveStatus | None = optional(
+    refund_quote: RefundQuote | None = t.optional("What a deletion would credit now.")
+    live: ServerLiveStatus | None = t.optional(
         "What the panel measures now, where it was asked for; null where the panel does not answer."
     )
 
@@ -182,31 +159,31 @@ class ServerCreated(Response):
     """
 
     server: Server = Field(description="The server that was ordered.")
-    root_password: ShownOnce = optional(
+    root_password: t.ShownOnce = t.optional(
         "Root password, shown this once; null where the order named one, and in a repeated answer."
     )
-    invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
-    charged: Money = Field(description="What the order cost.")
-    balance_after: Money | None = None
+    invoice_id: int | None = t.optional("Number of the paid invoice; null in the sandbox.")
+    charged: t.Money = Field(description="What the order cost.")
+    balance_after: t.Money | None = None
     currency: str | None = None
-    order_url: str | None = optional("Path in the API at which the order can be read; null in the sandbox.")
+    order_url: str | None = t.optional("Path in the API at which the order can be read; null in the sandbox.")
 
 
 class RenewResult(Response):
-    server: Server | None = optional("The server after the renewal.")
-    invoice_id: int | None = optional("Number of the paid invoice; null in the sandbox.")
-    charged: Money = Field(description="What the renewal cost.")
-    balance_after: Money | None = None
+    server: Server | None = t.optional("The server after the renewal.")
+    invoice_id: int | None = t.optional("Number of the paid invoice; null in the sandbox.")
+    charged: t.Money = Field(description="What the renewal cost.")
+    balance_after: t.Money | None = None
     currency: str | None = None
-    next_due_at: Timestamp | None = optional("When the renewal after this one is due.")
-    months: int | None = optional("Number of months that were added; null for an hourly server.")
-    hours: int | None = optional("Number of hours that were added; null for a monthly server.")
+    next_due_at: t.Timestamp | None = t.optional("When the renewal after this one is due.")
+    months: int | None = t.optional("Number of months that were added; null for an hourly server.")
+    hours: int | None = t.optional("Number of hours that were added; null for a monthly server.")
 
 
 class ActionResult(Response):
-    server_id: Id = Field(description="Number of the server that the action is for.")
-    action: str | None = optional("`start`, `stop` or `restart`, as asked.")
-    status: Annotated[str, known("accepted", "done")] | None = optional(
+    server_id: t.Id = Field(description="Number of the server that the action is for.")
+    action: str | None = t.optional("`start`, `stop` or `restart`, as asked.")
+    status: Annotated[str, t.known("accepted", "done")] | None = t.optional(
         "`accepted` while the panel works on it, or `done`."
     )
     message: str | None = None
@@ -215,17 +192,19 @@ class ActionResult(Response):
 class ReinstallResult(Response):
     """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
 
-    server_id: Id = Field(description="Number of the server that is installed again.")
-    status: Annotated[str, known("reinstalling")] | None = optional(
+    server_id: t.Id = Field(description="Number of the server that is installed again.")
+    status: Annotated[str, t.known("reinstalling")] | None = t.optional(
         "`reinstalling`: the disk is being overwritten."
     )
-    os: str | None = optional("Slug of the image that is installed.")
-    root_password: ShownOnce = optional("Root password, shown this once; null where the request named one.")
+    os: str | None = t.optional("Slug of the image that is installed.")
+    root_password: t.ShownOnce = t.optional(
+        "Root password, shown this once; null where the request named one."
+    )
 
 
 class ResetPasswordResult(Response):
-    server_id: int | None = optional("Number of the server that has the new password.")
-    password: NewSecret = Field(description="The new root password, shown this once.")
+    server_id: int | None = t.optional("Number of the server that has the new password.")
+    password: t.NewSecret = Field(description="The new root password, shown this once.")
 
 
 class ServerCreate(RequestModel):
@@ -233,21 +212,23 @@ class ServerCreate(RequestModel):
     30 texts.
     """
 
-    tariff_id: Id = Field(description="Id of the tariff.")
-    os: OsSlug = Field(description="Slug of an image that the tariff allows.")
-    name: ServerName | None = optional("Host name: letters, digits and `. _ -`. Made up when absent.")
-    password: RootPassword | None = optional(
+    tariff_id: t.Id = Field(description="Id of the tariff.")
+    os: t.OsSlug = Field(description="Slug of an image that the tariff allows.")
+    name: t.ServerName | None = t.optional("Host name: letters, digits and `. _ -`. Made up when absent.")
+    password: t.RootPassword | None = t.optional(
         "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
     )
-    months: Months | None = optional("Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`.")
-    hours: Annotated[int, Field(ge=1, le=720)] | None = optional(
+    months: t.Months | None = t.optional(
+        "Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`."
+    )
+    hours: Annotated[int, Field(ge=1, le=720)] | None = t.optional(
         "Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. "
         "Not together with `months`."
     )
-    billing_cycle: BillingCycle | None = optional("How the server is paid.")
-    promo_code: PromoCode | None = optional("Promo code, at most 64 characters.")
-    ssh_key_ids: list[Id] | None = optional("Ids of SSH keys of the account to install.")
-    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = optional(
+    billing_cycle: t.BillingCycle | None = t.optional("How the server is paid.")
+    promo_code: t.PromoCode | None = t.optional("Promo code, at most 64 characters.")
+    ssh_key_ids: list[t.Id] | None = t.optional("Ids of SSH keys of the account to install.")
+    custom_fields: Annotated[dict[t.Line, t.Notes], Field(max_length=30)] | None = t.optional(
         "Answers to the provider's extra order questions, up to 30 texts."
     )
 
@@ -263,9 +244,9 @@ class ServerCreate(RequestModel):
 class ServerUpdate(PatchModel):
     """At least one field. ``notes`` ``None`` clears them."""
 
-    auto_renew: bool | None = optional("Whether the service renews the server from the balance.")
-    name: ServerName | None = optional("Host name: letters, digits and `. _ -`.")
-    notes: Annotated[Notes | None, Clears()] = optional(
+    auto_renew: bool | None = t.optional("Whether the service renews the server from the balance.")
+    name: t.ServerName | None = t.optional("Host name: letters, digits and `. _ -`.")
+    notes: Annotated[t.Notes | None, Clears()] = t.optional(
         "Free text shown in the control panel; null clears it."
     )
 
@@ -275,8 +256,8 @@ class RenewRequest(RequestModel):
     some deployments).
     """
 
-    months: Months | None = optional("Months to pay: 1, 3, 6 or 12, for monthly servers.")
-    hours: Annotated[int, Field(ge=1, le=2160)] | None = optional(
+    months: t.Months | None = t.optional("Months to pay: 1, 3, 6 or 12, for monthly servers.")
+    hours: Annotated[int, Field(ge=1, le=2160)] | None = t.optional(
         "Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
     )
 
@@ -295,19 +276,19 @@ class ReinstallRequest(RequestModel):
     """Destroys all data of the server. ``password``: as when ordering; generated and shown once when
     absent."""
 
-    os: OsSlug = Field(description="Slug of an image that the tariff allows.")
-    password: RootPassword | None = optional(
+    os: t.OsSlug = Field(description="Slug of an image that the tariff allows.")
+    password: t.RootPassword | None = t.optional(
         "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
     )
-    ssh_key_ids: list[Id] | None = optional("Ids of SSH keys of the account to install.")
+    ssh_key_ids: list[t.Id] | None = t.optional("Ids of SSH keys of the account to install.")
 
 
 class ServerListQuery(PageQuery):
-    status: ServerStatus | None = optional("Only servers with this status.")
-    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = optional(
+    status: t.ServerStatus | None = t.optional("Only servers with this status.")
+    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = t.optional(
         "Only servers with this address, primary or additional."
     )
 
 
 class ServerReadQuery(RequestModel):
-    include: Literal["live"] | None = optional("`live` adds what the panel shows now. Expensive.")
+    include: Literal["live"] | None = t.optional("`live` adds what the panel shows now. Expensive.")

@@ -5,17 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
+import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
-from pulumi_hosting.api.models.field_types import (
-    EVENT_TYPES,
-    EventType,
-    Id,
-    NewSecret,
-    Number,
-    Timestamp,
-    known,
-    optional,
-)
 from pulumi_hosting.api.values import check_line, check_webhook_url
 
 
@@ -24,50 +15,52 @@ class Subscription(Response):
     why.
     """
 
-    id: Id = Field(description="Number by which the subscription is changed, tested and deleted.")
+    id: t.Id = Field(description="Number by which the subscription is changed, tested and deleted.")
     url: str = Field(description="The https:// address that events are delivered to.")
     events: list[str] = Field(
         description="Event types that are delivered, such as `server.created`; `*` for all."
     )
-    description: str | None = optional(
+    description: str | None = t.optional(
         "What the owner wrote about the subscription; empty where there is nothing."
     )
-    active: bool | None = optional(
+    active: bool | None = t.optional(
         "Whether it delivers. The service sets it to false after 20 failures in a row."
     )
-    failures_in_row: int | None = optional("Number of failed attempts since the last success.")
-    disabled_at: Timestamp | None = optional("When the service stopped delivering; null while it delivers.")
-    disabled_reason: str | None = optional(
+    failures_in_row: int | None = t.optional("Number of failed attempts since the last success.")
+    disabled_at: t.Timestamp | None = t.optional(
+        "When the service stopped delivering; null while it delivers."
+    )
+    disabled_reason: str | None = t.optional(
         "Why the service stopped delivering, in words; null while it delivers."
     )
-    last_delivery_at: Timestamp | None = optional("When an attempt was last made; null before the first.")
-    last_status: int | None = optional(
+    last_delivery_at: t.Timestamp | None = t.optional("When an attempt was last made; null before the first.")
+    last_status: int | None = t.optional(
         "HTTP status that the receiver answered last; null where no answer came."
     )
-    created_at: Timestamp | None = optional("When the subscription was made.")
+    created_at: t.Timestamp | None = t.optional("When the subscription was made.")
 
 
 class SubscriptionCreated(Subscription):
     """``secret`` signs the deliveries and is shown this once (prefix ``whsec_``)."""
 
-    secret: NewSecret = Field(description="Secret that signs the deliveries, shown this once.")
+    secret: t.NewSecret = Field(description="Secret that signs the deliveries, shown this once.")
 
 
 class WebhookSecret(Response):
     """Answer of a rotation; the old secret stops at once."""
 
-    id: int | None = optional("Number of the subscription whose secret is new.")
-    secret: NewSecret = Field(description="The new secret, shown this once; the old one stopped working.")
+    id: int | None = t.optional("Number of the subscription whose secret is new.")
+    secret: t.NewSecret = Field(description="The new secret, shown this once; the old one stopped working.")
 
 
 class SubscriptionDeleted(Response):
-    status: str | None = optional("`deleted` once no events are delivered any more.")
-    id: int | None = optional("Number of the subscription that was deleted.")
+    status: str | None = t.optional("`deleted` once no events are delivered any more.")
+    id: int | None = t.optional("Number of the subscription that was deleted.")
 
 
 class EventDescriptor(Response):
-    type: EventType = Field(description="Value by which subscriptions and filters name this kind of event.")
-    description: str | None = optional("When the provider sends events of this type.")
+    type: t.EventType = Field(description="Value by which subscriptions and filters name this kind of event.")
+    description: str | None = t.optional("When the provider sends events of this type.")
 
 
 class Event(Response):
@@ -76,18 +69,16 @@ class Event(Response):
     """
 
     id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
-    type: EventType = Field(description="What happened.")
-    created_at: Timestamp = Field(description="When it happened; equal in every attempt.")
-    livemode: bool | None = optional("Always true: events exist for live keys only.")
-    account_id: int | None = optional("Number of the account in which it happened.")
-    api_version: str | None = optional("Version of the API that the event was written for.")
+    type: t.EventType = Field(description="What happened.")
+    created_at: t.Timestamp = Field(description="When it happened; equal in every attempt.")
+    livemode: bool | None = t.optional("Always true: events exist for live keys only.")
+    account_id: int | None = t.optional("Number of the account in which it happened.")
+    api_version: str | None = t.optional("Version of the API that the event was written for.")
     data: dict[str, Any] = Field(
-        description=(
-            "`object`: what the event is about, as the API shows it; `previous`: the fields "
-            "that changed, as they were."
-        )
+        description="`object`: what the event is about, as the API shows it; `previous`: the fields "
+        "that changed, as they were."
     )
-    resource: str | None = optional("Path of the object in the API; null for a ping.")
+    resource: str | None = t.optional("Path of the object in the API; null for a ping.")
 
     @property
     def object(self) -> dict[str, Any]:
@@ -105,31 +96,31 @@ class Delivery(Response):
     only where one is read.
     """
 
-    id: Id = Field(description="Number by which the delivery is read and asked for again.")
-    subscription_id: int | None = optional("Number of the subscription that the event is delivered for.")
-    event_id: str | None = optional(
+    id: t.Id = Field(description="Number by which the delivery is read and asked for again.")
+    subscription_id: int | None = t.optional("Number of the subscription that the event is delivered for.")
+    event_id: str | None = t.optional(
         "Number of the event that is delivered; every delivery of one event has the same."
     )
-    event_type: EventType = Field(description="What happened: the type of the delivered event.")
+    event_type: t.EventType = Field(description="What happened: the type of the delivered event.")
     given_status: str | None = Field(
         default=None,
         validation_alias=AliasChoices("status", "given_status"),
         serialization_alias="status",
         description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
     )
-    attempts: int | None = optional("Number of attempts so far.")
-    next_attempt_at: Timestamp | None = optional("When the next attempt is due; null where none follows.")
-    delivered_at: Timestamp | None = optional("When the receiver accepted it; null while it has not.")
-    dead: bool | None = optional("Whether every attempt failed, so that none follows.")
-    last_status: int | None = optional(
+    attempts: int | None = t.optional("Number of attempts so far.")
+    next_attempt_at: t.Timestamp | None = t.optional("When the next attempt is due; null where none follows.")
+    delivered_at: t.Timestamp | None = t.optional("When the receiver accepted it; null while it has not.")
+    dead: bool | None = t.optional("Whether every attempt failed, so that none follows.")
+    last_status: int | None = t.optional(
         "HTTP status that the receiver answered at the last attempt; null where no answer came."
     )
-    last_error: str | None = optional("Why the last attempt failed, in words; null where it did not.")
-    last_response: str | None = optional(
+    last_error: str | None = t.optional("Why the last attempt failed, in words; null where it did not.")
+    last_response: str | None = t.optional(
         "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
     )
-    created_at: Timestamp | None = optional("When the event was queued for this subscription.")
-    payload: Event | None = optional("The event as it was sent; shown when a single delivery is read.")
+    created_at: t.Timestamp | None = t.optional("When the event was queued for this subscription.")
+    payload: Event | None = t.optional("The event as it was sent; shown when a single delivery is read.")
 
     @property
     def status(self) -> str | None:
@@ -149,23 +140,23 @@ class TestResult(Response):
     __test__ = False  # a model, though pytest would collect it by its name
 
     ok: bool = Field(description="Whether the receiver answered with a status from 200 to 299.")
-    status: int | None = optional("HTTP status that the receiver answered; null where no answer came.")
-    latency_ms: Number | None = optional("How long the receiver took, in milliseconds.")
-    detail: str | None = optional("What went wrong, in words; null where nothing did.")
-    delivery: Delivery | None = optional(
+    status: int | None = t.optional("HTTP status that the receiver answered; null where no answer came.")
+    latency_ms: t.Number | None = t.optional("How long the receiver took, in milliseconds.")
+    detail: str | None = t.optional("What went wrong, in words; null where nothing did.")
+    delivery: Delivery | None = t.optional(
         "The ping as the list of deliveries shows it; null where the service does not keep it."
     )
 
 
 class Redelivery(Response):
-    status: Annotated[str, known("queued")] | None = optional(
+    status: Annotated[str, t.known("queued")] | None = t.optional(
         "`queued` once the same bytes are to be sent again."
     )
-    delivery: Delivery | None = optional("The delivery that is made again.")
+    delivery: Delivery | None = t.optional("The delivery that is made again.")
 
 
 def _check_events(value: list[str]) -> list[str]:
-    known = {*EVENT_TYPES, "*"}
+    known = {*t.EVENT_TYPES, "*"}
     if len(set(value)) != len(value):
         raise ValueError("event types must be unique")
     # Event types grow additively; a new one looks like `thing.happened`, anything else is a slip.
@@ -186,7 +177,7 @@ class SubscriptionCreate(RequestModel):
     events: Events = Field(
         description="Event types such as `server.created`; `*` for all, where the deployment knows it."
     )
-    description: Description | None = optional("Free text shown in the control panel.")
+    description: Description | None = t.optional("Free text shown in the control panel.")
 
 
 class SubscriptionUpdate(PatchModel):
@@ -194,14 +185,14 @@ class SubscriptionUpdate(PatchModel):
     ``None`` leaves a field alone.
     """
 
-    url: WebhookUrl | None = optional("An https URL of a public host.")
-    events: Events | None = optional(
+    url: WebhookUrl | None = t.optional("An https URL of a public host.")
+    events: Events | None = t.optional(
         "Event types such as `server.created`; `*` for all, where the deployment knows it."
     )
-    description: Description | None = optional("Free text shown in the control panel.")
-    active: bool | None = optional("Whether events are delivered. True also resets the count of failures.")
+    description: Description | None = t.optional("Free text shown in the control panel.")
+    active: bool | None = t.optional("Whether events are delivered. True also resets the count of failures.")
 
 
 class DeliveryListQuery(PageQuery):
-    status: Literal["pending", "delivered", "dead"] | None = optional("Only deliveries with this status.")
-    event_type: EventType | None = optional("Only deliveries of events of this type.")
+    status: Literal["pending", "delivered", "dead"] | None = t.optional("Only deliveries with this status.")
+    event_type: t.EventType | None = t.optional("Only deliveries of events of this type.")

@@ -30,7 +30,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Transaction]},
         ("balance:read",),
         query=m.TransactionListQuery,
-        paging="cursor",
     ),
     Operation(
         "get_topup_info",
@@ -49,8 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("balance:topup",),
         request=m.TopupRequest,
         expensive=True,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         description="The balance changes when the gateway confirms the payment.",
     ),
 )

@@ -6,7 +6,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
 GROUPS: Mapping[str, str] = {
-    "keys": 'API keys of the account (API document, "API keys"). They are created in the control panel only.',
+    "keys": 'API keys of the account (API document, "API keys"). They are created in the control panel only.'
 }
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -17,7 +17,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "API keys of the account",
         {200: m.Listing[m.ApiKey]},
         ("keys:read",),
-        paging="list",
         description="The text of a key is never shown.",
     ),
     Operation(
@@ -29,11 +28,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "keys.revoke",
         "Revoke the calling key; needs no scope",
         {200: m.ApiKeyRevoked, 204: None},
-        retry="idempotent",
+        sandbox_mode="real",
         codes=("conflict",),
-        description=(
-            "Only the key that makes the call can be revoked (``client.me().key.id``), test keys too. "
-            "Another key raises ``InsufficientScope``, a revoked one ``Conflict``."
-        ),
+        description="Only the key that makes the call can be revoked (``client.me().key.id``), test keys "
+        "too. Another key raises ``InsufficientScope``, a revoked one ``Conflict``.",
     ),
 )

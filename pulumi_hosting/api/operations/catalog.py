@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
-GROUPS: Mapping[str, str] = {
-    "catalog": 'What can be ordered, and for how much (API document, "Catalog").',
-}
+GROUPS: Mapping[str, str] = {"catalog": 'What can be ordered, and for how much (API document, "Catalog").'}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -17,7 +15,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Server tariffs with the caller's prices",
         {200: m.Listing[m.Tariff]},
         query=m.TariffListQuery,
-        paging="list",
     ),
     Operation(
         "get_tariff", "GET /catalog/tariffs/{tariff_id}", "catalog.tariff", "One tariff", {200: m.Tariff}
@@ -29,7 +26,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "OS images; with a tariff, those it allows",
         {200: m.Listing[m.OsImage]},
         query=m.OsListQuery,
-        paging="list",
         description="The ``slug`` of an image is what orders and reinstalls take.",
     ),
     Operation(
@@ -38,7 +34,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "catalog.locations",
         "Locations",
         {200: m.Listing[m.Location]},
-        paging="list",
     ),
     Operation(
         "list_zones",
@@ -46,7 +41,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "catalog.zones",
         "Domain endings and their prices",
         {200: m.Listing[m.Zone]},
-        paging="list",
     ),
     Operation(
         "get_quote",

@@ -9,7 +9,7 @@ GROUPS: Mapping[str, str] = {
     "domains": (
         'Domains (API document, "Domains"). No operation deletes a domain. A domain that staff have locked '
         "refuses every write with ``DomainBlocked``."
-    ),
+    )
 }
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -32,7 +32,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Domain]},
         ("domains:read",),
         query=m.DomainListQuery,
-        paging="cursor",
     ),
     Operation(
         "get_domain",
@@ -50,13 +49,10 @@ OPERATIONS: tuple[Operation, ...] = (
         {201: m.DomainOrderResult, 202: m.DomainOrderResult},
         ("domains:order",),
         request=m.DomainRegister,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("domain_taken", "domain_exists", "insufficient_funds", "upstream_rejected", "invalid_period"),
-        description=(
-            "``status`` is ``registered``, or ``pending`` until the registrar confirms. The balance is "
-            "charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        description="``status`` is ``registered``, or ``pending`` until the registrar confirms. The balance "
+        "is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "set_domain_nameservers",
@@ -66,8 +62,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Domain},
         ("domains:manage",),
         request=m.NameserversUpdate,
-        retry="idempotent",
-        sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
         description="The whole set is replaced.",
     ),
@@ -79,12 +73,9 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Domain},
         ("domains:manage",),
         request=m.DomainUpdate,
-        retry="idempotent",
-        sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
-        description=(
-            "Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is saved."
-        ),
+        description="Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is "
+        "saved.",
     ),
     Operation(
         "renew_domain",
@@ -94,13 +85,10 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.DomainRenewResult, 202: m.DomainRenewResult},
         ("domains:order",),
         request=m.DomainRenew,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("insufficient_funds", "domain_blocked", "upstream_rejected", "conflict"),
-        description=(
-            "``status`` is ``renewed``, or ``pending_sync`` or ``pending`` until the new date is known. The "
-            "balance is charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        description="``status`` is ``renewed``, or ``pending_sync`` or ``pending`` until the new date is "
+        "known. The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "transfer_domain",
@@ -110,13 +98,10 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.DomainTransferResult},
         ("domains:order",),
         request=m.DomainTransfer,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("domain_exists", "insufficient_funds", "upstream_rejected"),
-        description=(
-            "A transfer takes days. Some deployments ignore ``nameservers``, ``privacy`` and "
-            "``auto_renew``: change them once the domain is there. The balance is charged at once; with "
-            "``InsufficientFunds`` nothing is."
-        ),
+        description="A transfer takes days. Some deployments ignore ``nameservers``, ``privacy`` and "
+        "``auto_renew``: change them once the domain is there. The balance is charged at once; with "
+        "``InsufficientFunds`` nothing is.",
     ),
 )

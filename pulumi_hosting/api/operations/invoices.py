@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
-GROUPS: Mapping[str, str] = {
-    "invoices": 'Invoices (API document, "Invoices").',
-}
+GROUPS: Mapping[str, str] = {"invoices": 'Invoices (API document, "Invoices").'}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -18,7 +16,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Invoice]},
         ("invoices:read",),
         query=m.InvoiceListQuery,
-        paging="cursor",
     ),
     Operation(
         "get_invoice",
@@ -44,8 +41,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Pay an invoice from the balance",
         {200: m.PayInvoiceResult},
         ("invoices:pay",),
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("insufficient_funds", "conflict"),
         description="The balance is charged at once. With ``InsufficientFunds`` nothing changes.",
     ),
@@ -58,8 +54,6 @@ OPERATIONS: tuple[Operation, ...] = (
         ("invoices:pay",),
         request=m.PaymentLinkRequest,
         body_optional=True,
-        retry="never",
-        sandbox="fake",
         codes=("conflict",),
     ),
 )

@@ -9,12 +9,7 @@ GROUPS: Mapping[str, str] = {"meta": 'The API itself and the calling key (API do
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
-        "get_health",
-        "GET /health",
-        "health",
-        "Whether the API is switched on",
-        {200: m.Health},
-        auth=False,
+        "get_health", "GET /health", "health", "Whether the API is switched on", {200: m.Health}, auth=False
     ),
     Operation(
         "get_openapi", "GET /openapi.json", "openapi", "This API as OpenAPI 3.1", {200: dict}, auth=False

@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any, Literal
 
 from pulumi_hosting.api.error_codes import CODES, KEY_REFUSED
-from pulumi_hosting.api.models.body import RequestModel
+from pulumi_hosting.api.models.body import Listing, Page, RequestModel
+from pulumi_hosting.api.reasons import holds
+from pulumi_hosting.api.secrets import Secret
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 RetryClass = Literal["safe", "idempotent", "idempotency_key", "never"]
@@ -35,11 +37,9 @@ class Operation:
     - ``scopes``: all needed; empty = any valid key; ``auth`` false = no key at all.
     - ``expensive`` true, or ``expensive_when`` query parameters hold these values: counts in the expensive
       bucket.
-    - ``retry``: ``safe`` reads; ``idempotency_key`` is safe to repeat with the same Idempotency-Key;
-      ``idempotent`` may be sent again after a read; ``never`` must not be repeated automatically.
-    - ``sandbox``: what a test key gets: ``real``, ``fake`` (simulated) or ``forbidden``.
+    - ``is_keyed``: sent with an Idempotency-Key.
+    - ``sandbox_mode``: what a test key gets, if it is not that reads are real and writes simulated.
     - ``codes``: error codes it may answer, without those every operation shares.
-    - ``once``: response fields that hold a secret shown only in this answer.
     - ``description``: what else a caller must know, beyond the summary and the other columns.
     - ``live_status``, ``live_expensive``: where a live deployment differs from the document.
     """
@@ -55,12 +55,10 @@ class Operation:
     body_optional: bool = False
     expensive: bool = False
     expensive_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    retry: RetryClass = "safe"
-    sandbox: Sandbox = "real"
-    paging: Paging = "none"
+    is_keyed: bool = False
+    sandbox_mode: Sandbox | None = None
     codes: tuple[str, ...] = ()
     limits: tuple[ExtraLimit, ...] = ()
-    once: tuple[str, ...] = ()
     auth: bool = True
     live_status: int | None = None
     live_expensive: bool = False
@@ -97,8 +95,30 @@ class Operation:
         return self.method != "GET"
 
     @property
-    def is_keyed(self) -> bool:
-        return self.retry == "idempotency_key"
+    def retry(self) -> RetryClass:
+        """``safe`` reads; ``idempotency_key`` is safe to repeat with the same Idempotency-Key; ``idempotent``
+        may be sent again after a read; ``never`` must not be repeated automatically."""
+        if self.is_keyed:
+            return "idempotency_key"
+        return _RETRY.get(self.method, "idempotent")
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """What a test key gets: ``real``, ``fake`` (simulated) or ``forbidden``."""
+        return self.sandbox_mode or ("fake" if self.is_write else "real")
+
+    @property
+    def paging(self) -> Paging:
+        """How its list is read: page by page with a ``cursor``, as a whole ``list``, or there is ``none``."""
+        answer = self.responses[self.success]
+        if not isinstance(answer, type):
+            return "none"
+        return "cursor" if issubclass(answer, Page) else "list" if issubclass(answer, Listing) else "none"
+
+    @property
+    def once(self) -> tuple[str, ...]:
+        """The fields of its answers that hold a secret, which is shown in this answer only."""
+        return tuple(name for answer in self.responses.values() for name in _secrets_of(answer))
 
     def is_expensive(self, query: Mapping[str, str]) -> bool:
         """Whether a call with this query counts in the expensive bucket (by the document)."""
@@ -137,6 +157,16 @@ class Operation:
             if self.is_keyed:
                 shared |= {"idempotency_key_required", "idempotency_conflict", "idempotency_in_progress"}
         return tuple(code for code in CODES if code in shared or code in self.codes)
+
+
+_RETRY: Mapping[str, RetryClass] = {"GET": "safe", "POST": "never"}
+"""Method → retry class without an Idempotency-Key; those of all others may be sent again after a read."""
+
+
+@cache
+def _secrets_of(answer: Any) -> tuple[str, ...]:
+    fields = getattr(answer, "model_fields", {})
+    return tuple(name for name, field in fields.items() if holds(Secret, field.annotation))
 
 
 @cache

@@ -14,6 +14,9 @@ GROUPS: Mapping[str, str] = {
     "orders": 'Server orders (API document, "Orders").',
 }
 
+_NOT_NOW = ("service_state", "server_blocked", "operation_in_progress")
+"""Codes of every change of a server: its state, or what else is done to it, does not allow it."""
+
 OPERATIONS: tuple[Operation, ...] = (
     # --- servers
     Operation(
@@ -24,7 +27,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Server]},
         ("servers:read",),
         query=m.ServerListQuery,
-        paging="cursor",
     ),
     Operation(
         "create_server",
@@ -35,16 +37,12 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:order",),
         request=m.ServerCreate,
         expensive=True,
-        retry="idempotency_key",
-        sandbox="fake",
+        is_keyed=True,
         codes=("insufficient_funds", "no_capacity", "tariff_unavailable", "os_not_allowed", "invalid_period"),
-        once=("root_password",),
-        description=(
-            "The balance is charged at once; with ``InsufficientFunds`` nothing is. ``ServerCreated`` means "
-            "that the server exists, ``Order`` that it is being created: read the order until it is active. "
-            "A generated root password is shown once, in ``ServerCreated.root_password``, never in an "
-            "``Order``, and not when a request is repeated."
-        ),
+        description="The balance is charged at once; with ``InsufficientFunds`` nothing is. "
+        "``ServerCreated`` means that the server exists, ``Order`` that it is being created: read the order "
+        "until it is active. A generated root password is shown once, in ``ServerCreated.root_password``, "
+        "never in an ``Order``, and not when a request is repeated.",
     ),
     Operation(
         "get_server",
@@ -66,9 +64,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Server},
         ("servers:manage",),
         request=m.ServerUpdate,
-        retry="idempotent",
-        sandbox="fake",
-        codes=("server_blocked", "service_state", "operation_in_progress"),
+        codes=_NOT_NOW,
         description="Give at least one field. Only what is given changes.",
     ),
     Operation(
@@ -78,13 +74,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Delete a server; the unused part is credited",
         {200: m.DeleteResult},
         ("servers:delete",),
-        retry="idempotency_key",
-        sandbox="fake",
-        codes=("service_state", "server_blocked", "operation_in_progress"),
-        description=(
-            "All its data is lost. ``ServiceState`` means that it is deleted already, ``Unavailable`` that "
-            "the panel failed and nothing changed."
-        ),
+        is_keyed=True,
+        codes=_NOT_NOW,
+        description="All its data is lost. ``ServiceState`` means that it is deleted already, "
+        "``Unavailable`` that the panel failed and nothing changed.",
     ),
     Operation(
         "get_server_status",
@@ -95,9 +88,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:read",),
         expensive=True,
         codes=("service_state", "upstream_error", "upstream_timeout"),
-        description=(
-            "Load is in percent, uptime in seconds. A server without a panel record raises ``ServiceState``."
-        ),
+        description="Load is in percent, uptime in seconds. A server without a panel record raises "
+        "``ServiceState``.",
     ),
     Operation(
         "get_server_refund_quote",
@@ -115,13 +107,9 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ActionResult},
         ("servers:manage",),
         request=m.PowerRequest,
-        retry="never",
-        sandbox="fake",
-        codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
-        description=(
-            "The answer says that the action was accepted, not that it is done. A suspended server "
-            "raises ``ServiceState``."
-        ),
+        codes=("invalid_action", *_NOT_NOW),
+        description="The answer says that the action was accepted, not that it is done. A suspended server "
+        "raises ``ServiceState``.",
     ),
     Operation(
         "reinstall_server",
@@ -131,13 +119,9 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ReinstallResult},
         ("servers:manage",),
         request=m.ReinstallRequest,
-        retry="never",
-        sandbox="fake",
-        codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
-        once=("root_password",),
-        description=(
-            "ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer."
-        ),
+        codes=("os_not_allowed", *_NOT_NOW),
+        description="ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this "
+        "answer.",
     ),
     Operation(
         "reset_server_password",
@@ -146,11 +130,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "A new root password, shown once",
         {200: m.ResetPasswordResult},
         ("servers:manage",),
-        retry="never",
-        sandbox="fake",
-        codes=("service_state", "server_blocked", "operation_in_progress"),
+        codes=_NOT_NOW,
         limits=(ExtraLimit(calls=5, seconds=300, per="server_id"),),
-        once=("password",),
     ),
     Operation(
         "renew_server",
@@ -160,20 +141,10 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.RenewResult},
         ("servers:order",),
         request=m.RenewRequest,
-        retry="idempotency_key",
-        sandbox="fake",
-        codes=(
-            "invalid_period",
-            "insufficient_funds",
-            "service_state",
-            "server_blocked",
-            "operation_in_progress",
-            "cancel_pending",
-        ),
-        description=(
-            "Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance "
-            "is charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        is_keyed=True,
+        codes=("invalid_period", "insufficient_funds", *_NOT_NOW, "cancel_pending"),
+        description="Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The "
+        "balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     # --- addresses and reverse DNS
     Operation(
@@ -183,7 +154,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Addresses of a server, v4 and v6",
         {200: m.Listing[m.Ip]},
         ("servers:read",),
-        paging="list",
         live_expensive=True,
     ),
     Operation(
@@ -205,20 +175,11 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.IpAddRequest,
         body_optional=True,
         expensive=True,
-        retry="idempotency_key",
-        sandbox="fake",
-        codes=(
-            "ip_limit_reached",
-            "insufficient_funds",
-            "operation_in_progress",
-            "server_blocked",
-            "service_state",
-        ),
+        is_keyed=True,
+        codes=("ip_limit_reached", "insufficient_funds", *_NOT_NOW),
         live_status=201,
-        description=(
-            "The answer does not name the address. It appears in the list of addresses later. The balance "
-            "is charged at once; with ``InsufficientFunds`` nothing is."
-        ),
+        description="The answer does not name the address. It appears in the list of addresses later. The "
+        "balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "delete_server_ip",
@@ -227,9 +188,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Release an additional address, without refund",
         {200: m.IpDeleted, 204: None},
         ("servers:order",),
-        retry="idempotent",
-        sandbox="fake",
-        codes=("conflict", "server_blocked", "service_state", "operation_in_progress"),
+        codes=("conflict", *_NOT_NOW),
         description="The primary address cannot be released: ``Conflict``.",
     ),
     Operation(
@@ -240,9 +199,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.PtrRecord},
         ("servers:manage",),
         request=m.PtrUpdate,
-        retry="idempotent",
-        sandbox="fake",
-        codes=("upstream_rejected", "server_blocked", "service_state", "operation_in_progress"),
+        codes=("upstream_rejected", *_NOT_NOW),
     ),
     # --- orders
     Operation(
@@ -253,7 +210,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Page[m.Order]},
         ("servers:read",),
         query=m.OrderListQuery,
-        paging="cursor",
         description="Newest first. Finished orders are not in the list; read them by id.",
     ),
     Operation(

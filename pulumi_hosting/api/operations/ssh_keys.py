@@ -9,7 +9,7 @@ GROUPS: Mapping[str, str] = {
     "ssh_keys": (
         'Public SSH keys of the account (API document, "SSH keys"). No operation reads or changes a '
         "single key."
-    ),
+    )
 }
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -20,7 +20,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Public keys of the account",
         {200: m.Listing[m.SshKey]},
         ("servers:read",),
-        paging="list",
     ),
     Operation(
         "create_ssh_key",
@@ -30,8 +29,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {201: m.SshKey},
         ("servers:manage",),
         request=m.SshKeyCreate,
-        retry="never",
-        sandbox="fake",
         codes=("conflict",),
         description="Some deployments refuse a key that is there already with ``Conflict``.",
     ),
@@ -42,7 +39,5 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remove a public key; servers that carry it keep it",
         {204: None},
         ("servers:manage",),
-        retry="idempotent",
-        sandbox="fake",
     ),
 )

@@ -67,8 +67,7 @@ which_stack = combined(
     click.option("-s", "--stack", "name", help="The stack. Default: the selected one."),
 )
 stack_options = combined(
-    which_stack,
-    flag("--non-interactive", expose_value=False, help="Never ask for confirmation."),
+    which_stack, flag("--non-interactive", expose_value=False, help="Never ask for confirmation.")
 )
 
 
@@ -373,9 +372,7 @@ def delete(stack: "OfflineStack", urn: str) -> None:
 
 
 @offline.group(
-    cls=CommandGroup,
-    invoke_without_command=True,
-    short_help="Read and set a stack's configuration.",
+    cls=CommandGroup, invoke_without_command=True, short_help="Read and set a stack's configuration."
 )
 @stack_options
 @json_option

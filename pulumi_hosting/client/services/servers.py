@@ -49,7 +49,7 @@ class IpsService(Service):
         charged at once; with ``InsufficientFunds`` nothing is.
 
         Scope ``servers:order``. Expensive. Retried with the same Idempotency-Key. Raises ``IpLimitReached``,
-        ``InsufficientFunds``, ``OperationInProgress``, ``ServerBlocked``, ``ServiceState``, ``NotFound``.
+        ``InsufficientFunds``, ``ServiceState``, ``ServerBlocked``, ``OperationInProgress``, ``NotFound``.
         (API document, "POST /servers/{server_id}/ips")
 
         :param server_id: Id of the server.
@@ -67,8 +67,8 @@ class IpsService(Service):
 
         The primary address cannot be released: ``Conflict``.
 
-        Scope ``servers:order``. Not retried automatically. Raises ``Conflict``, ``ServerBlocked``,
-        ``ServiceState``, ``OperationInProgress``, ``NotFound``. (API document, "DELETE
+        Scope ``servers:order``. Not retried automatically. Raises ``Conflict``, ``ServiceState``,
+        ``ServerBlocked``, ``OperationInProgress``, ``NotFound``. (API document, "DELETE
         /servers/{server_id}/ips/{ip_id}")
 
         :param server_id: Id of the server.
@@ -80,8 +80,8 @@ class IpsService(Service):
     def set_ptr(self, server_id: int, ip_id: int, *, domain: str | None) -> m.PtrRecord:
         """Set or remove the reverse DNS name of an address.
 
-        Scope ``servers:manage``. Not retried automatically. Raises ``UpstreamRejected``, ``ServerBlocked``,
-        ``ServiceState``, ``OperationInProgress``, ``NotFound``. (API document, "PUT
+        Scope ``servers:manage``. Not retried automatically. Raises ``UpstreamRejected``, ``ServiceState``,
+        ``ServerBlocked``, ``OperationInProgress``, ``NotFound``. (API document, "PUT
         /servers/{server_id}/ips/{ip_id}/ptr")
 
         :param server_id: Id of the server.
@@ -214,7 +214,7 @@ class ServersService(Service):
 
         Give at least one field. Only what is given changes.
 
-        Scope ``servers:manage``. Not retried automatically. Raises ``ServerBlocked``, ``ServiceState``,
+        Scope ``servers:manage``. Not retried automatically. Raises ``ServiceState``, ``ServerBlocked``,
         ``OperationInProgress``, ``NotFound``. (API document, "PATCH /servers/{server_id}")
 
         :param server_id: Id of the server.

@@ -268,12 +268,8 @@ def _ids(template: str, path: str) -> list[str]:
 
 
 def _error(status: int, message: str) -> HttpResponse:
-    error = {
-        "code": {401: "invalid_token", 404: "not_found"}[status],
-        "message": message,
-        "request_id": "check-mode",
-    }
-    return _answer({"error": error}, status)
+    code = {401: "invalid_token", 404: "not_found"}[status]
+    return _answer({"error": {"code": code, "message": message, "request_id": "check-mode"}}, status)
 
 
 def _answer(body: Json, status: int = 200) -> HttpResponse:

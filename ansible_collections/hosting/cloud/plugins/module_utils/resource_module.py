@@ -51,6 +51,8 @@ class ResourceModule(HostingModule):
     option means."""
 
     shared: ClassVar[Values] = {**WAIT_OPTIONS, "state": STATE_OPTION}
+    file_option: ClassVar = ""
+    """The option that names the file for what the service shows once."""
 
     def __init__(self, kind: str, options: Values, *, clears: Values | None = None, **rules: Any) -> None:
         super().__init__(options, **rules)
@@ -162,6 +164,11 @@ class ResourceModule(HostingModule):
         """Whether the object is to be absent."""
         return bool(task.params["state"] == "absent")
 
+    def secret_file(self, task: ModuleTask) -> SecretFile | None:
+        """The file of ``file_option``; None if the task names none, or the object is to be absent."""
+        path = task.params.get(self.file_option)
+        return SecretFile(self.file_option, path) if path and not self.is_absent(task) else None
+
     def is_priced(self, task: ModuleTask, desired: Values) -> bool:
         """Whether the price must be known before anything is ordered."""
         return task.check_mode or task.budget.limited is not None
@@ -173,6 +180,8 @@ class ResourceModule(HostingModule):
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
         """Prepare the task. Returns its result where the task asks for something else than a declared state;
         else None."""
+        if (file := self.secret_file(task)) is not None:
+            file.must_be_writable()
         return None
 
     def id_of(self, task: ModuleTask, request: Request, inputs: Any) -> str | None:
@@ -263,16 +272,13 @@ class TransferModule(ResourceModule):
 class WebhookSubscriptionModule(ResourceModule):
     """If ``secret_file`` does not exist, the signing secret is not known, and a new one is made."""
 
+    file_option: ClassVar = "secret_file"
+
     def identity(self, task: ModuleTask, desired: Values) -> str:
         return str(desired.get("url") or "")
 
-    def begin(self, task: ModuleTask, request: Request) -> Json | None:
-        if (file := self._secret_file(task)) is not None:
-            file.must_be_writable()
-        return None
-
     def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
-        file = self._secret_file(task)
+        file = self.secret_file(task)
         is_new = outcome.action in ("created", "replaced")
         if file is None or (file.exists and not is_new):
             return result
@@ -283,10 +289,6 @@ class WebhookSubscriptionModule(ResourceModule):
             task.hide_secrets_of(state)
             file.keep(state.values().get("secret"), request.mode, task.warn)
         return {**(file.in_diff(result) if task.diff else result), "changed": True}
-
-    def _secret_file(self, task: ModuleTask) -> SecretFile | None:
-        path = task.params.get("secret_file")
-        return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
     def _with_new_secret(self, request: Request, state: Any) -> Any:
         inputs = declared(self.resource, {"rotation": "the secret is not known here"}).inputs

@@ -47,6 +47,7 @@ class ServerModule(ResourceModule):
     """``started`` and ``stopped`` are ``present`` with a power. ``restarted`` and ``reinstalled`` are actions
     on a server."""
 
+    file_option: ClassVar = "root_password_file"
     shared: ClassVar[Values] = {
         **ResourceModule.shared,
         "state": {**STATE_OPTION, "choices": ["present", "absent", *POWER_OF_STATES, *ACTIONS_OF_STATES]},
@@ -60,9 +61,8 @@ class ServerModule(ResourceModule):
         return super().implied(task) | ({"power": power} if power else {})
 
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
-        file, state = self._password_file(task), task.params["state"]
-        if file is not None:
-            file.must_be_writable()
+        super().begin(task, request)
+        file, state = self.secret_file(task), task.params["state"]
         # The service shows the password once: keep it before anything else can fail.
         request.save = partial(_keep_password, task, file, request.mode)
         request.credited = partial(_credited, task)
@@ -79,17 +79,12 @@ class ServerModule(ResourceModule):
             return {**result, "refund": refund}
         if outcome.action == "created":
             return self._with_file(task, result)
-        _report_lost_password(task, self._password_file(task), request.mode, result["server"])
+        _report_lost_password(task, self.secret_file(task), request.mode, result["server"])
         return result
-
-    @staticmethod
-    def _password_file(task: ModuleTask) -> SecretFile | None:
-        path = task.params.get("root_password_file")
-        return SecretFile("root_password_file", path) if path and task.params["state"] != "absent" else None
 
     def _with_file(self, task: ModuleTask, result: Json) -> Json:
         """The result of a task that writes the password file."""
-        file = self._password_file(task)
+        file = self.secret_file(task)
         return result if file is None or result.get("diff") is None else file.in_diff(result)
 
 

@@ -5,10 +5,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
+from pulumi.runtime.proto.alias_pb2 import Alias
 from pulumi.runtime.proto.provider_pb2 import CheckFailure
 
 from ..errors import AlreadyReported, PluginError
-from ..model.goals import Alias, Goal, Targets
+from ..model.goals import Goal, Targets
 from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
 from ..model.provider_results import ProviderDiff
@@ -156,19 +157,21 @@ class Names:
         own = [self._alias(goal, alias) for alias in goal.aliases]
         yield from own
         # A renamed parent renames its children: their old URNs follow from its old URN.
-        if goal.parent in self._old_of:
-            yield self._inherited(goal.type, goal.name, goal.parent)
+        parent = goal.state.parent
+        if parent in self._old_of:
+            yield self._inherited(goal.state.type, goal.name, parent)
             for urn in own:
-                yield self._inherited(urn_type(urn), urn_name(urn), goal.parent)
+                yield self._inherited(urn_type(urn), urn_name(urn), parent)
 
     def _alias(self, goal: Goal, alias: Alias) -> str:
         if alias.urn:
             return alias.urn
-        parent = self._old_of.get(alias.parent, alias.parent) if alias.parent else goal.parent
-        if alias.no_parent or qualified_type(parent) == STACK_TYPE:
+        spec = alias.spec
+        parent = self._old_of.get(spec.parentUrn, spec.parentUrn) or goal.state.parent
+        if spec.noParent or qualified_type(parent) == STACK_TYPE:
             parent = ""
-        stack, project = alias.stack or self._stack, alias.project or self._project
-        return make_urn(stack, project, parent, alias.type or goal.type, alias.name or goal.name)
+        stack, project = spec.stack or self._stack, spec.project or self._project
+        return make_urn(stack, project, parent, spec.type or goal.state.type, spec.name or goal.name)
 
     def _inherited(self, type: str, name: str, parent: str) -> str:
         """The old URN of a child. A name that starts with its parent's name started with the old one."""

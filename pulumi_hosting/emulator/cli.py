@@ -157,11 +157,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def serve(
-    core: Core,
-    listener: socket.socket,
-    host: str,
-    allow_host: tuple[str, ...],
-    tls: tuple[str, str] | None,
+    core: Core, listener: socket.socket, host: str, allow_host: tuple[str, ...], tls: tuple[str, str] | None
 ) -> None:
     """Serve until SIGINT or SIGTERM. Prints the ready line."""
     import uvicorn  # a tenth of the start, and --help does not need it

@@ -55,11 +55,7 @@ def emit(
 
 
 def of(
-    store: Store,
-    type: str,
-    row: KeyRow | ServerRow | InvoiceRow | DomainRow,
-    *,
-    previous: View | None = None,
+    store: Store, type: str, row: KeyRow | ServerRow | InvoiceRow | DomainRow, *, previous: View | None = None
 ) -> None:
     """An event of a row; sandbox servers have none."""
     if store.subscriptions and not (isinstance(row, ServerRow) and row.is_sandbox):

@@ -178,10 +178,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             additional_secret_outputs=list(request.additionalSecretOutputs),
         )
         state = self._deployment.read(Goal(declared, request.name))
-        return pb.ReadResourceResponse(
-            urn=state.urn,
-            properties=_answered(state.outputs, request),
-        )
+        return pb.ReadResourceResponse(urn=state.urn, properties=_answered(state.outputs, request))
 
     @_served
     def RegisterResourceOutputs(self, request: pb.RegisterResourceOutputsRequest) -> empty_pb2.Empty:

@@ -119,9 +119,7 @@ class Backend:
         latest = f', "latest": {deployment}' if deployment is not None else ""
         file = self.stack_file(stack)
         write_private(
-            file,
-            f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n',
-            backup=Path(f"{file}.bak"),
+            file, f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n', backup=Path(f"{file}.bak")
         )
 
     def remove(self, stack: str) -> None:

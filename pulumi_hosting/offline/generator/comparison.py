@@ -152,7 +152,6 @@ def _replacement(
             replace,
         ]
     steps = delete_dependents(decisions, old, new.urn)
-    operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
         steps.append(decisions.delete(old, replacing=True, pending=True))
     return [*steps, replace, CreateStep("create-replacement", old, new, **facts, replacing=True)]

@@ -16,10 +16,7 @@ from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
 from ..model.urns import (
     STACK_TYPE,
-    is_provider,
     make_urn,
-    provider_id,
-    provider_urn,
     qualified_type,
     urn_name,
     urn_type,
@@ -223,21 +220,8 @@ class Decisions:
         return self.operation.target_dependents and not self.targeted.isdisjoint(state.needed_urns())
 
     def provider_of(self, state: ResourceState) -> ResourceProvider | None:
-        """The provider of a resource; None for a component. Raises `AlreadyReported` when it is not known."""
-        if not state.custom:
-            return None
-        operation = self.operation
-        if is_provider(state.type):
-            return operation.registry
-        provider = operation.registry.get(state.provider)
-        if provider is None:
-            old = operation.olds.get(provider_urn(state.provider))
-            if old is None or old.id != provider_id(state.provider):
-                operation.error(f"unknown provider '{state.provider}' for resource '{state.urn}'", state.urn)
-                raise AlreadyReported
-            operation.registry.ensure(state.provider, operation.resources)
-            provider = operation.registry.get(state.provider)
-        return provider
+        """The provider of a resource; None for a component."""
+        return self.operation.provider_of(state) if state.custom else None
 
     def report(self, new: ResourceState, failures: Sequence[CheckFailure]) -> None:
         """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""

@@ -211,9 +211,7 @@ def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
         if state.type == provider_type and state.name.startswith("default")
     )
     provider = next(existing, None)
-    if provider is not None:
-        operation.registry.ensure(provider_reference(provider.urn, provider.id), operation.resources)
-    else:
+    if provider is None:
         config = operation.package_config(goal.state.type)
         declared = ResourceState("", provider_type, custom=True, inputs=config)
         provider = yield from _create(decisions, Goal(declared, "default"))

@@ -104,6 +104,7 @@ _SECONDS = click.FloatRange(min=0)
 @click.pass_context
 def emulator(
     context: click.Context,
+    /,
     host: str,
     allow_host: tuple[str, ...],
     port: int,

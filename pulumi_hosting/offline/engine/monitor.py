@@ -26,15 +26,7 @@ from ..model.property_values import (
     without_secrets,
 )
 from ..model.state import ResourceState
-from ..model.urns import (
-    PROVIDER_PREFIX,
-    is_provider,
-    package_of,
-    provider_id,
-    provider_reference,
-    provider_urn,
-    urn_type,
-)
+from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
 from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment
 from .step_runner import DeploymentClosed
@@ -269,7 +261,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             if ref is None:
                 name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
                 inputs = self._deployment.package_config(package) | ({"version": version} if version else {})
-                declared = ResourceState("", f"{PROVIDER_PREFIX}{package}", custom=True, inputs=inputs)
+                declared = ResourceState("", f"pulumi:providers:{package}", custom=True, inputs=inputs)
                 registered = self._deployment.register(Goal(declared, name))
                 ref = provider_reference(registered.state.urn, registered.state.id)
                 self._default_providers[package, version] = ref

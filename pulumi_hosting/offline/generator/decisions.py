@@ -14,13 +14,7 @@ from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
-from ..model.urns import (
-    STACK_TYPE,
-    make_urn,
-    qualified_type,
-    urn_name,
-    urn_type,
-)
+from ..model.urns import STACK_TYPE, make_urn, qualified_type, urn_name, urn_type
 from ..providers.registry import ResourceProvider
 from ..steps.base import Op, Step, StepContext
 from ..steps.changes import DeleteStep, SameStep

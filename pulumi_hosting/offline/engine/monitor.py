@@ -22,7 +22,6 @@ from ..model.property_values import (
     from_struct,
     from_value,
     to_struct,
-    without_outputs,
     without_secrets,
 )
 from ..model.state import ResourceState
@@ -280,8 +279,8 @@ def _inherit(request: pb.RegisterResourceRequest, parent: pb.RegisterResourceReq
 
 
 def _declared(struct: struct_pb2.Struct) -> Properties:
-    """Properties as a program sent them, plain values in place of outputs."""
-    return {key: without_outputs(value) for key, value in from_struct(struct, keep_null=False).items()}
+    """Properties as a program sent them."""
+    return from_struct(struct, keep_null=False)
 
 
 def _answered(outputs: Properties, request: _ResourceRequest) -> struct_pb2.Struct:

@@ -54,6 +54,19 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
         return Remark(what.ended if what else "")
 
 
+def tell(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> str:
+    """Warn of what ``remark`` says, and once in a session how long the balance lasts. Returns how the time of
+    the object is over."""
+    found = remark(request, resource, state, declared)
+    if found.line:
+        request.warn(found.line)
+        if request.session.announces(None, "balance", "covers"):
+            paid = paid_time_of(request)
+            held = "" if paid.balance is None else f"balance {paid.balance} {paid.currency}: "
+            request.warn(f"{held}{paid.covers()}")
+    return found.ended
+
+
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
     """What to say of a new object that the service will not renew, where its declaration does not say so."""
     shown, given = state.values(), inputs.given()

@@ -18,6 +18,8 @@ from pulumi_hosting.client.words import Words
 from pulumi_hosting.session.prepaid import Prepaid
 
 _CENT = Decimal("0.01")
+_TOP_UP = 10
+"""Top-ups are advised in multiples of this: gateways refuse small ones, and several objects need one."""
 HORIZON = timedelta(days=3 * 366)
 """How far renewals are followed."""
 _WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by days left
@@ -163,8 +165,9 @@ class PaidTime:
             return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":
             due = event.due.quantize(_CENT, ROUND_CEILING)
-            lacking = (event.due - (self.balance or 0)).quantize(_CENT, ROUND_CEILING)
-            return self.words.top_up.format(amount=lacking, due=due)
+            lacking = (event.due - (self.balance or 0)) / _TOP_UP
+            amount = (lacking.to_integral_value(ROUND_CEILING) * _TOP_UP).quantize(_CENT)
+            return self.words.top_up.format(amount=amount, due=due)
         until = max(self.now, what.until or self.now) + timedelta(days=1)
         return self.words.renew.format(kind=what.kind, id=what.id, until=f"{until:%Y-%m-%d}")
 

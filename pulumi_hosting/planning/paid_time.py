@@ -39,6 +39,11 @@ class Due:
     at: datetime | None
     due: Decimal = Decimal(0)
 
+    @property
+    def ends_at(self) -> datetime | None:
+        """Until when the object is safe though nothing is paid for it; of a renewal, when it is due."""
+        return self.at if self.kind == "renewed" else self.what.safe_until or self.at
+
 
 def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Due]:
     """What happens to the objects, in order of days, for three years.
@@ -126,7 +131,7 @@ class PaidTime:
         def is_within(event: Due) -> bool:
             if event.kind == "over" or event.at is None:
                 return True
-            return event.what.is_near(self.now) if time is None else event.at <= end
+            return event.what.is_near(self.now) if time is None else (event.ends_at or event.at) <= end
 
         return list(filter(is_within, self.events))
 
@@ -139,15 +144,16 @@ class PaidTime:
     def described(self, event: Due) -> str:
         """The line for an object that has ended, or will and is not covered."""
         what, money = event.what, self.currency or ""
-        if event.kind == "over" or event.at is None:
+        at = event.ends_at
+        if event.kind == "over" or at is None:
             return self._over(what)
-        left = event.at - self.now
+        left = at - self.now
         word = next((word for days, word in _WORDS if left <= timedelta(days)), "Note")
         verb = "was" if left < timedelta(0) else "is"
-        when = f"{verb} paid until {event.at:%Y-%m-%d}"
+        when = f"{verb} paid until {at:%Y-%m-%d}"
         if what.kind == "invoice":
             named = f"{what.label} of {what.amount} {money}"
-            return f"{word}: {named} {verb} to be paid by {event.at:%Y-%m-%d}. Next: {self.step(event)}"
+            return f"{word}: {named} {verb} to be paid by {at:%Y-%m-%d}. Next: {self.step(event)}"
         if event.kind == "ends":
             ends = f"{what.label} {when} and does not renew itself"
             return f"{word}: {ends}. Next: set auto_renew, or {self.step(event)}"

@@ -107,6 +107,13 @@ def test_a_protected_server_is_warned_of_later_and_due_as_before() -> None:
     assert said(safe) is None
     assert kinds([replace(safe, renews=True)], "1.00") == [("1", "short")]
     assert said(replace(safe, protected_until=NOW + timedelta(days=2))) is not None
+    soon = replace(safe, protected_until=NOW + timedelta(days=8))
+    assert str(said(soon)).startswith(
+        "Soon: server 1 (web) is paid until 2026-11-30 and does not renew itself"
+    )
+    paid = PaidTime(PYTHON, NOW, (soon,), Decimal(100))
+    listed = [len(paid.uncovered(timedelta(days=days))) for days in (7, 9)]
+    assert listed == [0, 1]
 
 
 def test_an_unpaid_invoice_is_what_keeps_its_object() -> None:

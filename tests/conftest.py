@@ -65,6 +65,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+_NEEDS = {"npm_modules": ("node", "npm")}
+"""Programs that a fixture starts."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose ``@pytest.mark.program("node")`` is not on PATH. The summary at the end names each
+    of these programs, and whether it ran.
+    """
+    fixtures = getattr(item, "fixturenames", ())
+    wanted = {name for marker in item.iter_markers("program") for name in marker.args}
+    wanted |= {name for fixture in fixtures for name in _NEEDS.get(fixture, ())}
+    missing = sorted(name for name in wanted if shutil.which(name) is None)
+    here = {name: name not in missing for name in wanted}
+    if "chromium" in fixtures:  # which says itself what is missing
+        here["chromium"] = any(map(shutil.which, browser.COMMANDS))
+    item.user_properties += [
+        ("program", f"{name} {'ran' if is_here else 'not here'}") for name, is_here in here.items()
+    ]
+    if missing:
+        pytest.skip(f"not on PATH: {', '.join(missing)}")
+
+
 @pytest.fixture(autouse=True)
 def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks and notes of one test are not another's: accounts and ids repeat from one emulator to the
@@ -149,8 +171,6 @@ NPM_UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETU
 @pytest.fixture(scope="session")
 def npm_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The npm packages that the lock file of the example in TypeScript names, in a directory of their own."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("no node and npm on PATH")
     folder = tmp_path_factory.mktemp("npm")
     for name in ("package.json", "package-lock.json"):
         shutil.copy(Path(__file__).parents[1] / "examples" / "typescript" / name, folder)

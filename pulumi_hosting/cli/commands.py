@@ -219,7 +219,7 @@ def recover() -> None:
 
 
 @main.command(short_help="Run a Pulumi program through its life against a fresh emulator.")
-@click.argument("directory", type=_DIRECTORY)
+@click.argument("directory", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--engine",
     type=click.Choice(["auto", "pulumi", "offline"]),
@@ -257,6 +257,9 @@ def recover() -> None:
 def rehearse() -> None:
     """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
     destroy.
+
+    With --days DIRECTORY may be a playbook too: it runs once, and is checked on the days on which a check can
+    say something new. --config sets variables of it.
 
     It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
     codes: 0 when everything was as expected, 7 when something would be lost within --days, else 1.

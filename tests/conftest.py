@@ -2,12 +2,13 @@
 names the engines that ran.
 """
 
+import gc
 import itertools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for engine in engines.available()
         ]
         metafunc.parametrize("engine", found, indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep modules and tests out of the garbage collector: they stay, and each of its passes would go over
+    all of them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 _PROCESSES = {"engine", "ansible"}

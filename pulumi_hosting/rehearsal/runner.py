@@ -18,6 +18,7 @@ from secrets import token_hex
 from time import monotonic
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.emulator import running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.provider.plugin import install
@@ -86,6 +87,7 @@ class Rehearsal:
                 self.control("PATCH", "/account", {"balance": f"{self.balance:.2f}"})
             self.base_url = emulator.base_url
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+            account |= dict.fromkeys(API_KEY_SOURCES, "")
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
             environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")

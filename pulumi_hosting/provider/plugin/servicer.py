@@ -22,6 +22,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
@@ -257,6 +258,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         others = {
             variable for name, variable in SETTINGS.items() if is_default or given.get(name) in (None, "")
         }
+        if SETTINGS["apiKey"] in others:
+            others.update(API_KEY_SOURCES)
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(

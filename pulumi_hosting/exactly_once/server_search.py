@@ -266,8 +266,8 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
 
 
 def candidates(request: Request, is_meant: Callable[[m.Server], bool]) -> list[m.Server]:
-    """The living servers that may be meant and that no declaration of this run is known to have. Asked by each
-    order, of every server of the account: ``is_meant`` comes first."""
+    """The living servers that may be meant and that no declaration of this run is known to have. Each order
+    asks, of every server of the account: ``is_meant`` comes first."""
     # A simulated order buys nothing beside a real server of the name; only what a test key made itself could
     # be a lost one.
     simulated = request.client.is_test_key

@@ -351,7 +351,7 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
         before = _kept(_snake(old.get("outputs")), old.get("id"))
         after = {**_kept(_snake(new.get("inputs"))), **_kept(_snake(new.get("outputs")))}
         charge = decimal_of((new.get("outputs") or {}).get("charged")) if action != "keep" else None
-        if action == "update" and kind == SERVER and before.get("os") != after.get("os"):
+        if action == "update" and kind == managed_objects.SERVER and before.get("os") != after.get("os"):
             action = "reinstall"
         found[key] = replace(
             change,
@@ -450,7 +450,7 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
         yield PlannedChange(kind, name, "keep", after, after)
     elif after.get("id"):
         is_renewed = "renewal" in mapping(mapping(result.get("diff")).get("before"))
-        is_erased = kind == SERVER and arguments.get("state") == "reinstalled"
+        is_erased = kind == managed_objects.SERVER and arguments.get("state") == "reinstalled"
         action = "renew" if is_renewed else "create" if charge else "reinstall" if is_erased else "update"
         is_new = action == "create"
         yield PlannedChange(kind, name, action, {} if is_new else after, declared, amount, currency)

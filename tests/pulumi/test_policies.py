@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from rules import Account, Declared, Owned, Tariff
 
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal import engines
+from pulumi_hosting.rehearsal.warm_python import PYTHON
 from tests.support.programs import FORMS, make_program
 
 PACK = Path(__file__).parents[2] / "examples" / "policies"
@@ -74,6 +76,17 @@ def test_a_rule_names_what_violates_it(found: Iterator[str], expected: list[str]
     assert [*found] == expected
 
 
+def installed(folder: Path) -> Path:
+    """The pack with its environment, which has another protobuf than that of the program."""
+    pack = folder / "policies"
+    shutil.copytree(PACK, pack, ignore=shutil.ignore_patterns("venv", "__pycache__"))
+    uv, python = str(Path(PYTHON).parent / "uv"), str(pack / "venv" / "bin" / "python")
+    subprocess.run([uv, "venv", "--quiet", "--python", PYTHON, pack / "venv"], check=True)
+    needed = ["-r", pack / "requirements.txt", PACK.parents[1]]
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *needed], check=True)
+    return pack
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_pack_stops_a_run_of_pulumis_cli(
@@ -98,7 +111,7 @@ def test_the_pack_stops_a_run_of_pulumis_cli(
             }
         )
     )
-    with_policies = ("--policy-pack", str(PACK), "--policy-pack-config", str(config))
+    with_policies = ("--policy-pack", str(installed(tmp_path)), "--policy-pack-config", str(config))
     refused = {
         "price-per-month": "cost 10.00 a month, more than 9.00",
         "tariffs": "tariff VDS-2 is not one of VDS-1",

@@ -32,14 +32,14 @@ UNKNOWN_STRINGS = frozenset(
 )
 
 
-class Unknown:
+class UnknownValue:
     """A value that is known after a create only. The one instance is `UNKNOWN`; it equals only itself."""
 
     def __repr__(self) -> str:
         return "<unknown>"
 
 
-UNKNOWN = Unknown()
+UNKNOWN = UnknownValue()
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def contains_secrets(value: object) -> bool:
 
 
 def contains_unknowns(value: object) -> bool:
-    return _contains(value, Unknown)
+    return _contains(value, UnknownValue)
 
 
 def mark_secrets(outputs: Properties, like: Properties) -> Properties:
@@ -222,11 +222,11 @@ def sent_value(value: object, wire: WireFormat) -> object:
     if isinstance(value, list):
         return [sent_value(item, wire) for item in value]
     match value:
-        case Unknown() | SecretValue() if wire.outputs:
+        case UnknownValue() | SecretValue() if wire.outputs:
             inner = bare(value)
             known = {} if contains_unknowns(inner) else {"value": inner}
             plain: object = {SIGNATURE: OUTPUT_SIGNATURE, "secret": value is not UNKNOWN} | known
-        case Unknown():
+        case UnknownValue():
             return UNKNOWN_STRING
         case SecretValue() if wire.secrets:
             return {SIGNATURE: SECRET_SIGNATURE} | wire.seal(sent_value(value.value, wire))

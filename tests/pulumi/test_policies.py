@@ -82,7 +82,7 @@ def installed(folder: Path) -> Path:
     shutil.copytree(PACK, pack, ignore=shutil.ignore_patterns("venv", "__pycache__"))
     uv, python = str(Path(PYTHON).parent / "uv"), str(pack / "venv" / "bin" / "python")
     subprocess.run([uv, "venv", "--quiet", "--python", PYTHON, pack / "venv"], check=True)
-    needed = ["-r", pack / "requirements.txt", PACK.parents[1]]
+    needed: list[str | Path] = ["-r", pack / "requirements.txt", PACK.parents[1]]
     subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *needed], check=True)
     return pack
 

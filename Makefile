@@ -68,6 +68,7 @@ lint-words: $(READY)
 lint-types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy examples/three-tier/pulumi/__main__.py
+	$(BIN)/mypy examples/policies/__main__.py
 
 lint-layers: $(READY)
 	$(BIN)/lint-imports --no-logo

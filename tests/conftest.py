@@ -2,12 +2,13 @@
 names the engines that ran.
 """
 
+import gc
 import itertools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", found, indirect=True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep modules and tests out of the garbage collector: they stay, and each of its passes would go over
+    all of them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 _PROCESSES = {"engine", "ansible"}
 """Fixtures that start an engine or ``ansible-playbook``, which takes seconds."""
 
@@ -63,6 +77,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _PROCESSES and item.get_closest_marker("daily") is None:
             item.add_marker(pytest.mark.slow)
+
+
+_NEEDS = {"npm_modules": ("node", "npm")}
+"""Programs that a fixture starts."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose ``@pytest.mark.program("node")`` is not on PATH. The summary at the end names each
+    of these programs, and whether it ran.
+    """
+    fixtures = getattr(item, "fixturenames", ())
+    wanted = {name for marker in item.iter_markers("program") for name in marker.args}
+    wanted |= {name for fixture in fixtures for name in _NEEDS.get(fixture, ())}
+    missing = sorted(name for name in wanted if shutil.which(name) is None)
+    here = {name: name not in missing for name in wanted}
+    if "chromium" in fixtures:  # which says itself what is missing
+        here["chromium"] = any(map(shutil.which, browser.COMMANDS))
+    item.user_properties += [
+        ("program", f"{name} {'ran' if is_here else 'not here'}") for name, is_here in here.items()
+    ]
+    if missing:
+        pytest.skip(f"not on PATH: {', '.join(missing)}")
 
 
 @pytest.fixture(autouse=True)
@@ -149,8 +185,6 @@ NPM_UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETU
 @pytest.fixture(scope="session")
 def npm_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The npm packages that the lock file of the example in TypeScript names, in a directory of their own."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("no node and npm on PATH")
     folder = tmp_path_factory.mktemp("npm")
     for name in ("package.json", "package-lock.json"):
         shutil.copy(Path(__file__).parents[1] / "examples" / "typescript" / name, folder)

@@ -67,9 +67,10 @@ def test_a_missing_extra_is_one_line_that_names_it(
     ]
 
 
-def test_the_plugin_without_its_extra_is_one_line_that_names_it() -> None:
+@pytest.mark.parametrize("missing", ["grpc", "pulumi"])
+def test_the_plugin_without_its_extra_is_one_line_that_names_it(missing: str) -> None:
     code = (
-        "import sys; sys.modules['grpc'] = None; sys.argv = ['pulumi-resource-hosting', '--version']\n"
+        f"import sys; sys.modules['{missing}'] = None; sys.argv = ['pulumi-resource-hosting', '--version']\n"
         "from pulumi_hosting.provider.plugin.__main__ import main; main()"
     )
     refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,5 +1,6 @@
 """Help texts, typing errors and shell completion of every command."""
 
+import ast
 import os
 import re
 import shlex
@@ -69,6 +70,50 @@ def test_an_example_runs_its_command_with_options_that_there_are(path: str) -> N
         }
         given = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
         assert given <= options | {"--help"}, f"{known} has no {given - options}"
+
+
+ROOT = Path(__file__).parent.parent
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Place and text of every text of the package that is no docstring, and of every page. A value in a text
+    is ``X``."""
+    for path in sorted((ROOT / "pulumi_hosting").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values]
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", "".join(parts)
+            elif (
+                isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements
+            ):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+
+
+def test_every_command_that_is_named_is_there() -> None:
+    """With its options: advice that names no command leads nowhere."""
+    wrong, found = [], 0
+    for place, text in texts():
+        filled = text.replace("{kind}", "server")
+        for called in re.findall(
+            r"(?:\A|Next: |^    |`)pulumi-hosting ([a-z][^`;|&\n]*)", filled, re.MULTILINE
+        ):
+            words = [word.rstrip(").,:") for word in called.split()]
+            command, path = ALL[NAME], NAME
+            while words and f"{path} {words[0]}" in ALL:
+                path = f"{path} {words.pop(0)}"
+                command = ALL[path]
+            options = {opt for each in command.params for opt in (*each.opts, *each.secondary_opts)}
+            given = {word.partition("=")[0] for word in words if word.startswith("--")}
+            is_named = not isinstance(command, click.Group) or not words or words[0] in ("X", "…")
+            found += 1
+            if not is_named or not given <= options | {"--help"}:
+                wrong.append(f"{place}: {called}")
+    assert wrong == []
+    assert found > 90
 
 
 def test_the_lists_of_commands_end_with_full_stops() -> None:

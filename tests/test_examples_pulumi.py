@@ -210,10 +210,7 @@ def test_yaml_played_by_a_program_in_python(engine: Engine, emulator: Any, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (shutil.which("pulumi") and shutil.which("pulumi-language-yaml")),
-    reason="no pulumi with its host for YAML (pulumi-language-yaml) on PATH",
-)
+@pytest.mark.program("pulumi", "pulumi-language-yaml")
 def test_yaml_for_real(emulator: Any, tmp_path: Path) -> None:
     program = copied(EXAMPLES / "yaml", tmp_path)
     assert_lives(begin(choose(PULUMI), emulator, program, tmp_path / "home"), emulator)
@@ -272,14 +269,13 @@ def test_typescript_mistakes_would_be_found(script: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.program("pulumi")
 def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Path) -> None:
-    pulumi = shutil.which("pulumi")
-    if pulumi is None:
-        pytest.skip("no pulumi on PATH to make types")
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SPEC), encoding="utf-8")
+    command = ["pulumi", "package", "gen-sdk", str(schema), "--language", "nodejs"]
     made = subprocess.run(
-        [pulumi, "package", "gen-sdk", str(schema), "--language", "nodejs", "--out", str(tmp_path / "made")],
+        [*command, "--out", str(tmp_path / "made")],
         env={**os.environ, "PULUMI_HOME": str(tmp_path / "home"), "PULUMI_SKIP_UPDATE_CHECK": "true"},
         capture_output=True,
         text=True,
@@ -294,9 +290,6 @@ def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (shutil.which("pulumi") and shutil.which("pulumi-language-nodejs")),
-    reason="no pulumi with its host for Node.js (pulumi-language-nodejs) on PATH",
-)
+@pytest.mark.program("pulumi", "pulumi-language-nodejs")
 def test_typescript_for_real(script: Path, emulator: Any, tmp_path: Path) -> None:
     assert_lives(begin(choose(PULUMI), emulator, script, tmp_path / "home"), emulator)

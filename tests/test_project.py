@@ -174,3 +174,15 @@ def test_hooks_are_local() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for hook in config["repos"][0]["hooks"]:
         assert f"\n{hook['entry'].split()[-1]}:" in makefile
+
+
+def test_a_program_that_is_not_here_is_named_by_its_marker_alone() -> None:
+    """Else the summary would not say that it did not run."""
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if re.search(
+            r"skipif\([^)]*which\(|which\([^)]*\)[^\n]*\n[^\n]*\n? +pytest\.skip", path.read_text("utf-8")
+        )
+    ]
+    assert found == []

@@ -17,9 +17,11 @@ from pulumi_hosting.cli import main
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine, Run, Stack
 from pulumi_hosting.rehearsal.outcome import Loss, RehearsalOutcome
+from pulumi_hosting.rehearsal.playbooks import Playbook, ansible
 from pulumi_hosting.rehearsal.runner import Rehearsal
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 
+ROOT = Path(__file__).parents[1]
 EVENTS_OF_A_SUSPENSION = {"server.suspended": 0, "invoice.overdue": 0}
 
 
@@ -46,15 +48,19 @@ class Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
-    """Filled right before the stack of a rehearsal is destroyed."""
+    """Filled right before the stack of a rehearsal is destroyed, or after the last run of a playbook."""
     found, destroy = Account(), Stack.destroy
 
-    def look_and_destroy(stack: Stack, *flags: str) -> Run:
+    def look(stack: Stack | Playbook) -> None:
         control = Control(stack.environ["HOSTING_BASE_URL"].replace("/v1", "/_control"))
         found.objects, found.ledger = control("GET", "/objects"), control.ledger()
+
+    def look_and_destroy(stack: Stack, *flags: str) -> Run:
+        look(stack)
         return destroy(stack, *flags)
 
     monkeypatch.setattr(Stack, "destroy", look_and_destroy)
+    monkeypatch.setattr(Playbook, "remove", look)
     return found
 
 
@@ -138,6 +144,43 @@ def test_wrong_values_are_refused(options: tuple[str, str], tmp_path: Path) -> N
     refused = CliRunner().invoke(main, ["rehearse", str(program(tmp_path)), *options])
     assert refused.exit_code == 2
     assert f"Invalid value for {options[0]}:" in refused.stderr.replace("'", "")
+
+
+PLAYBOOK = """
+- hosts: localhost
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+  tasks:
+    - hosting.cloud.server: {name: web, tariff_id: 1, os: debian-12, auto_renew: false}
+    - hosting.cloud.server:
+        {name: kept, tariff_id: "{{ tariff }}", os: debian-12, auto_renew: false, keep_paid: 7d}
+"""
+
+
+@pytest.mark.slow
+def test_a_playbook_is_checked_on_the_days_on_which_it_may_say_something(
+    tmp_path: Path, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", str(ROOT))
+    site = tmp_path / "site.yml"
+    site.write_text(PLAYBOOK, encoding="utf-8")
+    lines: list[str] = []
+    outcome = Rehearsal(ansible(), site, lines.append, config={"tariff": "1"}, days=35).run()
+    assert outcome.passed, lines
+    looks = [title for title in titles(outcome) if title.endswith("check")]
+    assert looks == ["check", *(f"day {day}: check" for day in (20, 23, 29, 30))]
+    lost = losses(outcome, "web")["suspended"]
+    assert lost.announced == {"nightly job": 14, "check": 10, "run": 7, **EVENTS_OF_A_SUSPENSION}
+    assert account.lost() == {("server", lost.id): lost.at}
+    assert [row["amount"] for row in account.ledger if row["operation"] == "renew_server"] == ["5.00"]
+
+
+def test_a_playbook_is_refused_without_days(tmp_path: Path) -> None:
+    site = tmp_path / "site.yml"
+    site.write_text(PLAYBOOK, encoding="utf-8")
+    refused = CliRunner().invoke(main, ["rehearse", str(site)])
+    assert (refused.exit_code, "Next: add --days" in refused.stderr) == (2, True)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play
 from tests.provider.processes import Entry, Process, provider_process
 from tests.support.account import Account
+from tests.support.programs import PUBLIC_KEY
 
 PAGE = Path(__file__).parents[1] / "docs" / "requests.md"
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -158,6 +159,26 @@ def refresh(lab: Lab, servers: int, domains: int, parallel: int) -> None:
     with ThreadPoolExecutor(parallel) as pool:
         found = list(pool.map(lambda entry: run.refresh(*entry), entries))
     assert [entry.id for entry in found] == [entry.id for _kind, entry in entries]
+
+
+def look(lab: Lab, servers: int, domains: int) -> Process:
+    """``pulumi preview`` of these servers and domains, of which nothing differs."""
+    entries, run = declared(lab, servers, domains), process(lab)
+    for kind, entry in entries:
+        assert not run.of(kind).diff(entry.id, entry.outputs, entry.inputs).changes
+    return run
+
+
+def ending(lab: Lab, days: int, run: Callable[[Lab], object]) -> None:
+    """A run after so many days, when the paid time is about to end."""
+    lab.account.advance(days * 86400)
+    lab.begin()
+    run(lab)
+
+
+def kept_paid(lab: Lab, count: int) -> None:
+    """Tasks whose servers are paid for longer than they are to be."""
+    play(lab, *[{**task, "keep_paid": "7d"} for task in unchanged(count)])
 
 
 def up(lab: Lab, count: int) -> list[Entry]:
@@ -302,6 +323,27 @@ SCENARIOS = [
     ),
     Scenario("`pulumi up` of 10 PTR records on 10 servers", partial(up_with_records, servers=10), 40, 10),
     Scenario("`pulumi up` of 10 new domains", partial(up_with_domains, count=10), 55),
+    Scenario("`pulumi preview` of 10 servers", partial(look, servers=10, domains=0), 2, 10),
+    Scenario(
+        "`pulumi preview` of 10 servers in the last 5 days of their paid time",
+        lambda lab: ending(lab, 25, partial(look, servers=10, domains=0)),
+        2 + 4,
+        10,
+    ),
+    Scenario(
+        "`pulumi preview` of 1 domain of 250 in the last 25 days of their paid time",
+        lambda lab: ending(lab, 340, partial(look, servers=0, domains=1)),
+        3 + 4 + 2,
+        0,
+        250,
+    ),
+    Scenario(
+        "20 servers that are unchanged, in the last 5 days of their paid time",
+        lambda lab: ending(lab, 25, lambda lab: play(lab, *unchanged(20))),
+        2 + 4,
+        20,
+    ),
+    Scenario("20 servers that are unchanged, with `keep_paid`", lambda lab: kept_paid(lab, 20), 2, 20),
 ]
 
 
@@ -318,6 +360,13 @@ def test_a_refresh_in_parallel_costs_no_more(parallel: int) -> None:
     refresh(lab, 700, 120, parallel)
     assert lab.requests.total() <= 7 + 2 + 4, lab.requests
     assert lab.requests["GET /me"] == 1
+
+
+def test_a_stack_that_holds_nothing_prepaid_asks_for_no_paid_time() -> None:
+    lab = Lab(2, 2)
+    key = process(lab).create("ssh_key", "me", {"name": "me", "publicKey": PUBLIC_KEY})
+    ending(lab, 340, lambda lab: process(lab).refresh("ssh_key", key))
+    assert lab.requests == {"GET /me": 1, "GET /ssh-keys": 1}
 
 
 def test_an_object_that_is_gone_costs_one_more() -> None:

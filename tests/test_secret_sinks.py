@@ -59,6 +59,16 @@ SINKS: Mapping[str, str] = {
     "failures of the native provider": (
         "tests/provider/test_plugin.py::test_a_failed_check_names_its_field_in_the_reason_alone"
     ),
+    "failure of the command that prints the key": (
+        "tests/client/test_key_sources.py"
+        "::test_what_the_command_prints_as_its_error_is_shown_and_its_output_never"
+    ),
+    "failure of the file that holds the key": (
+        "tests/client/test_key_sources.py::test_a_key_in_place_of_a_path_or_a_command_is_not_shown"
+    ),
+    "output of Ansible with a key of a command": (
+        "tests/ansible/test_key_command.py::test_a_playbook_asks_the_command_once_for_all_tasks"
+    ),
     "failures of its configuration": (
         "tests/provider/test_plugin_protocol.py::test_wrong_settings_are_refused_by_name"
     ),

@@ -18,6 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
@@ -117,6 +118,7 @@ def main() -> None:
     ):
         print(f"emulator: {emulator.base_url}")
         account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+        account |= dict.fromkeys(API_KEY_SOURCES, "")
         control = Control(emulator.control_url)
         stack = engine.stack(HERE / "program", Path(home), account, name="demo")
         atexit.register(stack.remove)

@@ -13,6 +13,9 @@ from urllib.parse import quote
 import httpx
 
 PER_PAGE = 100
+WRITERS = ("write", "maintain", "admin")
+DEVELOPER = 30
+"""GitLab's access level of those who may push."""
 
 
 class ForgeError(Exception):
@@ -30,6 +33,7 @@ class Names:
     number: str
     issue_text: str
     author: tuple[str, str]
+    access: str
     closed: Mapping[str, str]
     open: str
 
@@ -42,6 +46,7 @@ GITHUB = Names(
     number="number",
     issue_text="body",
     author=("user", "login"),
+    access="collaborators/{1}/permission",
     closed={"state": "closed"},
     open="open",
 )
@@ -53,6 +58,7 @@ GITLAB = Names(
     number="iid",
     issue_text="description",
     author=("author", "username"),
+    access="members/all/{0}",
     closed={"state_event": "close"},
     open="opened",
 )
@@ -79,6 +85,24 @@ class Forge:
 
     def comment_bodies(self, number: str, marker: str) -> list[str]:
         return [row["body"] for row in self._comments(number, marker)]
+
+    def approvals(self, number: str, command: str) -> set[str]:
+        """What follows ``command`` in the comments of people who may write to the repository."""
+        found: set[str] = set()
+        for row in self._pages(self.names.comments.format(number)):
+            said, _, what = row["body"].strip().partition(" ")
+            if said == command and what.strip() not in found and self._may_write(row):
+                found.add(what.strip())
+        return found
+
+    def _may_write(self, row: Mapping[str, Any]) -> bool:
+        owner, name = self.names.author
+        author = row.get(owner) or {}
+        try:
+            access = self._call("GET", self.names.access.format(author.get("id"), author.get(name)))
+        except ForgeError:  # 404: not a member
+            return False
+        return access.get("permission") in WRITERS or int(access.get("access_level") or 0) >= DEVELOPER
 
     def pull_requests_of(self, commit: str) -> list[str]:
         """Numbers of the merged pull requests that brought the commit."""

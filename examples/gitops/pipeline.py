@@ -46,6 +46,8 @@ Checks = list[tuple[str, bool, str]]
 """Name, whether it passed, result."""
 Details = list[tuple[str, str]]
 """Title, text."""
+APPROVE = "/approve"
+"""What a person with write access writes on the pull request, with the digest that a merge named."""
 NOT_CHECKED = "not checked with a test key"
 PROBLEM = re.compile(rf" +\| (?!(?:{NO_CAUSE.pattern})$)(.+)")
 """A line of a rehearsal below a step that failed."""
@@ -93,6 +95,7 @@ def pull_request() -> int:
         f"{marker()}digest={digest_of(plans) if is_complete else 'none'} -->",
         f"## {names()}: {summary_of(plans) if is_complete else 'the changes are not known'}",
         "",
+        *(f"**Danger:** the preview failed: {code(plan.error)}\n" for plan in plans if plan.error),
         *(cost_of(plans, key("test")) if is_complete else []),
         *changes_table(plans),
         *(f"- {NOT_CHECKED}: {code(line)}" for plan in plans for line in plan.unchecked),
@@ -197,12 +200,8 @@ def merge() -> int:
     renewals = sum((plan.renewals for plan in plans), Decimal(0))
     beside = [f"Beside the review: renewals up to {renewals}, as keep_paid says.", ""] if renewals else []
     publish(report_text([title, "", *beside, *cost_of(plans, live), *changes_table(plans)], []))
-    if has_changes and digest not in reviewed():
-        raise Stop(
-            "these are not the reviewed changes; nothing was changed. Next: read them, then run this job by "
-            f"hand with REVIEWED_DIGEST={digest}",
-            FOUND,
-        )
+    if has_changes:
+        must_be_reviewed(digest)
     if not has_changes:
         live[MAX_CHARGE] = str(min(renewals, Decimal(live[MAX_CHARGE])))  # else it may only record outputs
     for part in managed:
@@ -214,16 +213,29 @@ def merge() -> int:
     return 0
 
 
-def reviewed() -> set[str]:
-    """The digest that was given by hand, or those in the comments on the pull requests of this commit."""
-    if given := os.environ.get("REVIEWED_DIGEST"):
-        return {given}
-    if (service := forge()) is None:
-        return set()
-    pattern = re.compile(re.escape(marker()) + r"digest=(\w{64}) -->")
-    pull_requests = service.pull_requests_of(setting("COMMIT"))
-    bodies = [body for number in pull_requests for body in service.comment_bodies(number, marker())]
-    return {found[1] for body in bodies if (found := pattern.match(body))}
+def must_be_reviewed(digest: str) -> None:
+    """Raises ``Stop`` if these changes were not reviewed: neither a comment of ours on a pull request of this
+    commit shows them, nor did a person approve them there or by hand.
+    """
+    given = os.environ.get("REVIEWED_DIGEST")
+    seen, approved = {given} if given else set(), set[str]()
+    numbers: list[str] = []
+    if not given and (service := forge()):
+        numbers = service.pull_requests_of(setting("COMMIT"))
+        pattern = re.compile(re.escape(marker()) + r"digest=(\w{64}) -->")
+        for number in numbers:
+            found = [pattern.match(body) for body in service.comment_bodies(number, marker())]
+            seen |= {match[1] for match in found if match}
+            approved |= service.approvals(number, APPROVE)
+    if digest in seen | approved:
+        return
+    what = "these are not the reviewed changes" if seen else "no review of changes was found for this commit"
+    ways = [
+        f"comment `{APPROVE} {digest}` on pull request {number} and run this job again"
+        for number in numbers[:1]
+    ]
+    ways.append(f"run this job by hand with REVIEWED_DIGEST={digest}")
+    raise Stop(f"{what}; nothing was changed. Next: read them, then {', or '.join(ways)}", FOUND)
 
 
 # --- nightly

@@ -3,6 +3,8 @@
 import os
 import re
 import subprocess
+import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +18,8 @@ MAX_CHARGE = "HOSTING_MAX_CHARGE"
 """What one run may charge on the live account. A rehearsal and a stack in the sandbox are not given it: they
 create the whole program, and charge nothing real.
 """
+PROGRESS_SECONDS = 30
+"""How often a command that runs on is named: a job that prints nothing looks as if it hung."""
 OF_THE_STATE = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 CLOSED_TO_TEST_KEYS = re.compile(r"(cannot|closed to).* test key")
 """What the provider says of something that it leaves out with a test key."""
@@ -89,19 +93,42 @@ class Drift(NamedTuple):
 def run(
     command: Iterable[str], directory: Path, environ: Mapping[str, str], without: Iterable[str] = ()
 ) -> Run:
-    """Run a command. No key of this process, and no limit, reaches it but those in ``environ``."""
+    """Run a command, and print on standard error when it begins, that it runs on, and when it ends. No key of
+    this process, and no limit, reaches it but those in ``environ``.
+    """
     hidden = {*SECRET, MAX_CHARGE, *without}
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
-    done = subprocess.run(
-        [*command],
+    arguments, began = [*command], time.monotonic()
+    title = shown(arguments)
+    print(f"$ {title}", file=sys.stderr, flush=True)
+    with subprocess.Popen(
+        arguments,
         cwd=directory,
         env={**inherited, **environ},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
+    ) as process:
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=PROGRESS_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                lasted = time.monotonic() - began
+                print(f"  {title}: {lasted:.0f} s so far", file=sys.stderr, flush=True)
+    print(
+        f"  exit code {process.returncode} after {time.monotonic() - began:.0f} s",
+        file=sys.stderr,
+        flush=True,
     )
-    return Run(done.returncode, done.stdout, done.stderr)
+    return Run(process.returncode, stdout, stderr)
+
+
+def shown(command: Iterable[str]) -> str:
+    """The program and its first words, without options and what may be long."""
+    words = [word for word in command if not word.startswith("-")]
+    return " ".join([Path(words[0]).name, *words[1:4]])
 
 
 def setting(name: str, default: str | None = None) -> str:

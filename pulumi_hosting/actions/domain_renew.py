@@ -115,6 +115,15 @@ class DomainRenewal(PaidAhead[DomainRenewInputs, DomainRenewed, m.Domain, Domain
     def is_outdated(self, request: Request, id: int, error: ApiError) -> bool:
         return isinstance(error, DomainBlocked) and self.fresh(request, id).blocked is False
 
+    def may_be_lifted(self, request: Request, id: int, error: ApiError) -> bool:
+        """Not if a renewal may be paid that does not show yet: its key alone keeps it from being paid
+        again."""
+        try:
+            recent = self._newest_paid(request, id, request.service_now() - KEY_MEMORY)
+        except Forbidden:
+            return False
+        return recent is None and super().may_be_lifted(request, id, error)
+
     def is_taken_back(self, request: Request, seen: Seen[m.Domain], answer: m.DomainRenewResult) -> bool:
         """By the newest renewal: the answer names no invoice."""
         if not self.is_unchanged(request, seen):

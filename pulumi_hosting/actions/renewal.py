@@ -113,6 +113,7 @@ class PaidAhead(Action[I, R], Generic[I, R, O, S, A]):
                 concerns=lambda invoice: self.is_of(invoice, id),
                 price=plan.cost.amount if plan.cost else None,
                 is_outdated=lambda error: self.is_outdated(request, id, error),
+                may_be_lifted=lambda error: self.may_be_lifted(request, id, error),
                 ask=lambda id, key: self._renew(request, id, self.smallest, key),
                 is_of_the_past=lambda answer: self.is_taken_back(request, seen, answer),
                 bound_elsewhere=lambda: self.refuse_another(request, seen),
@@ -156,6 +157,11 @@ class PaidAhead(Action[I, R], Generic[I, R, O, S, A]):
     def is_unchanged(self, request: Request, seen: Seen[O]) -> bool:
         """Whether the object still shows the date that was seen."""
         return self.due(self.fresh(request, seen.found.id)) == seen.due
+
+    def may_be_lifted(self, request: Request, id: int, error: ApiError) -> bool:
+        """Whether a refusal may end with time alone: it is too early, or the object is suspended or expired.
+        No document says when."""
+        return error.code in ("conflict", "service_state")
 
     def _service(self, request: Request) -> Any:
         return getattr(request.client, f"{self.result}s")

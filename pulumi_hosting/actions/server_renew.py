@@ -135,7 +135,7 @@ class ServerRenew(PaidAhead[ServerRenewInputs, ServerRenewed, m.Server, ServerSt
         if error.code == "cancel_pending":
             return self.fresh(request, id).status != "pending_cancel"
         if error.code == "service_state":
-            return self.fresh(request, id).status in ("active", "stopped", "suspended")
+            return self.fresh(request, id).status in ("active", "stopped")
         return False
 
     def is_taken_back(self, request: Request, seen: Seen[m.Server], answer: m.RenewResult) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, require_extras, works_in
+from pulumi_hosting.cli.lazy import Command, CommandGroup, LazyGroup, Work, require_extras, works_in
 from pulumi_hosting.cli.output import json_option, key_values, markdown_option, reports
 from pulumi_hosting.session.text import duration
 
@@ -219,7 +219,7 @@ def recover() -> None:
 
 
 @main.command(short_help="Run a Pulumi program through its life against a fresh emulator.")
-@click.argument("directory", type=_DIRECTORY)
+@click.argument("directory", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--engine",
     type=click.Choice(["auto", "pulumi", "offline"]),
@@ -257,6 +257,9 @@ def recover() -> None:
 def rehearse() -> None:
     """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
     destroy.
+
+    With --days DIRECTORY may be a playbook too: it runs once, and is checked on the days on which a check can
+    say something new. --config sets variables of it.
 
     It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
     codes: 0 when everything was as expected, 7 when something would be lost within --days, else 1.
@@ -299,10 +302,21 @@ def webhook() -> None:
     """
 
 
+def _listening(command: Work) -> Work:
+    """The options of a command that receives deliveries."""
+    for option in (
+        click.option("--path", default="/", show_default=True, help="The path of the subscription's URL."),
+        click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on."),
+        click.option(
+            "--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: a free one."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @webhook.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--path", default="/", show_default=True, help="The path of the subscription's URL.")
+@_listening
 @click.option(
     "--state-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -311,7 +325,7 @@ def webhook() -> None:
     "it nothing is kept.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@works_in("pulumi_hosting.cli.webhook:run")
+@works_in("pulumi_hosting.cli.webhook:listen")
 def listen() -> None:
     """Print the events that the service delivers, until Ctrl-C.
 
@@ -321,6 +335,35 @@ def listen() -> None:
     Ctrl-C, 1 where it cannot listen, 2 without a usable secret.
 
     Example: HOSTING_WEBHOOK_SECRET=whsec_… pulumi-hosting webhook listen --json
+    """
+
+
+@webhook.command()
+@_listening
+@click.option("--to", required=True, metavar="URL", help="Where each event is posted.")
+@click.option(
+    "--form",
+    type=click.Choice(["cloudevents", "eda"]),
+    default="cloudevents",
+    show_default=True,
+    help="CloudEvents 1.0 in JSON, or the event as delivered, signed as an event stream of EDA verifies it.",
+)
+@click.option(
+    "--state-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where events are kept until they were taken. Default: webhook-PORT.sqlite in the state directory.",
+)
+@works_in("pulumi_hosting.cli.webhook:relay")
+def relay() -> None:
+    """Pass the events that the service delivers on to another receiver, until Ctrl-C.
+
+    Each is verified, kept on disk, and posted at least once, in the order of arrival, until the receiver
+    answers 2xx. The secret of the subscription is read from HOSTING_WEBHOOK_SECRET. With
+    HOSTING_RELAY_SECRET the body is signed in the header X-Hub-Signature-256; the form eda needs it. Exit
+    codes: 0 after Ctrl-C, 1 if it cannot listen, 2 without a usable secret or URL.
+
+    Example: pulumi-hosting webhook relay --to https://eda.example.org/stream --form eda
     """
 
 

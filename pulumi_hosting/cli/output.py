@@ -51,9 +51,14 @@ def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
 
 
 def as_markdown_text(report: Report) -> str:
-    """The answer first."""
-    first = sorted(report.sections, key=lambda section: not isinstance(section, Summary))
-    return "\n\n".join(_markdown_of(section) for section in first if section)
+    """What is urgent first, then the answer."""
+    ordered = sorted(
+        report.sections,
+        key=lambda section: (
+            0 if getattr(section, "urgent", False) else 1 if isinstance(section, Summary) else 2
+        ),
+    )
+    return "\n\n".join(_markdown_of(section) for section in ordered if section)
 
 
 def _text_of(section: Section) -> str:

@@ -12,6 +12,7 @@ from pulumi_hosting.cli.output import json_text, key_values
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.planning.budget import money_limit
 from pulumi_hosting.rehearsal import engines, runner
+from pulumi_hosting.rehearsal.playbooks import Ansible, ansible
 from pulumi_hosting.reports.report import FOUND
 
 
@@ -28,6 +29,8 @@ def run(
     as_markdown: bool,
 ) -> None:
     values, amount = key_values(config), money_limit(balance)
+    if directory.is_file() and days is None:
+        raise click.BadParameter("a playbook is played for days. Next: add --days", param_hint="DIRECTORY")
     if balance is not None and amount is None:
         raise click.BadParameter("must be an amount, such as 50.00", param_hint="--balance")
     # SIGTERM is treated as Ctrl-C: the processes are ended and the stack's settings file is removed.
@@ -36,7 +39,11 @@ def run(
         with ProgressLine() as progress:
             if install_pulumi:
                 progress.step(1, None, "downloading Pulumi's CLI")
-            chosen = engines.install() if install_pulumi else engines.choose(engine)
+            chosen: engines.Engine | Ansible
+            if directory.is_file():
+                chosen = ansible()
+            else:
+                chosen = engines.install() if install_pulumi else engines.choose(engine)
             line = progress.above(partial(click.echo, err=as_json or as_markdown))
             outcome = runner.Rehearsal(
                 chosen, directory, line, dialect, values, progress.step, days, amount

@@ -1,4 +1,4 @@
-"""The work of `pulumi-hosting webhook listen`."""
+"""The work of `pulumi-hosting webhook listen` and `webhook relay`."""
 
 import asyncio
 import json
@@ -7,41 +7,67 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+import httpx
 
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.cli.output import cannot_listen
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
 from pulumi_hosting.webhooks.receiver_options import SECRET_VARIABLE
+from pulumi_hosting.webhooks.relay import TIMEOUT_SECONDS, Form, Relay
+
+RELAY_SECRET = "HOSTING_RELAY_SECRET"  # noqa: S105  # the name of a variable
+
+Receive = Callable[[Callable[[ReceivedEvent], Awaitable[None]]], Awaitable[None]]
 
 
-def run(port: int, host: str, path: str, state_file: Path | None, as_json: bool) -> None:
+def listen(port: int, host: str, path: str, state_file: Path | None, as_json: bool) -> None:
+    async def show(received: ReceivedEvent) -> None:
+        click.echo(_line(received, as_json))
+        sys.stdout.flush()
+
+    async def print_events(receive: Receive) -> None:
+        await receive(show)
+
+    with tempfile.TemporaryDirectory(prefix="webhook-") as home:
+        kept = state_file or Path(home) / "events.sqlite"
+        _run({"port": port, "host": host, "path": path, "state_file": kept}, print_events)
+
+
+def relay(to: str, form: str, port: int, host: str, path: str, state_file: Path | None) -> None:
+    secret = Secret(os.environ.get(RELAY_SECRET, "").strip())
+
+    async def pass_on(receive: Receive) -> None:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
+            await receive(Relay(to, Form(form), secret, client))
+
+    _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on)
+
+
+def _run(options: dict[str, object], work: Callable[[Receive], Coroutine[Any, Any, None]]) -> None:
+    """Receive until Ctrl-C. ``work`` calls what receives with the handler of events."""
     if not os.environ.get(SECRET_VARIABLE, "").replace(",", " ").strip():
         raise Unusable(f"no webhook secret. Next: export {SECRET_VARIABLE}=…, the subscription's whsec_…")
     # What the receiver says: where it listens, and what it refuses. It logs no secret and no body.
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     logging.getLogger("pulumi_hosting.webhooks").setLevel(logging.INFO)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-    async def show(received: ReceivedEvent) -> None:
-        click.echo(_line(received, as_json))
-        sys.stdout.flush()
-
-    with tempfile.TemporaryDirectory(prefix="webhook-") as home:
-        kept = state_file or Path(home) / "events.sqlite"
-        options = {"port": port, "host": host, "path": path, "state_file": kept}
-        try:
-            receiver = Receiver(ReceiverOptions.from_values(options))
-            asyncio.run(receiver.run(show, wait_for_port=False))
-        except OSError as error:
-            raise CannotAnswer(cannot_listen(host, port, error)) from None
-        except ConfigurationError as error:
-            raise Unusable(str(error)) from None
-        except KeyboardInterrupt:
-            click.echo("stopped", err=True)
+    try:
+        receiver = Receiver(ReceiverOptions.from_values(options))
+        asyncio.run(work(partial(receiver.run, wait_for_port=False)))
+    except OSError as error:
+        raise CannotAnswer(cannot_listen(str(options["host"]), int(str(options["port"])), error)) from None
+    except ConfigurationError as error:
+        raise Unusable(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
 
 
 def _line(received: ReceivedEvent, as_json: bool) -> str:

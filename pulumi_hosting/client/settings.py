@@ -1,29 +1,40 @@
 """Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses:
 it may be a secret.
 
-``HOSTING_API_KEY`` and ``HOSTING_BASE_URL`` stand in for parameters that are not given.
+``HOSTING_API_KEY`` (or ``HOSTING_API_KEY_FILE``, ``HOSTING_API_KEY_COMMAND``) and ``HOSTING_BASE_URL`` stand
+in for parameters that are not given.
 """
 
 import os
 import re
+import shlex
+import stat
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.secrets import Redactor, Secret, clean_text, without_tokens
 from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.retry import RetryPolicy
 
 API_KEY_VARIABLE = "HOSTING_API_KEY"
+API_KEY_FILE_VARIABLE = "HOSTING_API_KEY_FILE"
+API_KEY_COMMAND_VARIABLE = "HOSTING_API_KEY_COMMAND"
+API_KEY_SOURCES = (API_KEY_FILE_VARIABLE, API_KEY_COMMAND_VARIABLE)
+"""Where the key may be instead. Only the environment says so: a pull request can change stack configuration,
+options and inventories, and the command would run where the live key is.
+"""
 BASE_URL_VARIABLE = "HOSTING_BASE_URL"
 
 _API_KEY = re.compile(r"[A-Za-z0-9_.\-]{8,256}")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 _AGENT = re.compile(r"[ -~]{1,128}")
+_COMMAND_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,10 @@ def settings(
 ) -> Settings:
     """Checked settings; a parameter takes precedence over the environment. Raises ``ConfigurationError``."""
     environ = os.environ if environ is None else environ
-    key = _checked_key(api_key if api_key is not None else environ.get(API_KEY_VARIABLE))
+    in_environment = environ.get(API_KEY_VARIABLE)  # a frontend that has found it there passes it on
+    if api_key is None or (in_environment and Secret(api_key) == Secret(in_environment)):
+        api_key = key_of_environment(environ)
+    key = _checked_key(api_key)
     url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
     limits = {"timeout": timeout, "deadline": deadline, "rate_limit_timeout": rate_limit_timeout}
     for name, seconds in limits.items():
@@ -101,15 +115,101 @@ def check_http_client(http_client: object, *, alone: bool) -> None:
         )
 
 
-def _checked_key(given: str | Secret | None) -> Secret:
+def key_of_environment(environ: Mapping[str, str]) -> Secret | None:
+    """The API key that the environment holds, or names a file or a command for; None if it does neither.
+    The command runs once in a process.
+
+    Raises ``ConfigurationError`` for several of them, a file that others can read, and a command that fails.
+    """
+    given = [name for name in (API_KEY_VARIABLE, *API_KEY_SOURCES) if environ.get(name, "").strip()]
+    if len(given) > 1:
+        raise ConfigurationError(
+            f"{' and '.join(given)} are set, and there can be one API key only. Next: unset all but one"
+        )
+    if API_KEY_FILE_VARIABLE in given:
+        return _checked_key(_key_in_file(environ[API_KEY_FILE_VARIABLE]), API_KEY_FILE_VARIABLE)
+    if API_KEY_COMMAND_VARIABLE in given:
+        return _checked_key(_key_of_command(environ[API_KEY_COMMAND_VARIABLE]), API_KEY_COMMAND_VARIABLE)
+    return Secret(environ[API_KEY_VARIABLE]) if given else None
+
+
+def _key_in_file(path: str) -> Secret:
+    if not os.path.isabs(path):
+        raise ConfigurationError(f"{API_KEY_FILE_VARIABLE} must be an absolute path. Next: correct it")
+    where = f"{API_KEY_FILE_VARIABLE}: {path}"
+    try:
+        opened = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise ConfigurationError(
+            f"{where} cannot be read: {error.strerror}. Next: correct {API_KEY_FILE_VARIABLE}"
+        ) from None
+    with opened:
+        about = os.fstat(opened.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ConfigurationError(f"{where} is no file. Next: correct {API_KEY_FILE_VARIABLE}")
+        # root may let a service read a credential through its group, or through an ACL, which looks the same:
+        # systemd and Kubernetes do.
+        is_credential = about.st_uid == 0 != os.geteuid()
+        mode = stat.S_IMODE(about.st_mode)
+        if mode & (0o037 if is_credential else 0o077):
+            raise ConfigurationError(
+                f"{where} can be read or written by other users (mode {mode:04o}). "
+                f"Next: chmod 600 {shlex.quote(path)}"
+            )
+        return Secret(opened.read(4096).decode(errors="replace"))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe would wait for another process to write into it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+@cache
+def _key_of_command(command: str) -> Secret:
+    key, problem = _run(command)
+    if problem:
+        raise ConfigurationError(
+            f"{API_KEY_COMMAND_VARIABLE}: the command {problem}. Next: run it in a shell, and correct it"
+        )
+    return key
+
+
+def _run(command: str) -> tuple[Secret, str]:
+    """What a command prints on standard output, and in words what went wrong. The words repeat no part of the
+    command, which may be a secret. No frame that raises has standard output in a variable.
+    """
+    nothing = Secret("")
+    try:
+        done = subprocess.run(
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return nothing, f"did not end within {_COMMAND_SECONDS:.0f} s"
+    except OSError as error:
+        return nothing, f"cannot be started: {error.strerror}"
+    except ValueError:
+        return nothing, "has an open quote"
+    key = Secret(done.stdout.decode(errors="replace").strip())
+    if key and done.returncode == 0:
+        return key, ""
+    problem = f"ended with exit code {done.returncode}" if done.returncode else "printed no key"
+    said = without_tokens(Redactor([key])(done.stderr.decode(errors="replace")))
+    return nothing, f"{problem}: {clean_text(said.strip() or 'it printed no error', 500)}"
+
+
+def _checked_key(given: str | Secret | None, where: str = API_KEY_VARIABLE) -> Secret:
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""
     if not key:
-        raise ConfigurationError(f"no API key. Next: set {API_KEY_VARIABLE} or pass api_key")
+        raise ConfigurationError(f"no API key. Next: set {where} or pass api_key")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
             f"the API key has characters or a length that no key has (it is not shown here). "
-            f"Next: correct {API_KEY_VARIABLE} or api_key"
+            f"Next: correct {where} or api_key"
         )
     return Secret(key)
 

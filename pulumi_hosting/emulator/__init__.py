@@ -55,11 +55,9 @@ def running(
 
     The options are those of ``pulumi-hosting emulator``. Raises :class:`NotStarted`.
     """
-    arguments = _arguments(dict(locals()))
-    command = [sys.executable, "-m", "pulumi_hosting.emulator", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command_line(locals()), stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield _wait_until_ready(process)
+            yield wait_until_ready(process)
         finally:
             process.terminate()
             try:
@@ -68,8 +66,12 @@ def running(
                 process.kill()
 
 
-def _arguments(options: dict[str, Any]) -> Iterator[str]:
-    """The options of the command line for those of :func:`running`."""
+def command_line(options: Mapping[str, Any]) -> list[str]:
+    """What starts an emulator with these options of :func:`running`."""
+    return [sys.executable, "-m", "pulumi_hosting.emulator", *_arguments(options)]
+
+
+def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if name == "allow_host":
@@ -82,7 +84,8 @@ def _arguments(options: dict[str, Any]) -> Iterator[str]:
             yield from (option, str(value))
 
 
-def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:
+def wait_until_ready(process: "subprocess.Popen[str]") -> Running:
+    """The ready line of a process, once it has printed it. Raises :class:`NotStarted`."""
     line = process.stdout.readline() if process.stdout else ""
     if not line:
         raise NotStarted(

@@ -6,8 +6,9 @@ import os
 import shlex
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,12 @@ from typing import Any, NoReturn
 
 import click
 
+from pulumi_hosting.emulator import NotStarted, Running, command_line, wait_until_ready
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
-
-ReadyLine = Mapping[str, Any]
 
 
 def _routes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -101,7 +101,10 @@ _SECONDS = click.FloatRange(min=0)
     help="Go on in the background, and print what sets HOSTING_API_KEY and HOSTING_BASE_URL in a shell. "
     "`kill $HOSTING_EMULATOR_PID` ends it.",
 )
+@click.pass_context
 def emulator(
+    context: click.Context,
+    /,
     host: str,
     allow_host: tuple[str, ...],
     port: int,
@@ -120,28 +123,19 @@ def emulator(
     Example: eval "$(pulumi-hosting emulator --export --state account.db)"; pulumi-hosting doctor
     """
 
-    def run(on_ready: Callable[[ReadyLine], None]) -> None:
-        listener = _listen(host, port)
-        time = Clock(manual=clock == "manual")
-        try:
-            state_file, store = open_state(state, time) if state is not None else (None, None)
-        except UnreadableStateFile as error:
-            _fail(str(error))
-        core = Core(clock=time, loaded=store, persistence=state_file, **options)
-        if log:
-            core.show_request = _log
-        serve(core, listener, host, allow_host, tls, on_ready)
-
-    if not export:
-        run(lambda line: print(json.dumps(line), flush=True))
+    if export:
+        _export(**context.params)
         return
-    if not hasattr(os, "fork"):
-        _fail("--export needs Linux or macOS. Next: leave it out, and set the variables by hand")
-    line = _in_background(run, keep_stderr=log)
-    click.echo(exports(line))
-    click.echo(
-        f"the emulator runs in process {line['pid']}. Next: kill $HOSTING_EMULATOR_PID to end it", err=True
-    )
+    listener = _listen(host, port)
+    time = Clock(manual=clock == "manual")
+    try:
+        state_file, store = open_state(state, time) if state is not None else (None, None)
+    except UnreadableStateFile as error:
+        _fail(str(error))
+    core = Core(clock=time, loaded=store, persistence=state_file, **options)
+    if log:
+        core.show_request = _log
+    serve(core, listener, host, allow_host, tls)
 
 
 def _log(line: str) -> None:
@@ -164,14 +158,9 @@ def _fail(message: str) -> NoReturn:
 
 
 def serve(
-    core: Core,
-    listener: socket.socket,
-    host: str,
-    allow_host: tuple[str, ...],
-    tls: tuple[str, str] | None,
-    on_ready: Callable[[ReadyLine], None],
+    core: Core, listener: socket.socket, host: str, allow_host: tuple[str, ...], tls: tuple[str, str] | None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. ``on_ready`` is called with the ready line."""
+    """Serve until SIGINT or SIGTERM. Prints the ready line."""
     import uvicorn  # a tenth of the start, and --help does not need it
 
     from pulumi_hosting.emulator.asgi import Application, Protocol
@@ -182,7 +171,9 @@ def serve(
     core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
-        Application(core, {host_name(host), *allow_host}, lambda: on_ready(core.ready_line)),
+        Application(
+            core, {host_name(host), *allow_host}, lambda: print(json.dumps(core.ready_line), flush=True)
+        ),
         http=Protocol,
         ws="none",
         lifespan="on",
@@ -206,67 +197,44 @@ def serve(
 # --- --export: an emulator that goes on in the background, and its address for a shell
 
 
-def _in_background(serve: Callable[[Callable[[ReadyLine], None]], None], *, keep_stderr: bool) -> ReadyLine:
-    """Serve in a process of its own, which outlives this one and its terminal; return when it is ready.
+def _export(*, export: bool, log: bool, routes: Mapping[str, str], **options: Any) -> None:
+    """Start an emulator in a process of its own, which outlives this one and its terminal; print where it is.
 
-    ``serve`` is given the function to call with the ready line. From then on the new process has no standard
-    input and output, and standard error only with ``keep_stderr``: a shell that captures the output does not
-    wait for it. If it ends before it is ready, this process ends with its exit code.
+    From then on it has no standard output, and standard error only with ``log``: a shell that captures the
+    output does not wait for it. If it ends before it is ready, this process ends with its exit code.
     """
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        _whole_life(serve, writing, keep_stderr)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    if not text:
-        _, status = os.waitpid(pid, 0)
-        sys.exit(os.waitstatus_to_exitcode(status))
-    found: ReadyLine = json.loads(text)
-    return found
-
-
-def _whole_life(
-    serve: Callable[[Callable[[ReadyLine], None]], None], writing: int, keep_stderr: bool
-) -> None:
-    """The whole life of the new process. Never returns."""
-
-    def ready(line: ReadyLine) -> None:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1) if keep_stderr else (0, 1, 2):
-            os.dup2(nothing, number)
-        os.close(nothing)
-        with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-            pipe.write(json.dumps(line))
-
-    code = 1
+    command = [*command_line({**options, "webhook_route": routes}), *(["--log"] if log else [])]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=None if log else subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        os.setsid()
-        serve(ready)
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    except BaseException:  # noqa: BLE001  # shown as Python shows it; the process must not go on
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)  # what this process shares with the one that started it is not ended twice
+        emulator = wait_until_ready(process)
+    except NotStarted:
+        click.echo(process.communicate()[1] or "", err=True, nl=False)
+        sys.exit(process.returncode)
+    click.echo(exports(emulator))
+    words = f"the emulator runs in process {emulator.pid}. Next: kill $HOSTING_EMULATOR_PID to end it"
+    click.echo(words, err=True)
 
 
-def exports(line: ReadyLine) -> str:
+def exports(emulator: Running) -> str:
     """Commands for a POSIX shell that set the variables of every program to this emulator.
 
-    >>> print(exports({"live_key": "k", "base_url": "u", "control_url": "c", "pid": 7}))
+    >>> print(exports(Running("u", "c", "", "k", "", 7)))
     export HOSTING_API_KEY=k
     export HOSTING_BASE_URL=u
     export HOSTING_EMULATOR_CONTROL_URL=c
     export HOSTING_EMULATOR_PID=7
     """
     variables = {
-        "HOSTING_API_KEY": line["live_key"],
-        "HOSTING_BASE_URL": line["base_url"],
-        "HOSTING_EMULATOR_CONTROL_URL": line["control_url"],
-        "HOSTING_EMULATOR_PID": line["pid"],
+        "HOSTING_API_KEY": emulator.live_key,
+        "HOSTING_BASE_URL": emulator.base_url,
+        "HOSTING_EMULATOR_CONTROL_URL": emulator.control_url,
+        "HOSTING_EMULATOR_PID": emulator.pid,
     }
     return "\n".join(f"export {name}={shlex.quote(str(value))}" for name, value in variables.items())

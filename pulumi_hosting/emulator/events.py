@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
@@ -12,12 +12,7 @@ from pulumi_hosting.emulator.store import Store
 
 
 def envelope(
-    store: Store,
-    account_id: int,
-    type: str,
-    object: View,
-    previous: View | None,
-    resource: str | None,
+    store: Store, account_id: int, type: str, object: View, previous: View | None, resource: str | None
 ) -> tuple[str, str]:
     """The event's id and its JSON, which is the same at every attempt."""
     event_id = "evt_" + store.token("event", 24)
@@ -60,11 +55,7 @@ def emit(
 
 
 def of(
-    store: Store,
-    type: str,
-    row: KeyRow | ServerRow | InvoiceRow | DomainRow,
-    *,
-    previous: View | None = None,
+    store: Store, type: str, row: KeyRow | ServerRow | InvoiceRow | DomainRow, *, previous: View | None = None
 ) -> None:
     """An event of a row; sandbox servers have none."""
     if store.subscriptions and not (isinstance(row, ServerRow) and row.is_sandbox):
@@ -72,7 +63,8 @@ def of(
         emit(store, row.account_id, type, view, previous=previous, resource=resource)
 
 
-def low_balance_events(store: Store, before: float | None = None) -> AbstractContextManager[None]:
+@contextmanager
+def low_balance_events(store: Store, before: float | None = None) -> Iterator[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
     covers those after the present.
 
@@ -80,18 +72,7 @@ def low_balance_events(store: Store, before: float | None = None) -> AbstractCon
     one change. With the variant ``balance_low: movements`` the time from ``before`` to the present causes no
     event unless money moves, even when a due date comes within 7 days.
     """
-    return (
-        _low_balance_events(store, store.now if before is None else before)
-        if store.subscriptions
-        else _NOTHING
-    )
-
-
-_NOTHING = nullcontext()
-
-
-@contextmanager
-def _low_balance_events(store: Store, before: float) -> Iterator[None]:
+    since = store.now if before is None else before
     subscribed = {
         row.account_id
         for row in store.subscriptions.values()
@@ -99,9 +80,9 @@ def _low_balance_events(store: Store, before: float) -> Iterator[None]:
     }
     accounts = [store.accounts[id] for id in subscribed]
     covered = [
-        (account, account.balance) for account in accounts if not pricing.is_low(store, account, before)
+        (account, account.balance) for account in accounts if not pricing.is_low(store, account, since)
     ]
-    time_counts = before == store.now or store.service.readings["balance_low"] == "due_dates"
+    time_counts = since == store.now or store.service.readings["balance_low"] == "due_dates"
     yield
     for account, balance in covered:
         if (time_counts or account.balance < balance) and pricing.is_low(store, account, store.now):

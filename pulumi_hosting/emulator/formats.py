@@ -135,8 +135,4 @@ def _number(value: object) -> object:
     return float(value) if isinstance(value, Decimal) else value
 
 
-_WRITTEN: dict[object, Write] = {
-    Decimal: format_money,
-    AwareDatetime: format_timestamp,
-    float: _number,
-}
+_WRITTEN: dict[object, Write] = {Decimal: format_money, AwareDatetime: format_timestamp, float: _number}

@@ -1,15 +1,13 @@
 """What a fresh account can buy: locations, tariffs, images, domain zones, gateways, promo codes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class LocationEntry:
+class LocationEntry(NamedTuple):
     id: int
     code: str
     name: str
@@ -17,8 +15,7 @@ class LocationEntry:
     city: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImageEntry:
+class ImageEntry(NamedTuple):
     slug: str
     name: str
     family: str
@@ -27,8 +24,7 @@ class ImageEntry:
     min_disk_gb: int
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneEntry:
+class ZoneEntry(NamedTuple):
     """A domain zone; ``tld`` without its dot, prices per year."""
 
     tld: str
@@ -44,8 +40,7 @@ class ZoneEntry:
         return self.price_transfer is not None
 
 
-@dataclass(frozen=True, slots=True)
-class PromoRule:
+class PromoRule(NamedTuple):
     """``percent`` off one purchase; ``once``: each account may use it once."""
 
     percent: Decimal

@@ -222,12 +222,5 @@ class Store:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes
         return self.add(
-            r.KeyRow(
-                account_id=account.id,
-                name=name,
-                mode=mode,
-                token=token,
-                scopes=granted,
-                **columns,
-            )
+            r.KeyRow(account_id=account.id, name=name, mode=mode, token=token, scopes=granted, **columns)
         )

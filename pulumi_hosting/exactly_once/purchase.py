@@ -315,7 +315,7 @@ class Purchase(Generic[A, R]):
             self._failures += 1
             is_last = walk.is_exhausted or (self._failures > 1 and self._outage.over)
             return self._after_failure(error, walk, is_last=is_last), walk
-        return self._after_refusal(error, walk), walk
+        return self.after_refusal(error, walk), walk
 
     def _after_a_wait(self, error: CallError, walk: KeyWalk) -> tuple[R | None, KeyWalk]:
         """Another operation was running. The refusal may be stored under the key."""
@@ -384,7 +384,7 @@ class Purchase(Generic[A, R]):
             ) from None
         return self._leave(walk)
 
-    def _after_refusal(self, error: CallError, walk: KeyWalk) -> R | None:
+    def after_refusal(self, error: CallError, walk: KeyWalk) -> R | None:
         """Report it, unless it is a stored one that the account contradicts by now."""
         may_be_old = not walk.is_fresh and not walk.is_exhausted
         if isinstance(error, ApiError) and may_be_old and self._contradicted(error):

@@ -22,7 +22,7 @@ from .engine.program_process import ProgramProcess
 from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
-from .model.state import Snapshot
+from .model.state import ResourceState, Snapshot
 from .model.urns import PROVIDER_PREFIX, STACK_TYPE
 from .providers.registry import DYNAMIC_PACKAGE, PluginHost, Registry
 from .steps.base import NO_CHANGE
@@ -87,7 +87,7 @@ class OfflineStack(StackStore):
         """Take an existing object under management, as `import TYPE NAME ID` does: preview, then write to the
         state.
         """
-        goal = Goal(type, name, custom=True, import_id=id, protect=protect)
+        goal = Goal(ResourceState("", type, custom=True, import_id=id, protect=protect), name)
         if preview:
             result = self.run("import", preview_only=True, import_goal=goal, **options)
             if result.exit_code:

@@ -286,8 +286,7 @@ def _ensure_existing(
         request.warn(warning)
     for double in planned.doubles:
         request.warn(deletes_double(resource, double))
-    if line := paid_reads.remark(request, resource, current, inputs.given()).line:
-        request.warn(line)
+    paid_reads.tell(request, resource, current, inputs.given())
     if planned.action != "unchanged":
         return _ensure_change(request, resource, inputs, current, planned, before, id, options)
     after = current.shown()

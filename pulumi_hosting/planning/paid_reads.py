@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.body import Response
+from pulumi_hosting.api.operations import BY_ID, SCOPES
 from pulumi_hosting.client.exceptions import HostingError, InsufficientScope
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
@@ -19,7 +20,7 @@ from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Remarked
 from pulumi_hosting.session import prepaid
-from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, UNPAID
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 R = TypeVar("R", bound=Response)
@@ -53,6 +54,19 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
         return Remark(what.ended if what else "")
 
 
+def tell(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> str:
+    """Warn of what ``remark`` says, and once in a session how long the balance lasts. Returns how the time of
+    the object is over."""
+    found = remark(request, resource, state, declared)
+    if found.line:
+        request.warn(found.line)
+        if request.session.announces(None, "balance", "covers"):
+            paid = paid_time_of(request)
+            held = "" if paid.balance is None else f"balance {paid.balance} {paid.currency}: "
+            request.warn(f"{held}{paid.covers()}")
+    return found.ended
+
+
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
     """What to say of a new object that the service will not renew, where its declaration does not say so."""
     shown, given = state.values(), inputs.given()
@@ -73,13 +87,21 @@ def paid_time_of(request: Request) -> PaidTime:
 def _asked(request: Request) -> PaidTime:
     refused: dict[str, str] = {}
     failed: list[str] = []
+    client = request.client
+    # What a key may not read is not asked for again by each task of a playbook.
+    held = {*client.key_owner.get().scopes} if client.key_owner.is_known else {*SCOPES}
 
     def refuse(what: str, error: HostingError) -> None:
         refused[what] = str(error)
         if not isinstance(error, InsufficientScope):
             failed.append(what)
 
-    def ask(what: str, question: Callable[[], Iterable[R]]) -> list[R]:
+    def ask(operation: str, question: Callable[[], Iterable[R]]) -> list[R]:
+        what = operation.partition("_")[2]
+        lacking = {*BY_ID[operation].scopes} - held
+        if lacking:
+            refused[what] = f"the API key lacks {' and '.join(lacking)}"
+            return []
         try:
             found, damaged = readable(question())
         except HostingError as error:
@@ -89,6 +111,10 @@ def _asked(request: Request) -> PaidTime:
             refused[what] = str(damaged[0].error())
         return found
 
+    def kept(operation: str, part: str, question: Callable[[], Iterable[R]]) -> list[R]:
+        """Asked for once by all processes of the run."""
+        return ask(operation, lambda: catalog_reads.listed(request, operation, question, WHOLE_RUN, part))
+
     def price_of(found: m.Domain) -> Decimal | None:
         try:
             return catalog_reads.renewal_price(request, found.name, found.price_renew, found.currency)[0]
@@ -96,16 +122,14 @@ def _asked(request: Request) -> PaidTime:
             refuse("prices", error)
             return None
 
-    client = request.client
     servers: list[m.Server] = ask(
-        "servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", WHOLE_RUN)
+        "list_servers", lambda: request.session.listed(ORDERS_AND_SERVERS, "list_servers", WHOLE_RUN)
     )
-    domains: list[m.Domain] = ask(
-        "domains",
-        lambda: catalog_reads.listed(request, "list_domains", client.domains.list, WHOLE_RUN, "domains"),
-    )
-    invoices: list[m.Invoice] = ask("invoices", lambda: client.invoices.list(status="not_paid"))
-    balances: list[m.Balance] = ask("balance", lambda: [client.balance.get()])
+    domains = kept("list_domains", "domains", client.domains.list)
+    invoices = kept("list_invoices", UNPAID, lambda: client.invoices.list(status="not_paid"))
+    balances = kept("get_balance", "balance", lambda: [client.balance.get()])
+    if not balances:  # a run that may not see it keeps that as no balance
+        refused.setdefault("balance", "the API key lacks balance:read")
     objects = [prepaid.of_server(found) for found in servers if not (found.is_gone or found.is_sandbox)]
     for found in domains:
         if not found.is_gone:

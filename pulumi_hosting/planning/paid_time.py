@@ -18,6 +18,8 @@ from pulumi_hosting.client.words import Words
 from pulumi_hosting.session.prepaid import Prepaid
 
 _CENT = Decimal("0.01")
+_TOP_UP = 10
+"""Top-ups are advised in multiples of this: gateways refuse small ones, and several objects need one."""
 HORIZON = timedelta(days=3 * 366)
 """How far renewals are followed."""
 _WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by days left
@@ -36,6 +38,11 @@ class Due:
     what: Prepaid
     at: datetime | None
     due: Decimal = Decimal(0)
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """Until when the object is safe though nothing is paid for it; of a renewal, when it is due."""
+        return self.at if self.kind == "renewed" else self.what.safe_until or self.at
 
 
 def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -> Iterator[Due]:
@@ -124,7 +131,7 @@ class PaidTime:
         def is_within(event: Due) -> bool:
             if event.kind == "over" or event.at is None:
                 return True
-            return event.what.is_near(self.now) if time is None else event.at <= end
+            return event.what.is_near(self.now) if time is None else (event.ends_at or event.at) <= end
 
         return list(filter(is_within, self.events))
 
@@ -137,15 +144,16 @@ class PaidTime:
     def described(self, event: Due) -> str:
         """The line for an object that has ended, or will and is not covered."""
         what, money = event.what, self.currency or ""
-        if event.kind == "over" or event.at is None:
+        at = event.ends_at
+        if event.kind == "over" or at is None:
             return self._over(what)
-        left = event.at - self.now
+        left = at - self.now
         word = next((word for days, word in _WORDS if left <= timedelta(days)), "Note")
         verb = "was" if left < timedelta(0) else "is"
-        when = f"{verb} paid until {event.at:%Y-%m-%d}"
+        when = f"{verb} paid until {at:%Y-%m-%d}"
         if what.kind == "invoice":
             named = f"{what.label} of {what.amount} {money}"
-            return f"{word}: {named} {verb} to be paid by {event.at:%Y-%m-%d}. Next: {self.step(event)}"
+            return f"{word}: {named} {verb} to be paid by {at:%Y-%m-%d}. Next: {self.step(event)}"
         if event.kind == "ends":
             ends = f"{what.label} {when} and does not renew itself"
             return f"{word}: {ends}. Next: set auto_renew, or {self.step(event)}"
@@ -163,8 +171,9 @@ class PaidTime:
             return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":
             due = event.due.quantize(_CENT, ROUND_CEILING)
-            lacking = (event.due - (self.balance or 0)).quantize(_CENT, ROUND_CEILING)
-            return self.words.top_up.format(amount=lacking, due=due)
+            lacking = (event.due - (self.balance or 0)) / _TOP_UP
+            amount = (lacking.to_integral_value(ROUND_CEILING) * _TOP_UP).quantize(_CENT)
+            return self.words.top_up.format(amount=amount, due=due)
         until = max(self.now, what.until or self.now) + timedelta(days=1)
         return self.words.renew.format(kind=what.kind, id=what.id, until=f"{until:%Y-%m-%d}")
 

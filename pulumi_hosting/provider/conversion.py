@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pulumi.output import Unknown
-
 from pulumi_hosting.provider.names import (
     DECLARED,
     ENTRY,
@@ -26,8 +24,12 @@ from pulumi_hosting.provider.names import (
 )
 from pulumi_hosting.resources.base import AnyResource, State
 
-UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
-"""A value that exists only afterwards."""
+
+class Unknown:
+    """A value that exists only afterwards. Named as the SDK names its own, which the plugin does not load."""
+
+
+UNKNOWN: Any = Unknown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def is_unknown(value: Any) -> bool:
     """Whether the value, or anything inside it, is only known later."""
     if isinstance(value, str | int | float):  # nearly every value
         return False
-    if isinstance(value, Unknown):
+    if type(value).__name__ == Unknown.__name__:  # the plugin's, or the SDK's in the dynamic form
         return True
     if isinstance(value, Mapping):
         return any(map(is_unknown, value.values()))

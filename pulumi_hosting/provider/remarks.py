@@ -35,10 +35,7 @@ def tell(
                 request.warn(line)
             is_gone = resource.is_gone(request, state)
     if is_reachable:
-        paid = paid_reads.remark(request, resource, state, declared)
-        if paid.line:
-            request.warn(paid.line)
-        if paid.ended:  # what is declared is meant to be alive
+        if paid_reads.tell(request, resource, state, declared):  # what is declared is meant to be alive
             properties["status"] = "UPDATE"
         is_kept = not planned.changes.replaces
         if is_kept and keeping_paid.show(session.budget, request, resource, state, declared):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.settings import key_of_environment
 from pulumi_hosting.planning.budget import Limit
 from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.provider.names import PropertyValues, Props
@@ -98,7 +99,7 @@ class StackSettings:
         """
         given: Props = {}
         for name, variable in SETTINGS.items():
-            value: object = environ.get(variable)
+            value: object = key_of_environment(environ) if name == "apiKey" else environ.get(variable)
             if value is None or (value == "" and name not in _NOT_EMPTY):
                 value = config.get(name)
             if value is not None and (value != "" or name in _NOT_EMPTY):
@@ -107,7 +108,7 @@ class StackSettings:
             named = (f"{name} ({SETTINGS[name]}): {reason}" for name, reason in failures.items())
             raise ConfigurationError("; ".join(named))
         return cls(
-            Secret(str(given["apiKey"])) if "apiKey" in given else None,
+            Secret(given["apiKey"]) if "apiKey" in given else None,
             str(given["baseUrl"]) if "baseUrl" in given else None,
             given.get("mode"),
             Limit.of(given),

@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pulumi_hosting.rehearsal.facts import JsonObject
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 OFFLINE, PULUMI = "offline", "pulumi"
-_OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE")
+OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE")
 """Variables that guard the user's account. A stack of this module has none of its money and its keys."""
 
 
@@ -138,6 +139,9 @@ class Stack:
     home: Path
     name: str
     environ: dict[str, str]
+    look: ClassVar[str] = "preview"
+    act: ClassVar[str] = "up"
+    """What its steps are called."""
 
     def init(self) -> None:
         (self.home / "state").mkdir(parents=True, exist_ok=True)
@@ -182,6 +186,10 @@ class Stack:
         found = [json.loads(path.read_text(encoding="utf-8")).get("checkpoint") or {} for path in files]
         return [{"version": 3, "deployment": data.get("latest") or {}} for data in found]
 
+    def managed(self) -> ManagedObjects:
+        """What its state holds."""
+        return ManagedObjects.of_stack(*self.saved())
+
     def run(self, *arguments: str) -> Run:
         """Run one command of the engine."""
         with tempfile.TemporaryDirectory(prefix="events-") as folder:
@@ -212,7 +220,7 @@ class Stack:
 
     def environment(self) -> dict[str, str]:
         """Isolated from the user's Pulumi and account, without update checks and downloads."""
-        inherited = {name: value for name, value in os.environ.items() if name not in _OF_THE_ACCOUNT}
+        inherited = {name: value for name, value in os.environ.items() if name not in OF_THE_ACCOUNT}
         return {
             **inherited,
             "PULUMI_HOME": str(self.home / "pulumi"),

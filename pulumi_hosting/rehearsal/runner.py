@@ -1,5 +1,5 @@
 """Runs a Pulumi program through its life against a fresh emulator: preview, up, up again, drift, repair,
-destroy.
+destroy. Or plays days of it, or of a playbook.
 
 Nothing real is changed and nothing is charged. Each step reports what it expects, what happened and the
 number of requests. After each step the account must hold exactly what the state holds: an object in no state
@@ -18,16 +18,17 @@ from secrets import token_hex
 from time import monotonic
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.emulator import running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
-from pulumi_hosting.rehearsal.engines import Engine, Run
-from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from pulumi_hosting.rehearsal.engines import Engine, Run, Stack
 from pulumi_hosting.rehearsal.outcome import RehearsalOutcome, StepOutcome, program_cost
 from pulumi_hosting.rehearsal.paid_days import PaidDays
+from pulumi_hosting.rehearsal.playbooks import Ansible, Playbook
 from pulumi_hosting.rehearsal.warm_python import forked
 
 _MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
@@ -50,13 +51,14 @@ def plugin_environ(home: Path) -> dict[str, str]:
 
 @dataclass
 class Rehearsal:
-    """One program on one engine. ``report`` takes each line of the report, ``started`` each step.
+    """One program on one engine, or one playbook. ``report`` takes each line of the report, ``started`` each
+    step.
 
     - ``balance``: what the account holds at the start; None: the emulator's opening balance.
     - ``days``: play so many days after the first `up` in place of drift and repair.
     """
 
-    engine: Engine
+    engine: Engine | Ansible
     program: Path
     report: Callable[[str], None] = print
     dialect: str = "spec"
@@ -65,6 +67,7 @@ class Rehearsal:
     days: int | None = None
     balance: Decimal | None = None
     steps: int | None = field(default=None, init=False)
+    stack: Stack | Playbook = field(init=False)
 
     def run(self) -> RehearsalOutcome:
         """Run all steps."""
@@ -84,6 +87,7 @@ class Rehearsal:
                 self.control("PATCH", "/account", {"balance": f"{self.balance:.2f}"})
             self.base_url = emulator.base_url
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+            account |= dict.fromkeys(API_KEY_SOURCES, "")
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
             environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
@@ -96,7 +100,7 @@ class Rehearsal:
                 for key, value in self.config.items():
                     self.stack.run("config", "set", key, value)
                 self._run_steps()
-                if self.outcome.failed:
+                if self.outcome.failed and isinstance(self.stack, Stack):
                     self.stack.destroy()  # the program may have clean-up of its own
             finally:
                 self.stack.remove()
@@ -106,16 +110,18 @@ class Rehearsal:
     # --- the steps
 
     def _run_steps(self) -> None:
-        if self._step("preview", self.stack.preview, _changes, "shows the planned resources").exit_code:
+        stack = self.stack
+        if self._step(stack.look, stack.preview, _changes, "shows the planned resources").exit_code:
             return
-        if self._step("up", self.stack.up, _changes, "creates them").exit_code:
+        if self._step(stack.act, stack.up, _changes, "creates them").exit_code:
             return
         self.outcome.cost = program_cost(self.control, self.base_url, self.control.ledger())
-        if self.days is None:
-            self._drift_steps()
-        else:
+        if self.days is not None:
             self._play_days(self.days)
-        self._step("destroy", self.stack.destroy, _succeeds, self._removed)
+        elif isinstance(stack, Stack):
+            self._drift_steps()
+        if isinstance(stack, Stack):
+            self._step("destroy", stack.destroy, _succeeds, self._removed)
         self.report(f"cost: {self.outcome.cost}")
 
     def _play_days(self, days: int) -> None:
@@ -125,15 +131,15 @@ class Rehearsal:
             self.account.allowed.add(paid.subscription)
             for day in paid.stops():
                 look = partial(self.stack.preview, "--refresh", "--expect-no-changes")
-                run = self._step(f"day {day}: preview", look, _is_answered, "succeeds")
-                paid.heard("preview", run.warnings)
+                run = self._step(f"day {day}: {self.stack.look}", look, _is_answered, "succeeds")
+                paid.heard(self.stack.look, run.warnings)
                 for line in dict.fromkeys(run.warnings):
                     if line not in shown:
                         self.report(f"       {line}")
                 shown.update(run.warnings)
                 if run.exit_code:
-                    run = self._step(f"day {day}: up", self.stack.up, _succeeds, "succeeds")
-                    paid.heard("up", run.warnings)
+                    run = self._step(f"day {day}: {self.stack.act}", self.stack.up, _succeeds, "succeeds")
+                    paid.heard(self.stack.act, run.warnings)
         self.outcome.losses = paid.losses
         for loss in paid.losses:
             self.report(f"LOST   {loss}")
@@ -161,7 +167,7 @@ class Rehearsal:
         self._step(f"repair {number}", lambda: self.stack.up("--refresh"), _changes, "repairs it")
 
     def _check_drift(self) -> Run:
-        return self.stack.refresh("--preview-only", "--expect-no-changes")
+        return self._program.refresh("--preview-only", "--expect-no-changes")
 
     def _drifts(self) -> Iterator[list[tuple[str, str | None]]]:
         """Round after round, change one more field outside in every resource; at the end delete all.
@@ -186,7 +192,7 @@ class Rehearsal:
             yield [(managed.name, None) for managed in existing]
 
     def _resources(self) -> list[Managed]:
-        return managed_resources(self.stack.export())
+        return managed_resources(self._program.export())
 
     @staticmethod
     def _names(run: Run, changed: list[tuple[str, str | None]]) -> bool:
@@ -198,6 +204,12 @@ class Rehearsal:
             else name in gone
             for name, field in changed
         )
+
+    @property
+    def _program(self) -> Stack:
+        """The stack of a program: drift is made in what its state holds."""
+        assert isinstance(self.stack, Stack)  # noqa: S101 — a playbook plays days alone
+        return self.stack
 
     # --- the report
 
@@ -215,7 +227,8 @@ class Rehearsal:
         before, began = self.control.requests(), monotonic()
         run = act()
         seconds, sent = monotonic() - began, self.control.requests() - before
-        problems = self.account.check(ManagedObjects.of_stack(*self.stack.saved()), printed=run.output)
+        managed = self.stack.managed()
+        problems = [] if managed is None else self.account.check(managed, printed=run.output)
         passed = expected(run) and not problems
         text = expectation if isinstance(expectation, str) else expectation()
         if not passed:

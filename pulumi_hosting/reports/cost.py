@@ -14,6 +14,7 @@ from pulumi_hosting.planning.paid_time import PaidTime, months_after
 from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports.account_objects import AccountPrices, recorded_monthly
+from pulumi_hosting.reports.dangers import dangers
 from pulumi_hosting.reports.report import Asking, CannotAnswer, Points, Report, Section, Summary, Table, money
 from pulumi_hosting.reports.run_results import Planned, PlannedChange, decimal_of, planned
 from pulumi_hosting.resources import RESOURCES
@@ -104,11 +105,12 @@ class BalanceForecast(ReportFacts):
 
 @dataclass(frozen=True, slots=True)
 class CostReport(ReportFacts):
-    """``not_known``: what is not in the sums, one sentence each. ``ending``: a line for each object of the
+    """``dangers``: what a reader must not miss, one sentence each. ``not_known``: what is not in the sums.
+    ``ending``: a line for each object of the
     preview that ends soon and is not covered. ``unchanged_not_shown``: so many unchanged resources are not
     shown, so the sums per month are of the others."""
 
-    JSON = ("totals", "balance", "not_known", "ending", "unchanged_not_shown", "resources")
+    JSON = ("dangers", "totals", "balance", "not_known", "ending", "unchanged_not_shown", "resources")
 
     resources: tuple[CostLine, ...]
     totals: Mapping[str, Totals]
@@ -116,6 +118,7 @@ class CostReport(ReportFacts):
     not_known: tuple[str, ...]
     ending: tuple[str, ...] = ()
     unchanged_not_shown: int = 0
+    dangers: tuple[str, ...] = ()
 
 
 def cost(planned: Planned, prices: AccountPrices) -> CostReport:
@@ -138,7 +141,7 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
             "Next: pulumi preview --json --show-sames"
         )
     warnings = tuple(filter(None, map(found.warning, ending))) if found else ()
-    return CostReport(lines, totals, balance, tuple(unknown), warnings, planned.hidden)
+    return CostReport(lines, totals, balance, tuple(unknown), warnings, planned.hidden, dangers(planned))
 
 
 # --- one object
@@ -316,6 +319,10 @@ def run(asking: Asking, previews: tuple[Path, ...]) -> Report:
 
 
 def _sections(found: CostReport) -> Iterator[Section]:
+    if found.dangers:
+        yield Points("danger", "**Danger**", found.dangers, urgent=True)
+    if found.ending:
+        yield Points("ends", "**Ends soon, and is not paid for**", found.ending, urgent=True)
     if rows := _rows(found):
         yield Table(HEADERS, rows, foreign=(2, 7))
         yield ""
@@ -324,8 +331,6 @@ def _sections(found: CostReport) -> Iterator[Section]:
         yield Summary("balance", _balance(found.balance))
     if found.not_known:
         yield Points("not known", "Not known, and not in the sums", found.not_known)
-    if found.ending:
-        yield Points("ends", "Ends soon, and is not paid for", found.ending)
 
 
 def _summary(found: CostReport) -> str:

@@ -16,7 +16,13 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
-from pulumi_hosting.client.settings import API_KEY_VARIABLE, BASE_URL_VARIABLE, Settings, settings
+from pulumi_hosting.client.settings import (
+    API_KEY_SOURCES,
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    Settings,
+    settings,
+)
 from pulumi_hosting.installation import NEWER_VERSION
 from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.provider.names import class_of
@@ -90,6 +96,8 @@ def _settings(environ: Mapping[str, str], **given: str) -> Settings | exceptions
 def _key(found: Settings | exceptions.ConfigurationError) -> Check:
     if isinstance(found, exceptions.ConfigurationError):
         step = f"export {API_KEY_VARIABLE}=…, with a key of the control panel"
+        if any(name in str(found) for name in API_KEY_SOURCES):
+            step = ""  # the error has a better one
         return Check.of_error(found, step)
     if found.is_test_key:
         return ok("a test key: reads are real, changes are simulated", kind="test")

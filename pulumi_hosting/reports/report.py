@@ -54,11 +54,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One sentence each, with texts of the account. ``title``: what stands above them in Markdown."""
+    """One sentence each, with texts of the account. ``title``: what stands above them in Markdown, and above
+    the answer if they are ``urgent``.
+    """
 
     label: str
     title: str
     lines: Sequence[str]
+    urgent: bool = False
 
 
 Section = str | Table | Summary | Points

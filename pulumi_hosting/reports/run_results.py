@@ -223,7 +223,7 @@ def _mappings(values: object) -> Mapping[str, JsonObject]:
 
 _FIELDS = (
     *("id", "name", "url", "address", "server_id", "adopt_id", "currency", "auto_renew", "status"),
-    *("tariff_id", "tariff", "months", "hours", "billing_cycle", "promo_code", "years"),
+    *("os", "tariff_id", "tariff", "months", "hours", "billing_cycle", "promo_code", "years"),
     *("price_monthly", "price_renew", "refund_quote", "next_due_at", "expires_at"),
 )
 """What is kept of an object: nothing secret; of a URL the parts that hold none."""
@@ -242,6 +242,7 @@ _PRICE = re.compile(
 )
 _FOR_A_DOMAIN = re.compile(r"\d years?( from \S+)?$|^transfer of |on this account already$")
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
+_BEYOND_LIMIT = re.compile(_FRONT + r"with a live key it would be refused: (?P<what>.*); it is not ordered")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
 
@@ -249,8 +250,9 @@ _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [
 class PlannedChange:
     """One object of a preview.
 
-    - ``action``: ``create``, ``update``, ``replace``, ``delete``, ``keep``, ``import``, ``take over``, or
-      ``renew`` as ``keep_paid`` says; of a task that pays for something, such as ``server_renew``, ``pay``.
+    - ``action``: ``create``, ``update``, ``reinstall``, ``replace``, ``delete``, ``keep``, ``import``,
+      ``take over``, or ``renew`` as ``keep_paid`` says; of a task that pays for something, such as
+      ``server_renew``, ``pay``.
     - ``before``, ``after``: the fields that decide its price. ``after`` of a new object is its declaration.
     - ``charge``: what the preview says that it charges now, in ``currency``; None where it says nothing.
     - ``note``: why it says nothing, or what is taken over.
@@ -277,13 +279,16 @@ def from_facts(facts: JsonObject) -> PlannedChange:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """``hidden``: how many unchanged resources the preview counts and does not show."""
+    """``hidden``: how many unchanged resources the preview counts and does not show. ``beyond_limit``: what
+    the preview says of orders that a limit would refuse with a live key."""
 
     changes: tuple[PlannedChange, ...]
     hidden: int = 0
+    beyond_limit: tuple[str, ...] = ()
 
     def __add__(self, other: "Planned") -> "Planned":
-        return Planned(self.changes + other.changes, self.hidden + other.hidden)
+        beyond_limit = self.beyond_limit + other.beyond_limit
+        return Planned(self.changes + other.changes, self.hidden + other.hidden, beyond_limit)
 
 
 def planned(path: Path) -> Planned:
@@ -301,7 +306,7 @@ def _planned(path: Path, found: JsonObject) -> Planned:
                 f"{named(path)}: the preview failed, so what it costs is not known: {failed} Next: correct "
                 "the program, and preview again"
             )
-        return Planned(tuple(of_preview(found)), _hidden(found))
+        return Planned(tuple(of_preview(found)), _hidden(found), tuple(_beyond_limit(found)))
     if reason := failed_tasks(found).reason:
         raise Unusable(
             f"{named(path)}: the check run failed, so what it costs is not known: {reason}. Next: correct "
@@ -340,12 +345,17 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
         if kind is None or action is None or (new or old).get("external"):
             continue
         key = (step["urn"], action)
+        if action == "delete" and old.get("retainOnDelete"):
+            action = "keep"
         change = found.get(key, PlannedChange(kind, step["urn"].rpartition("::")[2], action))
         before = _kept(_snake(old.get("outputs")), old.get("id"))
         after = {**_kept(_snake(new.get("inputs"))), **_kept(_snake(new.get("outputs")))}
         charge = decimal_of((new.get("outputs") or {}).get("charged")) if action != "keep" else None
+        if action == "update" and kind == managed_objects.SERVER and before.get("os") != after.get("os"):
+            action = "reinstall"
         found[key] = replace(
             change,
+            action=action,
             before=before or change.before,
             after=after or change.after,
             charge=change.charge if charge is None else charge,
@@ -360,6 +370,13 @@ def _failure_of(digest: JsonObject) -> str:
     errors = [row for row in digest.get("diagnostics") or () if row.get("severity") == "error"]
     message = str(errors[0].get("message") or "it says no more").strip() if errors else ""
     return message.splitlines()[0] if message else ""
+
+
+def _beyond_limit(digest: JsonObject) -> Iterator[str]:
+    for message in digest.get("diagnostics") or ():
+        if line := _BEYOND_LIMIT.match(str(message.get("message") or "").strip()):
+            name = line["name"] or str(message.get("urn") or "").rpartition("::")[2]
+            yield f"{name}: {line['what']}"
 
 
 def _hidden(digest: JsonObject) -> int:
@@ -390,7 +407,7 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
     for key, change in found.items():
         # Where only a name says of which resource it speaks, its kind must fit: names repeat.
         is_meant = key[0] == urn if urn else change.name == line["name"] and change.kind in kinds
-        if is_meant and change.action in ("create", "replace", "update"):
+        if is_meant and change.action in ("create", "replace", "update", "reinstall"):
             renews = {"action": "renew"} if change.action == "update" else {}
             found[key] = replace(change, **{**news, **renews})
             return
@@ -433,7 +450,8 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
         yield PlannedChange(kind, name, "keep", after, after)
     elif after.get("id"):
         is_renewed = "renewal" in mapping(mapping(result.get("diff")).get("before"))
-        action = "renew" if is_renewed else "create" if charge else "update"
+        is_erased = kind == managed_objects.SERVER and arguments.get("state") == "reinstalled"
+        action = "renew" if is_renewed else "create" if charge else "reinstall" if is_erased else "update"
         is_new = action == "create"
         yield PlannedChange(kind, name, action, {} if is_new else after, declared, amount, currency)
     else:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.offline.errors import OfflineError
 from pulumi_hosting.offline.storage.project import Project, StackConfig, find_python, load_project, runtime_of
 from pulumi_hosting.provider.mistake import Mistake
@@ -28,7 +29,7 @@ from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.rehearsal.facts import mapping
 from pulumi_hosting.reports.report import FOUND, CannotAnswer, Report, Unusable
 
-_ACCOUNT = {SETTINGS["apiKey"], SETTINGS["baseUrl"]}
+_ACCOUNT = {SETTINGS["apiKey"], *API_KEY_SOURCES, SETTINGS["baseUrl"]}
 
 
 def run(directory: Path, config: Mapping[str, str], stack: str | None) -> Report:

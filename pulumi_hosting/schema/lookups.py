@@ -12,16 +12,7 @@ from typing import Any
 from pulumi_hosting.api.casing import camel
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.schema.fields import (
-    ANYTHING,
-    ID,
-    TEXT,
-    WHOLE,
-    Field,
-    Type,
-    fields,
-    id_of,
-)
+from pulumi_hosting.schema.fields import ANYTHING, ID, TEXT, WHOLE, Field, Type, fields, id_of
 
 _WALKING = ("cursor", "limit")
 

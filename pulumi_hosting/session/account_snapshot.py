@@ -34,6 +34,8 @@ from pulumi_hosting.client.results import Damaged
 
 ORDERS_AND_SERVERS = "orders_and_servers"
 """The part that holds ``list_orders`` and ``list_servers``."""
+UNPAID = "unpaid invoices"
+"""The part that holds ``list_invoices``, of those that are not paid."""
 
 KEYS = {"list_orders": "invoice_id", "list_os_images": "slug", "list_zones": "tld"}
 """The field that tells the objects of a list apart, if it is not ``id``."""

@@ -13,7 +13,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, RedirectRefused
 from pulumi_hosting.client.requests import HttpRequest
-from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, Change
+from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, UNPAID, Change
 
 SERVERS, ORDERS = "list_servers", "list_orders"
 
@@ -47,6 +47,7 @@ def changes_of(request: HttpRequest, outcome: object) -> Iterator[Change]:
     id = rest[0] if operation.path.startswith(f"/{group}/{{") else ""
     if operation.is_keyed or operation.id == "delete_server_ip":  # it may charge, or credit
         yield Change("forget", "balance")
+        yield Change("forget", UNPAID)
     # An entry that was written is known to whoever wrote it.
     if operation.id in _ADDRESSES and (operation.id != "set_server_ip_ptr" or is_unknown(outcome)):
         yield Change("forget", f"ips {rest[0]}")

@@ -13,11 +13,11 @@ DOMAIN = {"name": "shop.com", "keep_paid": "30d"}
 
 
 @pytest.mark.parametrize(
-    ("module", "options", "date", "days"),
-    [("server", SERVER, "next_due_at", 25), ("domain", DOMAIN, "expires_at", 340)],
+    ("module", "options", "date", "days", "period"),
+    [("server", SERVER, "next_due_at", 25, 31), ("domain", DOMAIN, "expires_at", 340, 365)],
 )
 def test_renewed_once_as_check_mode_says(
-    account: Account, module: str, options: dict[str, Any], date: str, days: int
+    account: Account, module: str, options: dict[str, Any], date: str, days: int, period: int
 ) -> None:
     bought = Play(account)(module, **options)
     assert Play(account)(module, **options)["changed"] is False
@@ -40,6 +40,36 @@ def test_renewed_once_as_check_mode_says(
     assert Play(account)(module, **options)["changed"] is False
     assert [row["amount"] for row in account.ledger()][1] == done["charge"]["amount"]
     assert len(account.ledger()) == 2
+    account.advance(period * DAY)
+    assert [Play(account)(module, **options)["changed"] for _ in range(2)] == [True, False]
+    assert len(account.ledger()) == 3
+
+
+@pytest.mark.parametrize(
+    ("variant", "module", "options", "days", "said"),
+    [
+        ({"early_renewal": "last_day"}, "server", SERVER, 25, "it is too early"),
+        ({"early_renewal": "last_day"}, "domain", DOMAIN, 340, "it is too early"),
+        ({"suspended_renewal": "refused"}, "server", SERVER, 31, "the server's status does not allow this"),
+        ({"expired_renewal": "refused"}, "domain", DOMAIN, 366, "the domain has expired"),
+    ],
+)
+def test_a_refusal_is_a_warning_and_the_next_run_tries_again(
+    account: Account, variant: dict[str, str], module: str, options: dict[str, Any], days: int, said: str
+) -> None:
+    Play(account)(module, **options)
+    account.variant(**variant)
+    account.advance(days * DAY)
+    refused = Play(account)(module, **options)
+    assert (refused["failed"], refused["changed"]) == (False, False)
+    assert any("not renewed, though keep_paid asks for it: " in line for line in refused["warnings"])
+    assert any(said in line for line in refused["warnings"])
+    assert len(account.ledger()) == 1
+    account.variant(early_renewal="any_time", suspended_renewal="allowed", expired_renewal="allowed")
+    account.advance(DAY / 4)  # the service keeps the refusal for seven days under its key
+    assert [Play(account)(module, **options)["changed"] for _ in range(2)] == [True, False]
+    assert len(account.ledger()) == 2
+    assert [row["status"] for row in account.objects(f"{module}s")] == ["active"]
 
 
 def test_a_time_that_is_no_shorter_than_the_period_is_refused(account: Account) -> None:

@@ -130,6 +130,31 @@ def test_a_stored_refusal_that_the_account_contradicts_is_left_behind() -> None:
     assert service.keys == keys(service, 0, 1)
 
 
+PART = int(NOW.timestamp()) // 18000
+"""The five hours in which these tests run, three of which are over."""
+
+
+def test_a_refusal_that_time_may_lift_is_asked_for_once_more_with_the_key_of_these_five_hours() -> None:
+    service = Service([refusal(409, "conflict"), PAID])
+    assert carry_out(service, may_be_lifted=lambda error: True) is PAID
+    assert service.keys == keys(service, 0, PART)
+    again = Service([error := refusal(409, "conflict")])
+    with pytest.raises(type(error)) as caught:
+        carry_out(again, may_be_lifted=lambda error: True)
+    assert caught.value is error
+    assert again.keys == keys(again, 0, PART)
+
+
+def test_no_other_key_is_sent_when_one_of_the_next_five_hours_may_be_sent_beside_it() -> None:
+    service = Service([error := refusal(409, "conflict")], takes=1.6 * 3600)
+    with pytest.raises(type(error)):
+        carry_out(service, may_be_lifted=lambda error: True)
+    assert service.keys == keys(service, 0)
+    later = Service([refusal(409, "conflict"), PAID], takes=2.1 * 3600)
+    assert carry_out(later, may_be_lifted=lambda error: True) is PAID
+    assert later.keys == keys(later, 0, PART + 1)
+
+
 def test_a_refusal_that_comes_back_under_every_key_is_passed_on() -> None:
     error = refusal(409, "service_state")
     service = Service([error])

@@ -182,7 +182,8 @@ class CI(AccountView):
         """Every job with what it printed, without the folded details, as a page of the documentation."""
         lines = ["# A run of the pipeline", "", INTRODUCTION, ""]
         for command, ref, code, printed in self.log:
-            shown = re.sub(r"\n<details>.*?</details>\n", "", printed, flags=re.DOTALL).strip()
+            shown = re.sub(r"\n<details>.*?</details>\n", "", printed, flags=re.DOTALL)
+            shown = re.sub(r"^(?:\$ .*|  .* s(?: so far)?)\n", "", shown, flags=re.M).strip()
             lines += [
                 f"## {command}, on {ref}: exit code {code}",
                 "",

@@ -25,6 +25,7 @@ class Repository:
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     merged: dict[str, list[int]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    writers: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def environ(self) -> dict[str, str]:
@@ -49,6 +50,7 @@ class Repository:
             (r"(?:issues|merge_requests)/(\d+)/(?:comments|notes)", self._comments),
             (r"(?:issues/comments|merge_requests/\d+/notes)/(\d+)", self._comment),
             (r"(?:commits|repository/commits)/(\w+)/(?:pulls|merge_requests)", self._merged),
+            (r"collaborators/([^/]+)/permission|members/all/(\d+)", self._access),
             (r"issues", self._issues),
             (r"issues/(\d+)", self._issue),
         ]
@@ -101,13 +103,29 @@ class Repository:
         row["open"] = (body.get("state") != "closed") if github else (body.get("state_event") != "close")
         return 200, {}
 
+    def _access(
+        self, method: str, query: dict[str, str], body: Any, name: str | None, id: str | None
+    ) -> tuple[int, Any]:
+        known = name or next(one for one in self.people if str(_id_of(one)) == id)
+        if self.service == "github":
+            return 200, {"permission": "write" if known in self.writers else "read"}
+        return (200, {"access_level": 30}) if known in self.writers else (404, {"message": "404 Not found"})
+
+    @property
+    def people(self) -> set[str]:
+        return {row["by"] for row in self.comments.values()}
+
     def _shown(self, id: int, row: dict[str, Any]) -> dict[str, Any]:
         return {"id": id, "body": row["body"], **self._author(row["by"])}
 
     def _author(self, name: str) -> dict[str, Any]:
         if self.service == "github":
-            return {"user": {"login": name}}
-        return {"author": {"username": name}}
+            return {"user": {"login": name, "id": _id_of(name)}}
+        return {"author": {"username": name, "id": _id_of(name)}}
+
+
+def _id_of(name: str) -> int:
+    return sum(name.encode())
 
 
 def _page(rows: list[Any], query: dict[str, str]) -> list[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pipeline
+import plan
 import pytest
 
 Script = Callable[[str, str], None]
@@ -73,6 +74,32 @@ def test_the_table_names_why_a_check_failed(
         "| stack pr-7, in the sandbox | **failed**: `pulumi up: error: server 'web': no tariff 99` |"
         in printed
     )
+
+
+def test_a_command_is_named_when_it_begins_while_it_runs_and_when_it_ends(
+    calls: Callable[[], list[tuple[str, str]]],
+    script: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A job that is killed in the middle shows what it was doing. The command waits until it was named."""
+    monkeypatch.setattr(plan, "PROGRESS_SECONDS", 0.01)
+    script("PULUMI", f"until [ -e {tmp_path}/named ]; do sleep 0.01; done; echo out; echo err >&2; exit 3")
+    named: list[str] = []
+
+    def note(text: str, **_: object) -> None:
+        named.append(text)
+        if "so far" in text:
+            (tmp_path / "named").touch()
+
+    monkeypatch.setattr(plan, "print", note, raising=False)
+    secret = ["--secret", "value"]
+    done = plan.run([os.environ["PULUMI"], "config", "set", "--path", "name", *secret], tmp_path, {})
+    assert done == (3, "out\n", "err\n")
+    assert named[0] == "$ PULUMI config set name"
+    assert named[1].startswith("  PULUMI config set name: ")
+    assert named[-1].startswith("  exit code 3 after ")
+    assert "value" not in "".join(named)
 
 
 @pytest.mark.parametrize("drift", [0, 7])

@@ -41,22 +41,40 @@ def test_workflows_follow_the_schema_of_their_service(
 
 
 def test_workflows_run_every_subcommand() -> None:
-    github = (FOLDER / "github-actions.yml").read_text(encoding="utf-8")
-    assert all(f"'{command}'" in github for command in COMMANDS)
+    jobs = parsed("github-actions.yml")["jobs"].values()
+    named = {word for job in jobs for word in re.findall(r"[a-z-]+", job["env"]["COMMAND"])}
+    assert named >= COMMANDS
+    assert all(job["steps"][-1]["run"] == 'python pipeline/pipeline.py "$COMMAND"' for job in jobs)
     gitlab = parsed("gitlab-ci.yml")
     scripts = {job["script"][0] for job in gitlab.values() if isinstance(job, dict) and "script" in job}
     assert scripts == {f"python pipeline/pipeline.py {command}" for command in COMMANDS}
 
 
 def test_the_live_key_is_used_outside_pull_requests_alone() -> None:
-    """A workflow that runs a pull request's code is given the environment `review`, never another event."""
-    events = parsed("github-actions.yml")["on"]
-    assert set(events) == {"pull_request", "push", "schedule", "workflow_dispatch"}
-    job = parsed("github-actions.yml")["jobs"]["hosting"]
-    assert job["environment"].startswith("${{ github.event_name == 'pull_request' && 'review' ||")
+    """A job that runs a pull request's code is given the environment `review` and no live key."""
+    workflow = parsed("github-actions.yml")
+    assert set(workflow["on"]) == {"pull_request", "push", "schedule", "workflow_dispatch"}
+    jobs = workflow["jobs"]
+    assert {name: job["environment"] for name, job in jobs.items()} == {
+        **{"review": "review", "merge": "production", "nightly": "nightly"},
+    }
+    assert jobs["review"]["if"] == "github.event_name == 'pull_request'"
+    assert "pull_request" not in jobs["merge"]["if"] + jobs["nightly"]["if"]
+    assert "HOSTING_LIVE_KEY" not in jobs["review"]["env"]
+    assert not any("HOSTING_TEST_KEY" in jobs[name]["env"] for name in ("merge", "nightly"))
     gitlab = parsed("gitlab-ci.yml")
     for name in ("pull-request", "closed"):
         assert gitlab[name]["environment"]["name"].startswith("review/")
+
+
+def test_each_job_may_write_only_what_its_command_writes() -> None:
+    workflow = parsed("github-actions.yml")
+    assert workflow["permissions"] == {"contents": "read"}
+    written = {
+        name: [what for what, access in job["permissions"].items() if access == "write"]
+        for name, job in workflow["jobs"].items()
+    }
+    assert written == {"review": ["pull-requests"], "merge": [], "nightly": ["issues"]}
 
 
 @pytest.mark.parametrize(("argument", "code"), [("tariff_id", 0), ("tarif_id", 7)])

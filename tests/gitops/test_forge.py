@@ -42,6 +42,19 @@ def test_texts_of_other_people_do_not_count(service: Repository, service_client:
     assert service_client.comment_bodies("7", MARKER) == [f"{MARKER}ours"]
 
 
+def test_only_who_may_write_approves(service: Repository, service_client: Forge) -> None:
+    service.writers = {"alice"}
+    for author, text in (
+        ("alice", "/approve abc"),
+        ("alice", "I would not /approve def"),
+        ("mallory", "/approve 666"),
+        ("alice", " /approve  two \n"),
+    ):
+        service.comment(7, text, author=author)
+    assert service_client.approvals("7", "/approve") == {"abc", "two"}
+    assert service_client.approvals("8", "/approve") == set()
+
+
 def test_an_issue_is_opened_changed_and_closed(service: Repository, service_client: Forge) -> None:
     service_client.report_issue(MARKER, "title", f"{MARKER}nothing", is_open=False)
     assert service.issues == {}

@@ -210,11 +210,31 @@ def test_a_merge_applies_what_was_reviewed(ci: CI) -> None:
     ci.push("web", program("first"))
     assert ci.job("merge", "web") == 7
     assert (ci.living, ci.ledger()) == ([], [])
+    assert "no review of changes was found for this commit; nothing was changed" in ci.printed
     found = re.search(r"REVIEWED_DIGEST=(\w{64})", ci.printed)
     assert found
     for author, code in (("alice", 7), (BOT[ci.service.service], 0)):
         ci.service.comment(1, f"<!-- hosting-pipeline prod digest={found[1]} -->", author=author)
         ci.service.merged[ci.git("rev-parse", "web")] = [1]
+        assert ci.job("merge", "web") == code, ci.printed
+    assert [server["name"] for server in ci.living] == ["web"]
+    assert [row["amount"] for row in ci.ledger()] == ["5.00"]
+    ci.compare()
+
+
+def test_a_person_with_write_access_approves_by_a_comment(ci: CI) -> None:
+    """Changes that no job has shown, approved on the pull request: by a stranger in vain."""
+    begin(ci)
+    ci.push("web", program("first"))
+    ci.service.merged[ci.git("rev-parse", "web")] = [1]
+    ci.service.comment(1, f"<!-- hosting-pipeline prod digest={'0' * 64} -->")
+    ci.service.writers = {"alice"}
+    assert ci.job("merge", "web") == 7
+    assert "these are not the reviewed changes; nothing was changed" in ci.printed
+    found = re.search(r"comment `(/approve \w{64})` on pull request 1", ci.printed)
+    assert found
+    for author, code in (("mallory", 7), ("alice", 0)):
+        ci.service.comment(1, found[1], author=author)
         assert ci.job("merge", "web") == code, ci.printed
     assert [server["name"] for server in ci.living] == ["web"]
     assert [row["amount"] for row in ci.ledger()] == ["5.00"]

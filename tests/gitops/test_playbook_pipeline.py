@@ -38,7 +38,7 @@ def test_a_playbook_from_the_pull_request_to_the_nightly_report(ci: CI) -> None:
     ci.push("notes", playbook("second"))
     ci.merge_branch("notes", 2)
     assert ci.job("merge", **environ) == 7
-    assert "these are not the reviewed changes" in ci.printed
+    assert "no review of changes was found for this commit" in ci.printed
     assert ci.living == [web]
     found = re.search(r"REVIEWED_DIGEST=(\w{64})", ci.printed)
     assert found

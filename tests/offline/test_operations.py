@@ -192,7 +192,7 @@ def test_the_option_refresh_always(make_project: MakeProject, command: str) -> N
         project.stack()
 
 
-@pytest.mark.skipif(shutil.which("pulumi") is None, reason="Pulumi's CLI is not on PATH")
+@pytest.mark.program("pulumi")
 def test_pulumi_and_the_offline_engine_share_a_state(make_project: MakeProject, tmp_path: Path) -> None:
     project = make_project(TWO + 'pulumi.export("once", a.secretOut)', salt=PULUMI_SALT)
     project.environ |= {

@@ -38,12 +38,8 @@ class Notes:
 
     def register(self, goal: Goal) -> Decision:
         self.goals.append(goal)
-        return Decision(
-            [],
-            ResourceState(
-                make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties
-            ),
-        )
+        type, inputs = goal.state.type, goal.state.inputs
+        return Decision([], ResourceState(make_urn("dev", "toys", "", type, goal.name), type, outputs=inputs))
 
     def take(self, event: Event) -> None:
         said = event["diagnosticEvent"]
@@ -95,7 +91,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:
     status, notes = run("import pulumi\npulumi.export('size', pulumi.Config().require('size'))")
     assert status == 0
-    assert [(goal.type, goal.name) for goal in notes.goals] == [("pulumi:pulumi:Stack", "toys-dev")]
+    assert [(goal.state.type, goal.name) for goal in notes.goals] == [("pulumi:pulumi:Stack", "toys-dev")]
     assert notes.outputs == {"size": "large"}
 
 
@@ -104,8 +100,8 @@ def test_the_version_of_a_provider_depends_on_nothing(run: Run) -> None:
     _, notes = run(
         "import pulumi\npulumi.ProviderResource('toy', 'p', {}, pulumi.ResourceOptions(version='1.2.3'))"
     )
-    provider = notes.goals[-1]
-    assert (provider.properties, provider.property_dependencies) == ({"version": "1.2.3"}, {})
+    provider = notes.goals[-1].state
+    assert (provider.inputs, provider.property_dependencies) == ({"version": "1.2.3"}, {})
 
 
 def test_a_run_error(run: Run) -> None:

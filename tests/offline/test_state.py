@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.offline import InvalidConfiguration
 from pulumi_hosting.offline.model.graph import Graph, rebuild
-from pulumi_hosting.offline.model.property_values import UNKNOWN, Output, ResourceReference, SecretValue
+from pulumi_hosting.offline.model.property_values import UNKNOWN, ResourceReference, SecretValue
 from pulumi_hosting.offline.model.state import PendingOperation, ResourceState, Snapshot
 from pulumi_hosting.offline.model.urns import (
     is_provider,
@@ -124,8 +124,8 @@ def test_an_empty_deployment() -> None:
 
 
 def test_plain_secrets_are_read_and_encrypted_ones_need_a_passphrase() -> None:
-    shown = resource_to_json(thing("a", inputs={"n": SecretValue("x"), "u": UNKNOWN, "o": Output(1)}), None)
-    assert resource_from_json(shown, None).inputs == {"n": SecretValue("x"), "u": UNKNOWN, "o": 1}
+    shown = resource_to_json(thing("a", inputs={"n": SecretValue("x"), "u": UNKNOWN}), None)
+    assert resource_from_json(shown, None).inputs == {"n": SecretValue("x"), "u": UNKNOWN}
     hidden = resource_to_json(thing("a", inputs={"n": SecretValue("x")}), CRYPTER)
     with pytest.raises(InvalidConfiguration, match="passphrase"):
         resource_from_json(hidden, None)

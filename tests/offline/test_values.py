@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from google.protobuf import struct_pb2
+from google.protobuf import json_format, struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +12,6 @@ from pulumi_hosting.offline.model.property_values import (
     SIGNATURE,
     UNKNOWN,
     UNKNOWN_STRING,
-    Output,
     ResourceReference,
     SecretValue,
     WireFormat,
@@ -26,7 +25,6 @@ from pulumi_hosting.offline.model.property_values import (
     path_contains,
     reset_path,
     to_struct,
-    without_outputs,
     without_secrets,
 )
 
@@ -87,12 +85,20 @@ def test_outputs_are_unwrapped() -> None:
         }
     )
     received = from_struct(struct)
-    assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
-    assert without_outputs({"x": [received["a"], received["b"]], "y": SecretValue(Output(2))}) == {
-        "x": [SecretValue(1), UNKNOWN],
-        "y": SecretValue(2),
-    }
+    assert received == {"a": SecretValue(1), "b": UNKNOWN}
     assert from_struct(to_struct(received, WireFormat())) == {"a": 1, "b": UNKNOWN}
+
+
+def test_transforms_get_secret_and_unknown_values_as_outputs() -> None:
+    properties = {"s": SecretValue({"x": 1}), "u": UNKNOWN, "both": [SecretValue([UNKNOWN])], "p": 1}
+    sent = json_format.MessageToDict(to_struct(properties, WireFormat(outputs=True)))
+    output = {SIGNATURE: OUTPUT_SIGNATURE}
+    assert sent == {
+        "s": {**output, "secret": True, "value": {"x": 1}},
+        "u": {**output, "secret": False},
+        "both": [{**output, "secret": True}],
+        "p": 1,
+    }
 
 
 def test_other_python_values_are_refused() -> None:
@@ -101,7 +107,7 @@ def test_other_python_values_are_refused() -> None:
 
 
 def test_secrets_are_not_printed() -> None:
-    assert "hush" not in repr(SecretValue("hush")) + repr(Output("hush"))
+    assert "hush" not in repr(SecretValue("hush"))
     assert hide_secrets({"a": [SecretValue("hush")], "b": UNKNOWN, "c": ResourceReference("urn:x")}) == {
         "a": ["[secret]"],
         "b": UNKNOWN_STRING,

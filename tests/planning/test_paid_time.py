@@ -107,6 +107,13 @@ def test_a_protected_server_is_warned_of_later_and_due_as_before() -> None:
     assert said(safe) is None
     assert kinds([replace(safe, renews=True)], "1.00") == [("1", "short")]
     assert said(replace(safe, protected_until=NOW + timedelta(days=2))) is not None
+    soon = replace(safe, protected_until=NOW + timedelta(days=8))
+    assert str(said(soon)).startswith(
+        "Soon: server 1 (web) is paid until 2026-11-30 and does not renew itself"
+    )
+    paid = PaidTime(PYTHON, NOW, (soon,), Decimal(100))
+    listed = [len(paid.uncovered(timedelta(days=days))) for days in (7, 9)]
+    assert listed == [0, 1]
 
 
 def test_an_unpaid_invoice_is_what_keeps_its_object() -> None:
@@ -120,9 +127,9 @@ def test_an_unpaid_invoice_is_what_keeps_its_object() -> None:
     assert str(said(web)).endswith("Next: pulumi-hosting action invoice-pay --id 5001")
 
 
-def test_an_amount_to_top_up_is_rounded_up_to_cents() -> None:
+def test_an_amount_to_top_up_is_one_that_gateways_take() -> None:
     hourly = what("1", days=0.5, months=0, amount=Decimal("0.1776"))
-    assert "--amount 0.18 --balance-below 0.18" in str(said(hourly, "0.00"))
+    assert "--amount 10.00 --balance-below 0.18" in str(said(hourly, "0.00"))
 
 
 def test_an_invoice_that_is_to_be_paid_is_named_with_its_last_day() -> None:
@@ -180,7 +187,7 @@ def test_the_first_word_changes_as_the_end_comes_near(days: float, word: str) ->
 def test_a_short_balance_is_named_with_the_sum_and_what_to_top_up() -> None:
     assert said(what(days=5), "2.00") == (
         "Urgent: server 1 (web) is paid until 2026-11-27, and the balance of 2.00 EUR does not cover the "
-        "5.00 EUR that are due by then. Next: pulumi-hosting action balance-topup --amount 3.00 "
+        "5.00 EUR that are due by then. Next: pulumi-hosting action balance-topup --amount 10.00 "
         "--balance-below 5.00 --gateway CODE"
     )
     assert said(what(days=5), "5.00") is None

@@ -244,3 +244,14 @@ def test_a_provider_starts_without_the_command_line_of_httpx() -> None:
         "assert httpx.Client and 'rich' not in sys.modules and gc.isenabled()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_plugin_starts_without_the_sdk() -> None:
+    code = (
+        "import sys\n"
+        "from pulumi_hosting.provider.plugin import servicer\n"
+        "assert servicer.rpc.CheckRequest and 'pulumi' not in sys.modules\n"
+        "from pulumi.runtime.proto import provider_pb2\n"
+        "assert provider_pb2.CheckRequest is servicer.rpc.CheckRequest"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -102,6 +103,51 @@ def test_a_refused_renewal_is_a_warning(processes: Start, account: Account) -> N
     assert up(run, "server", web).outputs["nextDueAt"] == web.outputs["nextDueAt"]
     assert any("not renewed, though keep_paid asks for it: " in line for line in run.lines)
     assert payments(account) == 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "kind", "days", "said"),
+    [
+        ({"early_renewal": "last_day"}, "server", 25, "it is too early"),
+        ({"early_renewal": "last_day"}, "domain", 340, "it is too early"),
+        ({"suspended_renewal": "refused"}, "server", 31, "the server's status does not allow this"),
+        ({"expired_renewal": "refused"}, "domain", 366, "the domain has expired"),
+    ],
+)
+def test_what_the_service_refuses_is_a_warning_and_the_next_run_tries_again(
+    processes: Start, account: Account, variant: dict[str, str], kind: str, days: int, said: str
+) -> None:
+    given = next(case[1] for case in KINDS if case[0] == kind)
+    entry = processes().create(kind, "one", given)
+    account.variant(**variant)
+    later(account, days)
+    run = processes()
+    entry = up(run, kind, entry)
+    (line,) = [line for line in run.lines if "not renewed, though keep_paid asks for it: " in line]
+    assert said in line
+    assert payments(account) == 1
+    assert (
+        account.requested("POST").count(f"/{kind}s/{entry.id}/renew") == 2
+    )  # the first may replay an old refusal
+    account.variant(early_renewal="any_time", suspended_renewal="allowed", expired_renewal="allowed")
+    later(account, 1 / 4)  # the service keeps the refusal for seven days under its key
+    entry = up(processes(), kind, entry)
+    assert up(processes(), kind, entry) is entry
+    assert payments(account) == 2
+    assert [row["status"] for row in account.objects(f"{kind}s")] == ["active"]
+
+
+def test_the_hours_that_are_missing_are_bought(processes: Start, account: Account) -> None:
+    hourly = {**WEB, "tariffId": 3.0, "hours": 72.0, "autoRenew": False, "keepPaid": "48h"}
+    web = processes().create("server", "web", hourly)
+    later(account, 1.5)
+    renewed = up(processes(), "server", web)
+    bought = datetime.fromisoformat(renewed.outputs["nextDueAt"]) - datetime.fromisoformat(
+        web.outputs["nextDueAt"]
+    )
+    assert bought == timedelta(hours=12)
+    assert up(processes(), "server", renewed) is renewed
+    assert payments(account) == 2
 
 
 def test_a_test_key_shows_the_renewal_and_sends_nothing(processes: Start, account: Account) -> None:

@@ -25,7 +25,8 @@ def test_an_expired_domain_is_a_difference_in_every_run(processes: Start, accoun
     assert quiet.lines == []
     later(account, 60)
     assert not differs(warned, "domain", shop)
-    (line,) = warned.lines
+    line, covers = warned.lines
+    assert "balance 988.00 EUR: the balance covers everything that renews itself" in covers
     assert "Urgent: domain 70001 (shop.com) is paid until " in line
     assert "does not renew itself. Next: set auto_renew, or pulumi-hosting action domain-renew" in line
     later(account, 10)
@@ -35,7 +36,7 @@ def test_an_expired_domain_is_a_difference_in_every_run(processes: Start, accoun
     for entry in (shop, refreshed):
         found = processes()
         assert differs(found, "domain", entry)
-        assert "domain 70001 (shop.com) is expired (it was paid until " in found.lines[-1]
+        assert "domain 70001 (shop.com) is expired (it was paid until " in found.lines[0]
     run = processes()
     updated = run.of("domain").update(refreshed.id, refreshed.outputs, refreshed.inputs)
     assert updated["status"] == "expired"
@@ -52,10 +53,13 @@ def test_a_server_and_a_domain_share_one_balance(processes: Start, account: Acco
     run = processes()
     for kind, entry in (("server", web), ("domain", shop)):
         assert not differs(run, kind, entry)
-    assert len(run.lines) == 2
-    for line in run.lines:
+    *lines, covers = (run.lines[0], *run.lines[2:], run.lines[1])
+    assert len(lines) == 2
+    until = web.outputs["nextDueAt"][:10]
+    assert f"balance 60.00 EUR: the balance covers everything until {until}: then server " in covers
+    for line in lines:
         assert "the balance of 60.00 EUR does not cover the 65.80 EUR that are due by then" in line
-        assert "balance-topup --amount 5.80 --balance-below 65.80" in line
+        assert "balance-topup --amount 10.00 --balance-below 65.80" in line
 
 
 @pytest.mark.parametrize("status", ["suspended", "pending_cancel"])

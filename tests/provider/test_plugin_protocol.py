@@ -1,6 +1,7 @@
 """The plugin: its settings, and the rest of the engine's protocol."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -65,6 +66,32 @@ def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_b
     plugin.configure("default_0_1_0", apiKey="vk_live_stale")
     servers = {server["name"]: server for server in plugin.control("GET", "/objects")["servers"]}
     assert servers["declared"]["account_id"] != other["account_id"]
+
+
+def test_the_environment_may_name_a_file_or_a_command_and_a_stack_may_not(
+    plugin: Asked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def asks() -> bool:
+        me = provider_pb2.InvokeRequest(tok="hosting:index:getMe", args=Struct())
+        return bool(unmarshal(getattr(plugin("Invoke", me), "return")).values["livemode"])
+
+    key = plugin.settings.pop("apiKey")
+    plugin.configure(apiKeyCommand=f"touch {tmp_path / 'touched'}", apiKeyFile="/nowhere")
+    with pytest.raises(Refused, match="HOSTING_API_KEY is not set"):
+        asks()
+    path = tmp_path / "key"
+    path.write_text(key, encoding="utf-8")
+    path.chmod(0o600)
+    monkeypatch.setenv("HOSTING_API_KEY_FILE", str(path))
+    plugin.configure(apiKey="vk_live_stale")
+    assert asks()
+    path.write_text("canary", encoding="utf-8")
+    with pytest.raises(Refused, match="correct HOSTING_API_KEY_FILE") as caught:
+        plugin.configure()
+    assert "canary" not in str(caught.value)
+    plugin.configure("second", apiKey=key)  # a declared provider does not read it
+    assert asks()
+    assert not (tmp_path / "touched").exists()
 
 
 @pytest.mark.parametrize(("name", "is_strict", "seconds"), [("second", False, 0.0), ("default", True, 60.0)])

@@ -1,7 +1,6 @@
 """What type checkers find in programs: nothing in a right one, and each mistake at its line."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -96,9 +95,8 @@ def test_mypy_says_in_one_line_what_is_wrong(programs: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.program("node")
 def test_pyright_finds_missing_arguments_too(programs: Path) -> None:
-    if not shutil.which("node"):
-        pytest.skip("no node on PATH")
     found = Counter(_pyright(programs))
     assert found == Counter(("wrong.py", number) for number in marked("wrong", "missing"))
 

@@ -6,9 +6,8 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi.output import Unknown
 
-from pulumi_hosting.provider.conversion import is_unknown
+from pulumi_hosting.provider import conversion
 from pulumi_hosting.provider.plugin.marshal import OUTPUT, SECRET, SIGNATURE, UNKNOWN, marshal, unmarshal
 
 numbers = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -51,7 +50,7 @@ def test_outputs_are_their_values() -> None:
     )
     assert received.values["a"] == 1
     assert received.secrets == {"a"}
-    assert isinstance(received.values["b"], Unknown)
+    assert received.values["b"] is conversion.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_outputs_are_their_values() -> None:
 )
 def test_unknowns_of_every_type_go_back_as_unknown(mark: str) -> None:
     received = unmarshal(struct(a=[mark], b={SIGNATURE: SECRET, "value": mark}))
-    assert is_unknown(received.values["a"])
+    assert conversion.is_unknown(received.values["a"])
     answer = marshal(received.values, received.secrets)
     assert answer.fields["a"].list_value.values[0].string_value == UNKNOWN
     assert answer.fields["b"].struct_value.fields["value"].string_value == UNKNOWN

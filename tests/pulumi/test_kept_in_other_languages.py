@@ -108,10 +108,7 @@ def other(emulator: Running, tmp_path: Path) -> Program:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", KEEPING)
-@pytest.mark.skipif(
-    not (shutil.which("pulumi") and shutil.which("pulumi-language-yaml")),
-    reason="no pulumi with its host for YAML (pulumi-language-yaml) on PATH",
-)
+@pytest.mark.program("pulumi", "pulumi-language-yaml")
 def test_yaml(other: Program, tmp_path: Path, keep: str) -> None:
     in_language(other, YAML, keep, 'deletedWith: "${web}"')
     warned_and_left_and_released(other, tmp_path, YAML, keep)
@@ -119,10 +116,7 @@ def test_yaml(other: Program, tmp_path: Path, keep: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", KEEPING)
-@pytest.mark.skipif(
-    not (shutil.which("pulumi") and shutil.which("pulumi-language-nodejs")),
-    reason="no pulumi with its host for Node.js (pulumi-language-nodejs) on PATH",
-)
+@pytest.mark.program("pulumi", "pulumi-language-nodejs")
 def test_typescript(other: Program, npm_modules: Path, tmp_path: Path, keep: str) -> None:
     (other.directory / "Pulumi.yaml").write_text("name: toys\nruntime: nodejs\n", encoding="utf-8")
     example = Path(__file__).parents[2] / "examples" / "typescript"

@@ -158,6 +158,43 @@ def test_a_deleted_server_is_refunded_and_a_deleted_domain_stays(
     assert owner.living_ids == [id]
 
 
+def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Path) -> None:
+    """Erased disks, then domains that lapse, then other deletions, then what a limit refuses."""
+    ip = {"id": "20001/1", "priceMonthly": "2.00", "currency": "EUR"}
+    shop = {"id": "70001", "autoRenew": True, "expiresAt": "2031-02-03T00:00:00Z", "currency": "EUR"}
+    kept = change("server", "delete", {"id": "20004"})
+    kept["oldState"]["retainOnDelete"] = True
+    warning = (
+        "mail: with a live key it would be refused: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, "
+        "1 month they would be 10.00, and budget is 6.00/month; it is not ordered. Next: raise budget"
+    )
+    path = digest(
+        tmp_path / "x.json",
+        change("server_ip", "delete", ip),
+        change("domain", "update", shop, name="shop.com", autoRenew=False),
+        {**change("server", "update", {"id": "20001", "os": "debian-12"}, os="ubuntu-24"), "urn": "a::web"},
+        {**change("server", "replace", {"id": "20002", "os": "debian-12"}, os="debian-12"), "urn": "a::db"},
+        {**change("server", "delete", {"id": "20003"}), "urn": "a::old"},
+        {**change("server", "update", {"id": "20005", "os": "debian-12"}, os="debian-12"), "urn": "a::same"},
+        {**kept, "urn": "a::kept"},
+        diagnostics=[{"message": warning, "severity": "warning"}],
+    )
+    expected = [
+        "server web (20001) is reinstalled, and its disk is erased",
+        "server db (20002) is replaced by a new server, and its disk is erased",
+        "server old (20003) is deleted, and its disk is erased",
+        "domain domain (70001) will not renew itself: it lapses on 2031-02-03",
+        "server ip server_ip (20001/1) is deleted",
+        "mail: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, 1 month they would be 10.00, and "
+        "budget is 6.00/month",
+    ]
+    assert json.loads(command("cost", path, "--json", key="").stdout)["dangers"] == expected
+    text = command("cost", path, key="").stdout.splitlines()
+    assert text[:6] == [f"danger: {line}" for line in expected]
+    markdown = command("cost", path, "--markdown", key="").stdout.splitlines()
+    assert markdown[:8] == ["**Danger**:", "", *(f"- `{line}`" for line in expected)]
+
+
 def test_a_missing_refund_is_no_refund_of_nothing(command: Command, tmp_path: Path) -> None:
     server = {"id": "20001", "priceMonthly": "5.00", "currency": "EUR"}
     path = digest(tmp_path / "x.json", change("server", "delete", server))

@@ -3,18 +3,16 @@ read keeps its last values."""
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -359,13 +357,8 @@ def test_the_page_and_the_rules_name_the_metrics_that_there_are() -> None:
 @pytest.mark.parametrize(
     "arguments", [("check", "rules", "hosting.rules.yml"), ("test", "rules", "hosting.rules.test.yml")]
 )
-def test_promtool_accepts_the_alert_rules(
-    arguments: tuple[str, ...], record_property: Callable[[str, Any], None]
-) -> None:
-    promtool = shutil.which("promtool")
-    record_property("program", f"promtool {'ran' if promtool else 'not here'}")
-    if promtool is None:
-        pytest.skip("no promtool on PATH (Debian: prometheus)")
-    done = subprocess.run([promtool, *arguments], cwd=RULES, capture_output=True, text=True, check=False)
+@pytest.mark.program("promtool")  # Debian: prometheus
+def test_promtool_accepts_the_alert_rules(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(["promtool", *arguments], cwd=RULES, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "FAILED" not in done.stdout + done.stderr

@@ -69,6 +69,39 @@ def test_what_the_balance_does_not_cover_and_what_is_over(command: Command, owne
     }
 
 
+def test_what_each_line_says_next_keeps_the_object(command: Command, owner: Owner) -> None:
+    """An expired domain, a suspended server, one that ends, and one that the balance does not cover."""
+    owner.client.domains.register(name="shop.com")
+    for days, names in ((340, ["over"]), (20, ["ends", "web"]), (12, [])):
+        owner.control("POST", "/clock", {"advance": days * DAY})
+        made = {name: owner.order(name) for name in names}
+        for name in made.keys() - {"web"}:
+            owner.client.servers.update(int(made[name]), auto_renew=False)
+    owner.control("PATCH", "/account", {"balance": "3.00"})
+
+    def run_next(word: str) -> set[str]:
+        """Do what the lines with this word say; the actions."""
+        steps = {row["next"] for row in facts(command("renewals", "--days", 20, "--json"))["events"]} - {None}
+        done = set()
+        for _, name, *options in (step.split()[1:] for step in steps if word in step):
+            given = [option.replace("CODE", "card") for option in (name, *options)]
+            answer = command("action", *given, "--yes")
+            assert answer.exit_code == 0, answer.output
+            done.add(name)
+        return done
+
+    ((name,), (invoice,)) = (
+        run_next("top"),
+        [row for row in owner.objects("invoices") if row["type"] == "topup"],
+    )
+    assert (name, invoice["amount"]) == ("balance-topup", "10.00")
+    owner.control("POST", f"/invoices/{invoice['id']}/confirm", {})
+    owner.control("PATCH", "/account", {"balance": "50.00"})
+    assert run_next("action") == {"domain-renew", "invoice-pay", "server-renew"}
+    assert command("renewals", "--days", 20).exit_code == 0
+    assert {row["status"] for kind in ("servers", "domains") for row in owner.objects(kind)} == {"active"}
+
+
 def test_a_key_without_a_scope_gets_a_partial_plan_that_says_so(command: Command, owner: Owner) -> None:
     filled(owner)
     key = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"]})["key"]

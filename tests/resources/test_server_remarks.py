@@ -107,7 +107,7 @@ def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHar
     run = harness.context()
     both = [remark(run, SERVER, state, {}).line for state in (first, second)]
     due = "does not cover the 10.00 EUR that are due by then. Next: "
-    due += "pulumi-hosting action balance-topup --amount 2.50 --balance-below 10.00 --gateway CODE"
+    due += "pulumi-hosting action balance-topup --amount 10.00 --balance-below 10.00 --gateway CODE"
     assert [str(line)[-len(due) :] for line in both] == [due, due]
     asked = harness.transports[-1].sent
     assert sorted(asked) == ["GET /v1/balance", "GET /v1/domains", "GET /v1/invoices", "GET /v1/servers"]

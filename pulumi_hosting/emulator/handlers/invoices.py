@@ -1,5 +1,7 @@
 """Invoices: list, read, PDF, pay from the balance, payment links; top-ups, which are invoices too."""
 
+import re
+
 from pulumi_hosting.emulator import dialects, faults, fulfilment, ledger, price_list
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View, format_money
@@ -108,34 +110,7 @@ def _payment_link(call: Call, invoice_id: int, gateway: str) -> dict[str, object
     return {"invoice_id": invoice_id, "payment_url": page, "gateway": gateway}
 
 
-# --- the PDF of an invoice: one page from a fixed template, of which only the text varies
-
-
-# The text comes after all other objects, so the offsets in the cross-reference table do not change.
-_TEMPLATE = rb"""%%PDF-1.4
-1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
-2 0 obj << /Type /Pages /Kids [3 0 R] /Count 1 >> endobj
-3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842]
-  /Resources << /Font << /F1 4 0 R >> >> /Contents 5 0 R >> endobj
-4 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >> endobj
-5 0 obj << /Length %d >>
-stream
-BT /F1 11 Tf 56 780 Td 16 TL %b ET
-endstream endobj
-"""
-_TAIL = b"""xref
-0 6
-0000000000 65535 f\x20
-0000000009 00000 n\x20
-0000000058 00000 n\x20
-0000000115 00000 n\x20
-0000000243 00000 n\x20
-0000000340 00000 n\x20
-trailer << /Size 6 /Root 1 0 R >>
-startxref
-%d
-%%%%EOF
-"""
+# --- the PDF of an invoice: one page of text ----------------------------------------------------------------
 
 
 def _pdf(view: View, account: AccountRow) -> bytes:
@@ -150,12 +125,23 @@ def _pdf(view: View, account: AccountRow) -> bytes:
         *(f"{item['description']}: {item['amount']} {view['currency']}" for item in view["items"]),
         f"Total: {view['amount']} {view['currency']}",
     ]
-    text = b" ".join(b"(%b) Tj T*" % _escaped(line) for line in lines)
-    body = _TEMPLATE % (len(text) + len(b"BT /F1 11 Tf 56 780 Td 16 TL  ET"), text)
-    return body + _TAIL % len(body)
+    text = b"BT /F1 11 Tf 56 780 Td 16 TL %b ET" % b" ".join(b"(%b) Tj T*" % _escaped(line) for line in lines)
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] "
+        b"/Resources << /Font << /F1 %b >> >> /Contents 4 0 R >>" % font,
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(text), text),
+    )
+    pdf, places = b"%PDF-1.4\n", b"0000000000 65535 f \n"
+    for number, content in enumerate(objects, 1):
+        places += b"%010d 00000 n \n" % len(pdf)
+        pdf += b"%d 0 obj %b endobj\n" % (number, content)
+    count = len(objects) + 1
+    end = b"xref\n0 %d\n%btrailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
+    return pdf + end % (count, places, count, len(pdf))
 
 
 def _escaped(line: str) -> bytes:
-    return (
-        line.encode("latin-1", "replace").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")
-    )
+    return re.sub(rb"([\\()])", rb"\\\1", line.encode("latin-1", "replace"))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..display.engine_events import Events
-from ..errors import AlreadyReported, OfflineError, ProviderError
+from ..errors import AlreadyReported, OfflineError
 from ..generator import deletions, registrations
 from ..generator.decisions import Course, Decision, Decisions, NameClash, Names
 from ..model.goals import Goal, Targets
@@ -84,10 +84,7 @@ class Deployment:
     def provider_of(self, state: ResourceState) -> ResourceProvider:
         if is_provider(state.type):
             return self.registry
-        provider = self.registry.get(state.provider)
-        if provider is None:
-            raise ProviderError(f"the provider of {state.urn} is not loaded: {state.provider}")
-        return provider
+        return self.registry.loaded(state.provider, self.resources)
 
     def registered(self) -> list[ResourceState]:
         """What the program registered, as it is now."""
@@ -241,8 +238,6 @@ class Deployment:
 
     def _refresh_all(self, states: list[ResourceState]) -> None:
         """Refresh resources of the state without a program, and continue with what was found."""
-        for state in states:
-            self.registry.ensure(state.provider, self.resources)
         steps = [RefreshStep("refresh", state, state) for state in states]
         self.steps.run_batch(steps, self, keep_going=True)
         self._set_resources(rebuild(self._found(steps)))

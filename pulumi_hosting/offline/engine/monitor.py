@@ -13,7 +13,7 @@ from pulumi.runtime.proto import alias_pb2, callback_pb2, resource_pb2_grpc
 from pulumi.runtime.proto import resource_pb2 as pb
 
 from ..errors import OfflineError, ProviderError
-from ..model.goals import Alias, Goal
+from ..model.goals import Goal
 from ..model.property_values import (
     Properties,
     SecretValue,
@@ -22,9 +22,9 @@ from ..model.property_values import (
     from_struct,
     from_value,
     to_struct,
-    without_outputs,
     without_secrets,
 )
+from ..model.state import ResourceState
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
 from ..storage.stack_store import ORGANIZATION
 from .deployment import Deployment
@@ -72,8 +72,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._deployment = deployment
         self.finished = threading.Event()
         self._shutdown = threading.Event()
-        self._goals: dict[str, Goal] = {}
-        self._component_providers: dict[str, dict[str, str]] = {}
+        self._requests: dict[str, pb.RegisterResourceRequest] = {}
+        """What was registered, by URN, with what it inherits and its provider."""
         self._default_providers: dict[tuple[str, str], str] = {}
         self._default_lock = threading.Lock()
         self._transforms = Transforms()
@@ -135,19 +135,16 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def RegisterResource(self, request: pb.RegisterResourceRequest) -> pb.RegisterResourceResponse:
         if request.remote:
             self._refuse("components that live in a plugin")
-        _inherit(request, self._goals.get(request.parent))
+        _inherit(request, self._requests.get(request.parent))
         request.aliases.extend(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs)
         self._transforms.apply(request, self._ancestors(request.parent))
         if any(names for _, names in request.hooks.ListFields()):
             self._refuse("resource hooks")
-        goal = self._goal(request)
-        registered = self._deployment.register(goal)
+        registered = self._deployment.register(self._goal(request))
         state = registered.state
-        self._goals[state.urn] = goal
+        self._requests[state.urn] = request
         self._transforms.registered(state.urn, request)
-        if not goal.custom:
-            self._component_providers[state.urn] = dict(request.providers)
-        outputs = state.outputs if goal.custom else {}
+        outputs = state.outputs if request.custom else {}
         if not request.supportsPartialValues:
             outputs = {key: value for key, value in outputs.items() if not contains_unknowns(value)}
         return pb.RegisterResourceResponse(
@@ -160,22 +157,19 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
     @_served
     def ReadResource(self, request: pb.ReadResourceRequest) -> pb.ReadResourceResponse:
-        goal = Goal(
+        declared = ResourceState(
+            "",
             request.type,
-            request.name,
             custom=True,
             id=request.id,
-            properties=_declared(request.properties),
+            inputs=_declared(request.properties),
             parent=request.parent,
             provider=self._provider(request),
             dependencies=sorted(set(request.dependencies)),
             additional_secret_outputs=list(request.additionalSecretOutputs),
         )
-        state = self._deployment.read(goal)
-        return pb.ReadResourceResponse(
-            urn=state.urn,
-            properties=_answered(state.outputs, request),
-        )
+        state = self._deployment.read(Goal(declared, request.name))
+        return pb.ReadResourceResponse(urn=state.urn, properties=_answered(state.outputs, request))
 
     @_served
     def RegisterResourceOutputs(self, request: pb.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
@@ -204,7 +198,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def _ancestors(self, urn: str) -> Iterator[str]:
         while urn:
             yield urn
-            urn = self._goals[urn].parent if urn in self._goals else ""
+            urn = self._requests[urn].parent if urn in self._requests else ""
 
     def _goal(self, request: pb.RegisterResourceRequest) -> Goal:
         dependencies = sorted(set(request.dependencies))
@@ -218,44 +212,45 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 properties["version"] = request.version
         elif request.custom:
             provider = self._provider(request)
-        return Goal(
-            type=request.type,
-            name=request.name,
+        request.provider = provider
+        declared = ResourceState(
+            "",
+            request.type,
             custom=request.custom,
-            properties=properties,
+            inputs=properties,
             parent=request.parent,
-            protect=request.protect if request.HasField("protect") else None,
+            protect=request.protect,
             dependencies=dependencies,
             provider=provider,
             property_dependencies=property_dependencies,
-            delete_before_replace=request.deleteBeforeReplace
-            if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
-            else None,
             ignore_changes=list(request.ignoreChanges),
             additional_secret_outputs=list(request.additionalSecretOutputs),
-            aliases=[_alias(item) for item in request.aliases],
             import_id=request.importId,
             custom_timeouts=_timeouts(request.customTimeouts),
             replace_on_changes=list(request.replaceOnChanges),
             replacement_trigger=from_value(request.replacement_trigger)
             if request.HasField("replacement_trigger")
             else None,
-            retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
+            retain_on_delete=request.retainOnDelete,
             deleted_with=request.deletedWith,
             replace_with=list(request.replace_with),
             hide_diff=list(request.hideDiffs),
         )
+        says = request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
+        return Goal(declared, request.name, request.aliases, request.deleteBeforeReplace if says else None)
 
     def _provider(self, request: _ResourceRequest) -> str:
         """The provider of a resource: given, its parents', or the default one of its package."""
         package = package_of(request.type)
         given: str = request.provider or getattr(request, "providers", {}).get(package, "")
-        parent = self._goals.get(request.parent)
+        parent = self._requests.get(request.parent)
         inherited = parent.provider if parent else ""
         if not given and inherited and package_of(urn_type(provider_urn(inherited))) == package:
             return inherited
         for ancestor in self._ancestors(request.parent):
-            given = given or self._component_providers.get(ancestor, {}).get(package, "")
+            known = self._requests.get(ancestor)
+            if known is not None and not known.custom:
+                given = given or known.providers.get(package, "")
         version = request.version or request.packageRef.rpartition("@")[2]
         return given or self._default_provider(package, version)
 
@@ -265,39 +260,31 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             if ref is None:
                 name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
                 inputs = self._deployment.package_config(package) | ({"version": version} if version else {})
-                registered = self._deployment.register(
-                    Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs)
-                )
+                declared = ResourceState("", f"pulumi:providers:{package}", custom=True, inputs=inputs)
+                registered = self._deployment.register(Goal(declared, name))
                 ref = provider_reference(registered.state.urn, registered.state.id)
                 self._default_providers[package, version] = ref
             return ref
 
 
-def _inherit(request: pb.RegisterResourceRequest, parent: Goal | None) -> None:
+def _inherit(request: pb.RegisterResourceRequest, parent: pb.RegisterResourceRequest | None) -> None:
     """What a resource does not say of itself, its parent says."""
     if parent is None:
         return
-    if parent.protect is not None and not request.HasField("protect"):
+    if parent.HasField("protect") and not request.HasField("protect"):
         request.protect = parent.protect
-    if parent.retain_on_delete is not None and not request.HasField("retainOnDelete"):
-        request.retainOnDelete = parent.retain_on_delete
-    request.deletedWith = request.deletedWith or parent.deleted_with
+    if parent.HasField("retainOnDelete") and not request.HasField("retainOnDelete"):
+        request.retainOnDelete = parent.retainOnDelete
+    request.deletedWith = request.deletedWith or parent.deletedWith
 
 
 def _declared(struct: struct_pb2.Struct) -> Properties:
-    """Properties as a program sent them, plain values in place of outputs."""
-    return {key: without_outputs(value) for key, value in from_struct(struct, keep_null=False).items()}
+    """Properties as a program sent them."""
+    return from_struct(struct, keep_null=False)
 
 
 def _answered(outputs: Properties, request: _ResourceRequest) -> struct_pb2.Struct:
     return to_struct(outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources))
-
-
-def _alias(item: alias_pb2.Alias) -> Alias:
-    if item.WhichOneof("alias") == "urn":
-        return Alias(urn=item.urn)
-    spec = item.spec
-    return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
 
 
 def _timeouts(message: pb.RegisterResourceRequest.CustomTimeouts) -> dict[str, float]:

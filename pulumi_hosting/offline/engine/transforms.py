@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2
 
 from ..errors import OfflineError
-from ..model.property_values import WireFormat, from_struct, to_struct, with_outputs
+from ..model.property_values import WireFormat, from_struct, to_struct
 from ..providers.provider_client import CHANNEL_OPTIONS
 
 _RENAMED = {
@@ -82,10 +82,7 @@ def _question(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tra
         name=request.name,
         custom=request.custom,
         parent=request.parent,
-        properties=to_struct(
-            {key: with_outputs(value) for key, value in from_struct(request.object).items()},
-            WireFormat(secrets=True, resources=True, outputs=True),
-        ),
+        properties=to_struct(from_struct(request.object), WireFormat(resources=True, outputs=True)),
         options=resource_pb2.TransformResourceOptions(),
     )
     for option, field in _OPTIONS.items():

@@ -41,19 +41,19 @@ def recreate(decisions: Decisions, old: ResourceState, new: ResourceState) -> De
 
 
 def compare(decisions: Decisions, registration: Registration, old: ResourceState) -> Course[Decision]:
-    goal, new = registration.goal, registration.new
-    triggered = _is_triggered(decisions, goal, old, new)
+    new = registration.new
+    triggered = _is_triggered(decisions, old, new)
     if triggered:
         diff = ProviderDiff("some")
     else:
         known = _diff_without_provider(decisions, registration, old)
         if known is None and registration.provider is not None:
             preview = decisions.operation.preview
-            known = yield partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
+            known = yield partial(_ask, registration.provider, old, new, new.ignore_changes, preview=preview)
             if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
                 return recreate(decisions, old, new)
         diff = known or ProviderDiff("none")
-    diff = with_replace_on_changes(diff, goal.replace_on_changes, bool(old.init_errors))
+    diff = with_replace_on_changes(diff, new.replace_on_changes, bool(old.init_errors))
     steps = _steps(decisions, registration, old, diff, triggered)
     if steps:
         return decisions.decide(steps, new)
@@ -62,14 +62,14 @@ def compare(decisions: Decisions, registration: Registration, old: ResourceState
     return decisions.unchanged(old, new)
 
 
-def _is_triggered(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> bool:
+def _is_triggered(decisions: Decisions, old: ResourceState, new: ResourceState) -> bool:
     """Whether the program's replacement trigger has changed."""
-    if goal.replacement_trigger is None or old.replacement_trigger is None:
+    if new.replacement_trigger is None or old.replacement_trigger is None:
         return False  # as in Pulumi, adding or removing one is no change of it
-    if not decisions.operation.preview and contains_unknowns(goal.replacement_trigger):
+    if not decisions.operation.preview and contains_unknowns(new.replacement_trigger):
         decisions.operation.error(f"replacement trigger contains unknowns for {new.urn}", new.urn)
         raise AlreadyReported
-    return bool(without_secrets(goal.replacement_trigger) != without_secrets(old.replacement_trigger))
+    return bool(without_secrets(new.replacement_trigger) != without_secrets(old.replacement_trigger))
 
 
 def _ask(
@@ -132,12 +132,12 @@ def _replacement(
     decisions: Decisions, registration: Registration, old: ResourceState, diff: ProviderDiff
 ) -> list[Step]:
     goal, new, operation = registration.goal, registration.new, decisions.operation
-    _refuse_replacement(decisions, goal, old, new)
+    _refuse_replacement(decisions, old, new)
     decisions.outcomes.add("replace", new.urn)
     if registration.provider is not None and not old.taint:
         # The first check may have copied inputs of the old resource; the replacement must not have them.
         checked = registration.provider.check(
-            new.urn, {}, goal.properties, registration.seed, preview=operation.preview
+            new.urn, {}, goal.state.inputs, registration.seed, preview=operation.preview
         )
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
@@ -152,13 +152,12 @@ def _replacement(
             replace,
         ]
     steps = delete_dependents(decisions, old, new.urn)
-    operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
         steps.append(decisions.delete(old, replacing=True, pending=True))
     return [*steps, replace, CreateStep("create-replacement", old, new, **facts, replacing=True)]
 
 
-def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, new: ResourceState) -> None:
+def _refuse_replacement(decisions: Decisions, old: ResourceState, new: ResourceState) -> None:
     """Raises if the resource must not be replaced; a preview goes on and shows the rest."""
     operation = decisions.operation
     if new.protect and old.protect:
@@ -168,7 +167,7 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: ResourceState, ne
             "`pulumi up`"
         )
         decisions.refuse(new.urn, message)
-    if goal.import_id:
+    if new.import_id:
         message = (
             "previously-imported resources that still specify an ID may not be replaced; please remove the "
             "`import` declaration from your program"

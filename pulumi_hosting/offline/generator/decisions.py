@@ -5,24 +5,16 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
+from pulumi.runtime.proto.alias_pb2 import Alias
 from pulumi.runtime.proto.provider_pb2 import CheckFailure
 
 from ..errors import AlreadyReported, PluginError
-from ..model.goals import Alias, Goal, Targets
+from ..model.goals import Goal, Targets
 from ..model.graph import Graph
 from ..model.property_values import Properties, SecretValue
 from ..model.provider_results import ProviderDiff
 from ..model.state import ResourceState
-from ..model.urns import (
-    STACK_TYPE,
-    is_provider,
-    make_urn,
-    provider_id,
-    provider_urn,
-    qualified_type,
-    urn_name,
-    urn_type,
-)
+from ..model.urns import STACK_TYPE, make_urn, qualified_type, urn_name, urn_type
 from ..providers.registry import ResourceProvider
 from ..steps.base import Op, Step, StepContext
 from ..steps.changes import DeleteStep, SameStep
@@ -156,19 +148,21 @@ class Names:
         own = [self._alias(goal, alias) for alias in goal.aliases]
         yield from own
         # A renamed parent renames its children: their old URNs follow from its old URN.
-        if goal.parent in self._old_of:
-            yield self._inherited(goal.type, goal.name, goal.parent)
+        parent = goal.state.parent
+        if parent in self._old_of:
+            yield self._inherited(goal.state.type, goal.name, parent)
             for urn in own:
-                yield self._inherited(urn_type(urn), urn_name(urn), goal.parent)
+                yield self._inherited(urn_type(urn), urn_name(urn), parent)
 
     def _alias(self, goal: Goal, alias: Alias) -> str:
         if alias.urn:
             return alias.urn
-        parent = self._old_of.get(alias.parent, alias.parent) if alias.parent else goal.parent
-        if alias.no_parent or qualified_type(parent) == STACK_TYPE:
+        spec = alias.spec
+        parent = self._old_of.get(spec.parentUrn, spec.parentUrn) or goal.state.parent
+        if spec.noParent or qualified_type(parent) == STACK_TYPE:
             parent = ""
-        stack, project = alias.stack or self._stack, alias.project or self._project
-        return make_urn(stack, project, parent, alias.type or goal.type, alias.name or goal.name)
+        stack, project = spec.stack or self._stack, spec.project or self._project
+        return make_urn(stack, project, parent, spec.type or goal.state.type, spec.name or goal.name)
 
     def _inherited(self, type: str, name: str, parent: str) -> str:
         """The old URN of a child. A name that starts with its parent's name started with the old one."""
@@ -220,21 +214,8 @@ class Decisions:
         return self.operation.target_dependents and not self.targeted.isdisjoint(state.needed_urns())
 
     def provider_of(self, state: ResourceState) -> ResourceProvider | None:
-        """The provider of a resource; None for a component. Raises `AlreadyReported` when it is not known."""
-        if not state.custom:
-            return None
-        operation = self.operation
-        if is_provider(state.type):
-            return operation.registry
-        provider = operation.registry.get(state.provider)
-        if provider is None:
-            old = operation.olds.get(provider_urn(state.provider))
-            if old is None or old.id != provider_id(state.provider):
-                operation.error(f"unknown provider '{state.provider}' for resource '{state.urn}'", state.urn)
-                raise AlreadyReported
-            operation.registry.ensure(state.provider, operation.resources)
-            provider = operation.registry.get(state.provider)
-        return provider
+        """The provider of a resource; None for a component."""
+        return self.operation.provider_of(state) if state.custom else None
 
     def report(self, new: ResourceState, failures: Sequence[CheckFailure]) -> None:
         """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""

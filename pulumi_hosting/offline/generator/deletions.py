@@ -21,7 +21,6 @@ def refreshes(decisions: Decisions) -> list[RefreshStep]:
     steps = []
     for state in operation.resources:
         if not decisions.is_done(state.urn) and state.urn in operation.targets:
-            operation.registry.ensure(state.provider, operation.resources)
             decisions.outcomes.add("refresh", state.urn)
             steps.append(RefreshStep("refresh", state, state))
     return steps
@@ -62,8 +61,6 @@ def _delete(decisions: Decisions, state: ResourceState) -> Step | None:
             step = Step("remove-pending-replace", state, replacing=True, hidden=True)
         else:
             step = decisions.delete(state)
-    if state.urn in decisions.deleted:
-        decisions.operation.registry.ensure(state.provider, decisions.operation.resources)
     return step
 
 
@@ -184,10 +181,7 @@ def _would_be_replaced(
     operation = decisions.operation
     if not state.custom or state.external:
         return None
-    if state.provider and provider_urn(state.provider) in replaced:
-        operation.registry.ensure(state.provider, operation.resources)
-        return ()
-    if state.deleted_with in replaced:
+    if provider_urn(state.provider) in replaced or state.deleted_with in replaced:
         return ()
     touched = {key for key, urns in state.property_dependencies.items() if not replaced.isdisjoint(urns)}
     inputs = {key: UNKNOWN if key in touched else value for key, value in state.inputs.items()}
@@ -195,12 +189,7 @@ def _would_be_replaced(
         return None
     if is_provider(state.type):
         operation.registry.same(state, state.inputs)
-    else:
-        operation.registry.ensure(state.provider, operation.resources)
-    provider = decisions.provider_of(state)
-    if provider is None:
-        return None
-    diff = diff_resource(provider, state, inputs, state.ignore_changes, preview=True)
+    diff = diff_resource(operation.provider_of(state), state, inputs, state.ignore_changes, preview=True)
     diff = with_replace_on_changes(diff, state.replace_on_changes, False)
     return diff.replaces if diff.replace else None
 

@@ -1,7 +1,6 @@
 """Decides the steps of a resource that the program registers or reads, or that a command imports."""
 
 import os
-from dataclasses import fields
 
 from ..errors import PluginError
 from ..model.goals import Goal
@@ -16,9 +15,12 @@ from .decisions import Course, Decision, Decisions, nothing_to_do
 
 
 def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
-    urn = decisions.names.claim(goal.parent, goal.type, goal.name)
+    urn = decisions.names.claim(goal.state.parent, goal.state.type, goal.name)
     old, alias = decisions.find_old(urn, goal)
-    new = new_state(goal, urn, alias, old)
+    new = goal.state.copy(urn=urn, aliases=[alias] if alias else [])
+    if old is not None:
+        new.refresh_before_update = old.refresh_before_update
+        new.created, new.modified = old.created, old.modified
     decisions.registered[urn] = new
     if old is not None and decisions.refresh and decisions.is_targeted(old):
         old = yield from _refresh(decisions, old, new)
@@ -31,28 +33,6 @@ def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
     if _is_import(registration):
         yield from _import(decisions, registration)
     return (yield from _create_or_compare(decisions, registration))
-
-
-_AS_DECLARED = {item.name for item in fields(Goal)} & {item.name for item in fields(ResourceState)} - {
-    *("protect", "retain_on_delete", "aliases")
-}
-"""What a state holds just as the program says it."""
-
-
-def new_state(goal: Goal, urn: str, alias: str, old: ResourceState | None = None) -> ResourceState:
-    """The state that a resource is to get; what the account adds to it is still missing."""
-    state = ResourceState(
-        urn=urn,
-        inputs=goal.properties,
-        protect=bool(goal.protect),
-        retain_on_delete=bool(goal.retain_on_delete),
-        aliases=[alias] if alias else [],
-        **{name: getattr(goal, name) for name in _AS_DECLARED},
-    )
-    if old is not None:
-        state.refresh_before_update = old.refresh_before_update
-        state.created, state.modified = old.created, old.modified
-    return state
 
 
 def _is_managed(state: ResourceState) -> bool:
@@ -93,10 +73,10 @@ def _decision_of_mode(decisions: Decisions, old: ResourceState | None, new: Reso
 
 def _is_import(registration: Registration) -> bool:
     """Whether the program asks for an import that was not done yet."""
-    goal, old = registration.goal, registration.old
-    if not goal.custom or not goal.import_id:
+    new, old = registration.new, registration.old
+    if not new.custom or not new.import_id:
         return False
-    return old is None or old.external or (old.import_id or old.id) != goal.import_id
+    return old is None or old.external or (old.import_id or old.id) != new.import_id
 
 
 def _import(decisions: Decisions, registration: Registration) -> Course[None]:
@@ -115,7 +95,6 @@ def _import(decisions: Decisions, registration: Registration) -> Course[None]:
     else:
         yield step
     registration.old = found = step.found or imported
-    new.import_id = registration.goal.import_id
     decisions.operation.graph = Graph([*decisions.operation.graph.resources, found])
 
 
@@ -168,7 +147,7 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
         return
     inputs = new.inputs
     if old is not None:
-        inputs, failed = ignoring(inputs, old.inputs, goal.ignore_changes)
+        inputs, failed = ignoring(inputs, old.inputs, new.ignore_changes)
         if failed:
             paths = ", ".join(failed)
             decisions.operation.info(
@@ -182,7 +161,7 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
     olds = {} if as_new or old is None else old.inputs
     preview = decisions.operation.preview
     checked = provider.check(
-        new.urn, olds, goal.properties if as_new else inputs, registration.seed, preview=preview
+        new.urn, olds, goal.state.inputs if as_new else inputs, registration.seed, preview=preview
     )
     new.inputs = checked.inputs
     decisions.report(new, checked.failures)
@@ -193,12 +172,12 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
 
 def read(decisions: Decisions, goal: Goal) -> Course[Decision]:
     yield from ()  # nothing takes long before the step itself
-    urn = decisions.names.claim(goal.parent, goal.type, goal.name)
+    urn = decisions.names.claim(goal.state.parent, goal.state.type, goal.name)
     old, alias = decisions.find_old(urn, goal)
-    new = new_state(goal, urn, alias).copy(external=True)
-    if not goal.id:
+    new = goal.state.copy(urn=urn, aliases=[alias] if alias else [], external=True)
+    if not new.id:
         raise PluginError(f"expected an ID for {urn}")
-    if old is not None and not old.external and old.id != goal.id:
+    if old is not None and not old.external and old.id != new.id:
         decisions.outcomes.add("replace", urn)
         return decisions.decide(
             [ReadStep("read-replacement", old, new, replacing=True), Step("replace", old, new)], new
@@ -223,26 +202,22 @@ def import_resource(decisions: Decisions, goal: Goal) -> Course[Decision]:
     decisions.names.taken |= set(operation.olds)
     stack = next((state.urn for state in operation.resources if state.type == STACK_TYPE), "")
     if not stack:
-        stack = (
-            yield from _create(decisions, Goal(STACK_TYPE, f"{operation.project}-{operation.stack}"))
-        ).urn
-    provider_type = f"{PROVIDER_PREFIX}{package_of(goal.type)}"
+        name = f"{operation.project}-{operation.stack}"
+        stack = (yield from _create(decisions, Goal(ResourceState("", STACK_TYPE), name))).urn
+    provider_type = f"{PROVIDER_PREFIX}{package_of(goal.state.type)}"
     existing = (
         state
         for state in operation.resources
         if state.type == provider_type and state.name.startswith("default")
     )
     provider = next(existing, None)
-    if provider is not None:
-        operation.registry.ensure(provider_reference(provider.urn, provider.id), operation.resources)
-    else:
-        declared = Goal(provider_type, "default", custom=True, properties=operation.package_config(goal.type))
-        provider = yield from _create(decisions, declared)
-    urn = decisions.names.claim(stack, goal.type, goal.name)
-    new = ResourceState(
-        urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id
-    )
-    new.provider = provider_reference(provider.urn, provider.id)
+    if provider is None:
+        config = operation.package_config(goal.state.type)
+        declared = ResourceState("", provider_type, custom=True, inputs=config)
+        provider = yield from _create(decisions, Goal(declared, "default"))
+    urn = decisions.names.claim(stack, goal.state.type, goal.name)
+    reference = provider_reference(provider.urn, provider.id)
+    new = goal.state.copy(urn=urn, parent=stack, provider=reference)
     return Decision([ImportStep("import", None, new, commanded=True)], new)
 
 

@@ -1,52 +1,26 @@
 """What a program declares or reads (`Goal`), and the URNs that an operation is restricted to (`Targets`)."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
-from .property_values import Properties
+from pulumi.runtime.proto.alias_pb2 import Alias
 
-
-@dataclass(frozen=True)
-class Alias:
-    """Another name a resource may have had: a whole URN, or the parts that differ."""
-
-    urn: str = ""
-    name: str = ""
-    type: str = ""
-    stack: str = ""
-    project: str = ""
-    parent: str = ""
-    no_parent: bool = False
+from .state import ResourceState
 
 
 @dataclass
 class Goal:
-    """A resource as the program declares or reads it."""
+    """A resource as the program declares or reads it: the state that it is to get, still without its URN, and
+    what no state holds.
+    """
 
-    type: str
+    state: ResourceState
     name: str
-    custom: bool = False
-    properties: Properties = field(default_factory=dict)
-    parent: str = ""
-    protect: bool | None = None
-    dependencies: list[str] = field(default_factory=list)
-    provider: str = ""
-    property_dependencies: dict[str, list[str]] = field(default_factory=dict)
+    aliases: Iterable[Alias] = ()
+    """Other names that it may have had."""
     delete_before_replace: bool | None = None
-    ignore_changes: list[str] = field(default_factory=list)
-    additional_secret_outputs: list[str] = field(default_factory=list)
-    aliases: list[Alias] = field(default_factory=list)
-    import_id: str = ""
-    id: str = ""
-    """Of a resource that the program reads."""
-    custom_timeouts: dict[str, float] = field(default_factory=dict)
-    replace_on_changes: list[str] = field(default_factory=list)
-    replacement_trigger: object = None
-    retain_on_delete: bool | None = None
-    deleted_with: str = ""
-    replace_with: list[str] = field(default_factory=list)
-    hide_diff: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

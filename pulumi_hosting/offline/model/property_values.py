@@ -53,19 +53,6 @@ class SecretValue:
 
 
 @dataclass(frozen=True)
-class Output:
-    """A value with its dependencies, as newer SDKs send it."""
-
-    value: object
-    known: bool = True
-    secret: bool = False
-    dependencies: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return "Output(…)"
-
-
-@dataclass(frozen=True)
 class ResourceReference:
     """A reference to a whole resource; `id` is None for components."""
 
@@ -87,39 +74,11 @@ def bare(value: object) -> object:
     return value
 
 
-def plain_output(value: Output) -> object:
-    inner = value.value if value.known else UNKNOWN
-    return SecretValue(inner) if value.secret else inner
-
-
 def mapped(value: object, change: Callable[[object], object]) -> object:
     """The same maps and lists with every other value changed."""
     if isinstance(value, dict):
         return {key: mapped(item, change) for key, item in value.items()}
     return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
-
-
-def without_outputs(value: object) -> object:
-    """The same value with every `Output` replaced by its value."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, SecretValue):
-            return SecretValue(without_outputs(value.value))
-        return without_outputs(plain_output(value)) if isinstance(value, Output) else value
-
-    return mapped(value, plain)
-
-
-def with_outputs(value: object) -> object:
-    """The same value with every unknown or secret part as an `Output`."""
-
-    def wrapped(value: object) -> object:
-        if isinstance(value, SecretValue):
-            known = not contains_unknowns(value.value)
-            return Output(value.value if known else None, known, secret=True)
-        return Output(None, known=False) if value is UNKNOWN else value
-
-    return mapped(value, wrapped)
 
 
 def without_secrets(value: object) -> object:
@@ -216,8 +175,8 @@ def from_marked(fields: Properties) -> object:
     if signature == RESOURCE_SIGNATURE and isinstance(fields.get("urn"), str):
         return ResourceReference(fields["urn"], fields.get("id"), fields.get("packageVersion", ""))
     if signature == OUTPUT_SIGNATURE:
-        known, secret = "value" in fields, bool(fields.get("secret"))
-        return Output(fields.get("value"), known, secret, tuple(fields.get("dependencies") or ()))
+        value = fields.get("value", UNKNOWN)
+        return SecretValue(value) if fields.get("secret") else value
     return fields
 
 
@@ -234,6 +193,7 @@ class WireFormat:
     resources: bool = False
     unknowns: bool = True
     outputs: bool = False
+    """Unknown and secret values are sent as outputs."""
     nulls: bool = True
     seal: Callable[[object], Properties] = lambda value: {"value": value}
     """How a secret is written, given its value as it is sent."""
@@ -262,18 +222,16 @@ def sent_value(value: object, wire: WireFormat) -> object:
     if isinstance(value, list):
         return [sent_value(item, wire) for item in value]
     match value:
+        case Unknown() | SecretValue() if wire.outputs:
+            inner = bare(value)
+            known = {} if contains_unknowns(inner) else {"value": inner}
+            plain: object = {SIGNATURE: OUTPUT_SIGNATURE, "secret": value is not UNKNOWN} | known
         case Unknown():
             return UNKNOWN_STRING
         case SecretValue() if wire.secrets:
             return {SIGNATURE: SECRET_SIGNATURE} | wire.seal(sent_value(value.value, wire))
         case SecretValue():
             plain = value.value
-        case Output() if wire.outputs:
-            known = {"value": value.value} if value.known else {}
-            more = {"secret": value.secret, "dependencies": list(value.dependencies)}
-            plain = {SIGNATURE: OUTPUT_SIGNATURE} | known | more
-        case Output():
-            plain = plain_output(value)
         case ResourceReference() if wire.resources:
             plain = value.marked()
         case ResourceReference():

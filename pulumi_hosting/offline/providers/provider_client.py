@@ -131,9 +131,7 @@ class ProviderClient:
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
     ) -> ProviderDiff:
         request = provider_pb2.DiffRequest(
-            old_inputs=to_struct(old_inputs),
-            olds=to_struct(old_outputs),
-            news=to_struct(news),
+            old_inputs=to_struct(old_inputs), olds=to_struct(old_outputs), news=to_struct(news)
         )
         answer: provider_pb2.DiffResponse | None = self._ask_if_implemented("DiffConfig", urn, request)
         return ProviderDiff("unknown") if answer is None else _diff_from(answer)

@@ -178,16 +178,15 @@ class Registry:
             if provider_reference(state.urn, state.id) not in self._providers:
                 self._configured(self._take(state.urn), state.urn, state.id, inputs)
 
-    def ensure(self, ref: str, states: list[ResourceState]) -> None:
-        """Load the provider of a resource in the state, unless the program has registered it."""
+    def loaded(self, ref: str, states: list[ResourceState]) -> ProviderClient:
+        """A provider that the program has registered, else the one of the state, loaded now."""
         with self._lock:
-            if not ref or ref in self._providers:
-                return
-            for state in states:
-                if provider_reference(state.urn, state.id) == ref:
-                    self._configured(self._load(state.urn), state.urn, state.id, state.inputs)
-                    return
-        raise PluginError(f"could not find provider {ref} in the state")
+            if ref not in self._providers:
+                known = (state for state in states if provider_reference(state.urn, state.id) == ref)
+                if (state := next(known, None)) is None:
+                    raise PluginError(f"could not find provider {ref} in the state")
+                self._configured(self._load(state.urn), state.urn, state.id, state.inputs)
+            return self._providers[ref]
 
     def create(self, new: ResourceState, *, preview: bool) -> ProviderResult:
         id = UNKNOWN_STRING if preview else str(uuid.uuid4())

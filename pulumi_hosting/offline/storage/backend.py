@@ -119,9 +119,7 @@ class Backend:
         latest = f', "latest": {deployment}' if deployment is not None else ""
         file = self.stack_file(stack)
         write_private(
-            file,
-            f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n',
-            backup=Path(f"{file}.bak"),
+            file, f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n', backup=Path(f"{file}.bak")
         )
 
     def remove(self, stack: str) -> None:
@@ -219,33 +217,20 @@ def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # The name must not end in .json: the file backend takes every such file for a stack.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
+    copy = f"{temporary}.bak"
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        if backup is not None:
-            _keep(path, backup)
+        if backup is not None and path.exists():
+            os.replace(shutil.copy2(path, copy), backup)
         os.replace(temporary, path)
         _sync_directory(path.parent)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        for left in (temporary, copy):
+            Path(left).unlink(missing_ok=True)
         raise
-
-
-def _keep(path: Path, backup: Path) -> None:
-    """Make ``backup`` a copy of the file, which stays in place all the time."""
-    if not path.exists():
-        return  # the first save
-    spare = backup.with_name(f".{backup.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        try:
-            os.link(path, spare)
-        except OSError:  # a file system without hard links
-            shutil.copy2(path, spare)
-        os.replace(spare, backup)
-    finally:
-        spare.unlink(missing_ok=True)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -22,11 +22,7 @@ class StackStore:
     """`cwd` is the project's directory, or one below it; `environ` stands for the process environment."""
 
     def __init__(
-        self,
-        cwd: str | Path,
-        name: str | None = None,
-        *,
-        environ: Mapping[str, str] | None = None,
+        self, cwd: str | Path, name: str | None = None, *, environ: Mapping[str, str] | None = None
     ) -> None:
         self.environ = dict(os.environ if environ is None else environ)
         self.project: Project = load_project(Path(cwd))

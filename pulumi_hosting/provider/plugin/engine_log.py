@@ -5,7 +5,8 @@ import threading
 from collections.abc import Callable, Collection
 
 import grpc
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+from pulumi_hosting.provider.plugin.protocol import engine_pb2, engine_pb2_grpc
 
 _LOG_TIMEOUT = 5.0  # seconds; a lost line is better than a step that hangs
 

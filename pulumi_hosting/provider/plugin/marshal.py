@@ -1,7 +1,7 @@
 """Between the protocol's ``Struct`` and plain Python values.
 
 Requests are unmarshalled: secrets in plain text, with the top-level keys that hold any; unknowns as
-``pulumi.output.Unknown``. Answers are marshalled: every key that was secret in the request, and every one
+``conversion.UNKNOWN``. Answers are marshalled: every key that was secret in the request, and every one
 that is always secret, is wrapped as a whole, since what is beside a secret in a list or a map is as much a
 secret.
 """
@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct, Value
-from pulumi.output import Unknown
 
 from pulumi_hosting.provider import conversion
 from pulumi_hosting.provider.names import PropertyValues, Props
@@ -95,7 +94,7 @@ def _unmarshal_fields(fields: Mapping[str, Value], signatures: list[str]) -> Any
 
 def _plain(value: Any) -> Any:
     """The value in the types that a ``Struct`` takes."""
-    if isinstance(value, Unknown):
+    if value is conversion.UNKNOWN:
         return UNKNOWN
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -19,11 +19,10 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from google.protobuf import any_pb2, empty_pb2
 from google.protobuf.struct_pb2 import Struct
-from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
-from pulumi.runtime.proto import provider_pb2 as rpc
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
+from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
@@ -41,6 +40,8 @@ from pulumi_hosting.provider.names import (
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
+from pulumi_hosting.provider.plugin.protocol import plugin_pb2, provider_pb2_grpc, status_pb2
+from pulumi_hosting.provider.plugin.protocol import provider_pb2 as rpc
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
@@ -257,6 +258,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         others = {
             variable for name, variable in SETTINGS.items() if is_default or given.get(name) in (None, "")
         }
+        if SETTINGS["apiKey"] in others:
+            others.update(API_KEY_SOURCES)
         # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(

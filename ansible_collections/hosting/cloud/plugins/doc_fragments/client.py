@@ -11,7 +11,8 @@ options:
   api_key:
     description:
       - The API key, C(vk_live_...) or C(vk_test_...).
-      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that runs the task is used.
+      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that runs the task is used, or
+        else the file that E(HOSTING_API_KEY_FILE) names, or the output of E(HOSTING_API_KEY_COMMAND).
       - Keep it in a vault and pass it with C(module_defaults). Values under C(environment) of a task are
         printed at C(-vvvv).
     type: str

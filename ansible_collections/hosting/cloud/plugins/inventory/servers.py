@@ -345,6 +345,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()
         }
         filters = {name: value for name, value in resolved.items() if value is not None}
+        if options["api_key"] is None:
+            from ..module_utils.shared_options import api_key_of_environment  # loads pulumi_hosting
+
+            options["api_key"] = api_key_of_environment()
         # Another key or filter is another request: it must not be answered with this one's cached servers.
         request = json.dumps(
             [CACHE_FORMAT, *options.values(), filters, self.get_option("addresses")], sort_keys=True

@@ -121,10 +121,12 @@ class ResourceModule(HostingModule):
             return result
         from pulumi_hosting.actions.keep_paid import renewal, unreported
 
-        # what is paid must not depend on how another task saw it
-        request = replace(request, session=task.request("").session)
         state = outcome.state or self.resource.State.partial(before)
-        if (due := renewal(request, self.resource, state, given)) is None:
+        due = renewal(request, self.resource, state, given)
+        if due is not None:  # what is paid must not depend on how another task saw it
+            request = replace(request, session=task.request("").session)
+            due = renewal(request, self.resource, state, given)
+        if due is None:
             paid = None if task.check_mode else unreported(request, self.resource, state, given)
             return result if paid is None else self._paid_before(task, paid, "renewed it", result)
         approve = partial(task.approve, f"{request.identity} keep_paid", task.budget.checked())

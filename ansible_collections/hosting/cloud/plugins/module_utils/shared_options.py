@@ -5,11 +5,19 @@ make."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ansible.module_utils.common.parameters import env_fallback
+from ansible.module_utils.errors import AnsibleFallbackNotFound
 
+from .failures import unusable
 from .json_types import Json, Values
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.client.exceptions import ConfigurationError
+    from pulumi_hosting.client.settings import API_KEY_SOURCES, key_of_environment
 
 
 def from_environment(variable: str) -> Json:
@@ -17,8 +25,25 @@ def from_environment(variable: str) -> Json:
     return {"fallback": (env_fallback, [variable])}
 
 
+def api_key_of_environment() -> str | None:
+    """The key that the process' environment holds, or names a file or a command for. None if there is
+    none, or if it cannot be used: the client then looks again, and says why."""
+    if unusable() is not None:
+        return None
+    with suppress(ConfigurationError):
+        if (key := key_of_environment(os.environ)) is not None:
+            return key.reveal()
+    return None
+
+
+def _api_key(variable: str) -> str:
+    if (key := api_key_of_environment()) is None:
+        raise AnsibleFallbackNotFound
+    return key
+
+
 CLIENT_OPTIONS: Json = {
-    "api_key": {"type": "str", "no_log": True, **from_environment("HOSTING_API_KEY")},
+    "api_key": {"type": "str", "no_log": True, "fallback": (_api_key, ["HOSTING_API_KEY"])},
     "base_url": {"type": "str", **from_environment("HOSTING_BASE_URL")},
     "timeout": {"type": "float", "default": 30},
     "rate_limit_timeout": {"type": "float", "default": 600},
@@ -47,6 +72,17 @@ def boolean_problem(spec: Values, given: Values) -> str | None:
             kind = "text" if needed == "str" else "a number"
             return f"{name}: must be {kind}, not a boolean. Next: put it in quotes, or correct it"
     return None
+
+
+def key_source_problem(environment: Values) -> str | None:
+    """That a playbook says where the key is; None if it does not."""
+    named = [name for name in API_KEY_SOURCES if environment.get(name)]
+    if not named:
+        return None
+    return (
+        f"{named[0]} is in the environment of the task or of its play, and is taken from the environment of "
+        "ansible-playbook only. Next: export it there, and remove it from the playbook"
+    )
 
 
 def private_key_lines(params: Values) -> Iterable[str]:

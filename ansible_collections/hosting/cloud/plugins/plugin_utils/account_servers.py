@@ -70,25 +70,25 @@ class Source:
         if refusal := unusable():
             raise AnsibleParserError(refusal["msg"])
 
-        from pulumi_hosting.client.client import Client
-        from pulumi_hosting.client.exceptions import HostingError, InvalidInput
+        from pulumi_hosting.client import client, exceptions
         from pulumi_hosting.session.request import Request
         from pulumi_hosting.session.session import Session
 
         try:
-            with Client(**self.options, read_only=True, user_agent=f"ansible {PLUGIN}") as client:
+            options = {**self.options, "user_agent": f"ansible {PLUGIN}"}
+            with client.Client(**options, read_only=True) as asked:
                 # Not with the inventory that ansible-inventory prints.
-                client.words = words()
-                client.rate_limiter.on_wait = partial(self.display.display, stderr=True)
+                asked.words = words()
+                asked.rate_limiter.on_wait = partial(self.display.display, stderr=True)
                 warn = self.display.warning
-                request = Request(Session(client), identity=f"ansible:inventory/{PLUGIN}", warn=warn)
+                request = Request(Session(asked), identity=f"ansible:inventory/{PLUGIN}", warn=warn)
                 if not self.strict:
                     request.skip_damaged = lambda error: warn(f"one server is left out: {error}")
                 yield request
-        except InvalidInput as error:
+        except exceptions.InvalidInput as error:
             fields = "; ".join(f"{name}: {reason}" for name, reason in error.fields.items())
             raise AnsibleParserError(f"api_filters: {fields}. Next: correct it") from None
-        except HostingError as error:
+        except exceptions.HostingError as error:
             raise AnsibleParserError(str(error)) from None
 
 

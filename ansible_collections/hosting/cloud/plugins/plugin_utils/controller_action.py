@@ -27,7 +27,12 @@ from ..module_utils.json_types import Json, Values
 from ..module_utils.module import HostingModule, settle_charge
 from ..module_utils.module_process import CONTROLLER
 from ..module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
-from ..module_utils.shared_options import boolean_problem, private_key_lines, without_unknown_items
+from ..module_utils.shared_options import (
+    boolean_problem,
+    key_source_problem,
+    private_key_lines,
+    without_unknown_items,
+)
 from ..module_utils.task import ModuleTask, new_client
 from .run_files import RunFiles
 
@@ -101,13 +106,16 @@ class ControllerAction(ActionBase):
         given = dict(self._task.args)
         check_mode, spec = bool(self._task.check_mode), module.argument_spec
         arguments = without_unknown_items(given) if check_mode else dict(given)
-        environment = self._environment()
+        own: Json = {}
+        self._compute_environment_string(own)
+        # Ansible applies the task's `environment` to a module's process only.
+        environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
         for option, described in spec.items():
             if arguments.get(option) is None and "fallback" in described:
                 for variable in environment.keys() & described["fallback"][1]:
                     arguments[option] = environment[variable]
         validated = ArgumentSpecValidator(spec, **module.rules).validate(arguments)
-        refusal = boolean_problem(spec, given)
+        refusal = key_source_problem(own) or boolean_problem(spec, given)
         if refusal is None and validated.error_messages:
             refusal = validated.errors.msg
             if isinstance(validated.errors[0], UnsupportedError):
@@ -137,13 +145,6 @@ class ControllerAction(ActionBase):
         )
         task.hide({*validated._no_log_values, *private_key_lines(arguments)})
         return task
-
-    def _environment(self) -> dict[str, str]:
-        """The controller's environment, with the task's ``environment``, which Ansible applies to a module's
-        process only."""
-        own: Json = {}
-        self._compute_environment_string(own)
-        return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
     @staticmethod
     def _printed(task: ModuleTask, result: Json) -> Json:

@@ -27,10 +27,10 @@ def preloaded(name: str) -> type[ControllerAction]:
     """The action plugin of a module, once what its tasks use is loaded. Without ``pulumi_hosting`` they
     report what is missing."""
     with _quickly():
-        from ..module_utils.failures import unusable
+        from ..module_utils import failures, shared_options
         from .controller_action import ControllerAction, module_named
 
-        if unusable() is not None:
+        if failures.unusable() is not None:
             return ControllerAction
         import httpx
 
@@ -40,6 +40,7 @@ def preloaded(name: str) -> type[ControllerAction]:
 
         for part in LATE:
             import_module(part)
+        shared_options.api_key_of_environment()  # HOSTING_API_KEY_COMMAND runs once, not in each worker
         httpx.Client(verify=tls_context(None)).close()
         models: list[type[BaseModel]] = [NoFields, Me, *module_named(name).load()]
         for model in models:

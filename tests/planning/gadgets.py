@@ -245,7 +245,7 @@ class RepeatableGadget(Gadget, Repeatable[GadgetState]):
         return [*self.more]
 
 
-class Plain(Resource[Any, Any]):
+class Plain(Resource[GadgetInputs, GadgetState]):
     """The same without any power."""
 
     kind: ClassVar[str] = "plain"

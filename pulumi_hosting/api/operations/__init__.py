@@ -44,29 +44,14 @@ SCOPES: Mapping[str, str] = {
 }
 """The scopes of API keys (API document, "Authentication"), and the usual sets of them."""
 
+_READ = tuple(scope for scope in SCOPES if scope.endswith(":read"))
 PRESETS: Mapping[str, tuple[str, ...]] = {
-    "read_only": tuple(scope for scope in SCOPES if scope.endswith(":read")),
-    "operate": (
-        *(scope for scope in SCOPES if scope.endswith(":read")),
-        "servers:manage",
-        "servers:order",
-        "domains:manage",
-        "invoices:pay",
-    ),
+    "read_only": _READ,
+    "operate": (*_READ, "servers:manage", "servers:order", "domains:manage", "invoices:pay"),
     "full": tuple(SCOPES),
 }
 
-AREAS = (
-    "meta",
-    "account",
-    "invoices",
-    "catalog",
-    "servers",
-    "ssh_keys",
-    "domains",
-    "api_keys",
-    "webhooks",
-)
+AREAS = ("meta", "account", "invoices", "catalog", "servers", "ssh_keys", "domains", "api_keys", "webhooks")
 """The modules of the areas, in the document's order. What needs one area loads its module alone."""
 
 OPERATIONS: tuple[Operation, ...]

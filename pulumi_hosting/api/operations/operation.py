@@ -164,7 +164,7 @@ _RETRY: Mapping[str, RetryClass] = {"GET": "safe", "POST": "never"}
 
 
 @cache
-def _secrets_of(answer: Any) -> tuple[str, ...]:
+def _secrets_of(answer: object) -> tuple[str, ...]:
     fields = getattr(answer, "model_fields", {})
     return tuple(name for name, field in fields.items() if holds(Secret, field.annotation))
 

@@ -23,8 +23,8 @@ from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import ResourceState, Snapshot
-from .model.urns import PROVIDER_PREFIX, STACK_TYPE
-from .providers.registry import DYNAMIC_PACKAGE, PluginHost, Registry
+from .model.urns import STACK_TYPE
+from .providers.registry import PluginHost, Registry
 from .steps.base import NO_CHANGE
 from .storage.journal import Journal
 from .storage.project import find_python
@@ -190,8 +190,6 @@ class _Operation:
             program = None
             if options.command in ("up", "preview") or options.run_program:
                 program = ProgramProcess(project, python, stack.environ, engine_address)
-                if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in snapshot.resources):
-                    host.start_early(DYNAMIC_PACKAGE)
             succeeded = _interruptible(deployment, host, program)
         finally:
             host.close()

@@ -23,8 +23,8 @@ from .engine.run_options import Command, Options
 from .model.goals import Goal, Targets
 from .model.property_values import Properties, hide_secrets
 from .model.state import ResourceState, Snapshot
-from .model.urns import PROVIDER_PREFIX, STACK_TYPE
-from .providers.registry import DYNAMIC_PACKAGE, PluginHost, Registry
+from .model.urns import STACK_TYPE
+from .providers.registry import PluginHost, Registry
 from .steps.base import NO_CHANGE
 from .storage.journal import Journal
 from .storage.project import find_python
@@ -118,7 +118,7 @@ class _Operation:
                 listeners.append(write_lines(exit_stack.enter_context(self.options.event_log.open("w"))))
             events = Events(listeners)
             result = self._refuse_changes(self._deploy(snapshot, events, started), events)
-            events.cancel()
+            events.emit("cancelEvent", {})
             if display is not None:
                 display.end(
                     result.changes,
@@ -160,7 +160,9 @@ class _Operation:
         stack, project, options = self.stack, self.stack.project, self.options
         refresh = options.refresh or options.refresh_only or (project.refresh and options.command != "import")
         config = stack.config().values(stack.crypter())
-        events.prelude({key: str(hide_secrets(value)) for key, value in config.items()})
+        events.emit(
+            "preludeEvent", {"config": {key: str(hide_secrets(item)) for key, item in config.items()}}
+        )
         python = find_python(project, stack.environ)
         log = EngineService(events)
         engine_server, engine_address = serve_grpc(add_EngineServicer_to_server, log, threads=16)
@@ -188,8 +190,6 @@ class _Operation:
             program = None
             if options.command in ("up", "preview") or options.run_program:
                 program = ProgramProcess(project, python, stack.environ, engine_address)
-                if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in snapshot.resources):
-                    host.start_early(DYNAMIC_PACKAGE)
             succeeded = _interruptible(deployment, host, program)
         finally:
             host.close()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from .property_values import Properties
 from .state import ResourceState
 
 
@@ -31,13 +30,9 @@ class Graph:
         parent.
         """
         at = self._index[id(state)]
-        urns = {urn for kind, urn in state.needs() if kind != "parent"}
-        found = {
-            position
-            for urn in (urns | {state.parent})
-            for position in self._by_urn.get(urn, ())
-            if position < at
-        }
+        urns = state.needed_urns(with_parent=False)
+        needed_positions = (self._by_urn.get(urn, ()) for urn in (urns | {state.parent}))
+        found = {position for positions in needed_positions for position in positions if position < at}
         for position in list(found):
             needed = self.resources[position]
             if not needed.custom and needed.urn in urns:
@@ -88,8 +83,7 @@ class Graph:
         for state in self.resources[self._index[id(root)] + 1 :]:
             if state.urn in ignored:
                 continue
-            needs = {urn for kind, urn in state.needs() if with_children or kind != "parent"}
-            if needs & depended:
+            if not depended.isdisjoint(state.needed_urns(with_parent=with_children)):
                 found.append(state)
                 depended.add(state.urn)
         return found
@@ -101,21 +95,20 @@ def rebuild(resources: Iterable[ResourceState]) -> list[ResourceState]:
     present: set[str] = set()
     parents: dict[str, str] = {}
     for state in resources:
-        changes: Properties = {}
-        if any(urn not in present for kind, urn in state.needs() if kind not in ("parent", "provider")):
-            changes["dependencies"] = [urn for urn in state.dependencies if urn in present]
-            changes["property_dependencies"] = {
+        if not state.depends_on() <= present:
+            state.dependencies = [urn for urn in state.dependencies if urn in present]
+            state.property_dependencies = {
                 key: kept
                 for key, urns in state.property_dependencies.items()
                 if (kept := [urn for urn in urns if urn in present])
             }
-            changes["replace_with"] = [urn for urn in state.replace_with if urn in present]
-            changes["deleted_with"] = state.deleted_with if state.deleted_with in present else ""
+            state.replace_with = [urn for urn in state.replace_with if urn in present]
+            state.deleted_with = state.deleted_with if state.deleted_with in present else ""
         parent = state.parent
         while parent and parent not in present:
             parent = parents.get(parent, "")
-        for key, value in (changes | ({"parent": parent} if parent != state.parent else {})).items():
-            setattr(state, key, value)
+        if parent != state.parent:
+            state.parent = parent
         parents[state.urn] = parent
         present.add(state.urn)
         result.append(state)

@@ -1,9 +1,8 @@
 """The resources of a stack: one state per resource, and the snapshot of all."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from .property_values import Properties
 from .urns import provider_urn, urn_name
@@ -70,25 +69,15 @@ class ResourceState:
             getattr(self, item.name) == getattr(other, item.name) for item in fields(self) if item.init
         )
 
-    def needs(
-        self,
-    ) -> Iterator[
-        tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith", "provider"], str]
-    ]:
-        """Every URN that this resource needs, and why."""
-        if self.parent:
-            yield "parent", self.parent
-        yield from (("dependency", urn) for urn in self.dependencies)
-        for urns in self.property_dependencies.values():
-            yield from (("property", urn) for urn in urns)
-        if self.deleted_with:
-            yield "deletedWith", self.deleted_with
-        yield from (("replaceWith", urn) for urn in self.replace_with)
-        if self.provider:
-            yield "provider", provider_urn(self.provider)
+    def depends_on(self) -> set[str]:
+        """The URNs of its dependencies: all that it needs but its provider and its parent."""
+        of_properties = (urn for urns in self.property_dependencies.values() for urn in urns)
+        return {*self.dependencies, *of_properties, *self.replace_with, self.deleted_with} - {""}
 
-    def needed_urns(self) -> set[str]:
-        return {urn for _, urn in self.needs()}
+    def needed_urns(self, *, with_parent: bool = True) -> set[str]:
+        """Every URN that this resource needs."""
+        parent = self.parent if with_parent else ""
+        return (self.depends_on() | {provider_urn(self.provider), parent}) - {""}
 
 
 @dataclass

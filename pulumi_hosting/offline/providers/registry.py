@@ -4,14 +4,13 @@ A provider resource is checked, diffed, created and updated like any other, only
 registry.
 """
 
-import contextlib
 import shutil
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..errors import PluginError, ProviderError
@@ -44,8 +43,6 @@ class PluginHost:
     def __post_init__(self) -> None:
         self._providers: list[ProviderClient] = []
         self._lock = threading.Lock()
-        self._early: dict[str, Future[PluginProcess]] = {}
-        self._starter = ThreadPoolExecutor(1)
 
     def command(self, package: str) -> list[str]:
         if package == DYNAMIC_PACKAGE:
@@ -59,23 +56,11 @@ class PluginHost:
             )
         return [found]
 
-    def _start(self, package: str) -> PluginProcess:
+    def load(self, package: str) -> ProviderClient:
         environ = {**self.environ, "PULUMI_PROJECT": self.project}
         command = [*self.command(package), *self.arguments, self.engine_address]
-        return PluginProcess(
-            package, command, self.directory, environ, lambda line, error: self.on_line(package, line, error)
-        )
-
-    def start_early(self, package: str) -> None:
-        """Start a plugin that will be needed, while something else takes its time."""
-        with self._lock:
-            if package not in self._early:
-                self._early[package] = self._starter.submit(self._start, package)
-
-    def load(self, package: str) -> ProviderClient:
-        with self._lock:
-            early = self._early.pop(package, None)
-        process = early.result() if early is not None else self._start(package)
+        on_line = partial(self.on_line, package)
+        process = PluginProcess(package, command, self.directory, environ, on_line)
         provider = ProviderClient(process, self.engine_address, self.root, self.directory)
         with self._lock:
             self._providers.append(provider)
@@ -90,10 +75,6 @@ class PluginHost:
         for."""
         self.cancel()
         processes = [provider._process for provider in self._providers]
-        for early in self._early.values():
-            with contextlib.suppress(PluginError):
-                processes.append(early.result())
-        self._starter.shutdown()
         for provider in self._providers:
             provider._channel.close()
         for process in processes:
@@ -102,7 +83,6 @@ class PluginHost:
         for process in processes:
             process.stop(max(0.1, deadline - time.monotonic()))
         self._providers.clear()
-        self._early.clear()
 
 
 _UNCONFIGURED = "unconfigured"

@@ -84,7 +84,9 @@ class DeleteStep(Step):
         spared = (
             old.external or old.retain_on_delete or (old.deleted_with and old.deleted_with in self.deleted)
         )
-        if not context.preview and not spared and old.custom:
-            context.provider_of(old).delete(old)
+        if old.custom:
+            provider = context.provider_of(old)  # as in Pulumi, loaded also if it is not asked
+            if not context.preview and not spared:
+                provider.delete(old)
         if self.pending_replacement:
             old.pending_replacement = True

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import InvalidConfiguration, OfflineError, UnfinishedCreates
 from ..model.property_values import Properties, SecretValue, hide_secrets, without_secrets
 from ..model.state import ResourceState, Snapshot
-from ..model.urns import STACK_TYPE, provider_urn
+from ..model.urns import STACK_TYPE
 from .backend import Backend, backend_directory
 from .deployment_json import deployment_from_json, deployment_to_text, problem_of
 from .passphrase import Crypter, passphrase_from
@@ -183,8 +183,7 @@ class StackStore:
                 raise OfflineError(f"{urn} {what}; `stack export` shows the state")
             snapshot.resources.remove(found[0])
             for state in snapshot.resources:
-                needed = {state.parent, state.deleted_with, provider_urn(state.provider), *state.dependencies}
-                if urn in needed:
+                if urn in state.needed_urns():
                     raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
             self.save(snapshot)
 

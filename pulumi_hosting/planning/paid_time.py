@@ -110,7 +110,7 @@ class PaidTime:
     def declared(self, key: tuple[str, str], renews: object) -> "PaidTime":
         """The same, with the object that this names renewed as a declaration says; None says nothing."""
         found = {one.key: one for one in self.objects}
-        if renews is None or key not in found or found[key].renews is bool(renews):
+        if renews is None or key not in found or found[key].renews is bool(renews) or found[key].is_locked:
             return self
         return replace(self, objects=(*({**found, key: replace(found[key], renews=bool(renews))}).values(),))
 
@@ -138,7 +138,8 @@ class PaidTime:
     def warning(self, event: Due) -> str | None:
         """The line for an object that has ended, or whose end is near and not covered; None where there is
         nothing to say."""
-        is_due = event.kind == "over" or (event.kind != "renewed" and event.what.is_near(self.now))
+        is_near = event.what.is_locked or event.what.is_near(self.now)
+        is_due = event.kind == "over" or (event.kind != "renewed" and is_near)
         return self.described(event) if is_due else None
 
     def described(self, event: Due) -> str:
@@ -147,6 +148,9 @@ class PaidTime:
         at = event.ends_at
         if event.kind == "over" or at is None:
             return self._over(what)
+        if what.is_locked:
+            paid = f"it is paid until {at:%Y-%m-%d}, and nothing renews it"
+            return f"{what.label} is locked by the provider's staff: {paid}. Next: {self.step(event)}"
         left = at - self.now
         word = next((word for days, word in _WORDS if left <= timedelta(days)), "Note")
         verb = "was" if left < timedelta(0) else "is"
@@ -167,6 +171,8 @@ class PaidTime:
         what = event.what
         if event.kind == "renewed":
             return ""
+        if what.is_locked:
+            return "ask the provider why"
         if what.kind == "invoice" or what.invoice:
             return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":

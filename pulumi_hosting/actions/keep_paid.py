@@ -100,7 +100,9 @@ def renewal(
         return None
     action, what = _ACTIONS[resource.kind], resource.prepaid(request, state)
     now, until = catalog_reads.service_now(request), _safe_until(what, state, action.date)
-    if what is None or until is None or what.ended == "pending_cancel" or until - now >= duration(keep):
+    if what is None or until is None or until - now >= duration(keep):
+        return None
+    if what.is_locked or what.ended == "pending_cancel":
         return None
     if _renews_itself(request, what, renews, until - now):
         return None

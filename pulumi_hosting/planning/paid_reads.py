@@ -43,7 +43,8 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
     what = None
     try:
         what = resource.prepaid(request, state)
-        if what is None or not (what.ended or what.is_near(catalog_reads.service_now(request))):
+        is_near = what and (what.ended or what.is_locked or what.is_near(catalog_reads.service_now(request)))
+        if what is None or not is_near:
             return Remark()
         # auto_renew is set by this run, and what is kept paid is renewed by one
         renews = declared.get("keep_paid") or declared.get("auto_renew")

@@ -20,6 +20,8 @@ from pulumi_hosting.session.prepaid import Prepaid
 _CENT = Decimal("0.01")
 _TOP_UP = 10
 """Top-ups are advised in multiples of this: gateways refuse small ones, and several objects need one."""
+_LATE = timedelta(days=1)
+"""What the service would renew and has not so long after its time is not taken for renewed any more."""
 HORIZON = timedelta(days=3 * 366)
 """How far renewals are followed."""
 _WORDS = ((0, "Overdue"), (1, "Last day"), (7, "Urgent"), (14, "Soon"))  # by days left
@@ -30,7 +32,7 @@ class Due:
     """What happens to one object when its paid time ends.
 
     - ``kind``: ``renewed``: the service renews it. ``short``: it would, and the balance does not cover
-      what is due by then. ``ends``: it does not renew itself. ``over``: its time has ended.
+      what is due by then. ``ends``: it does not renew itself, or did not. ``over``: its time has ended.
     - ``due``: the sum of what is due until the end of its day, itself included.
     """
 
@@ -64,11 +66,12 @@ def events(objects: Iterable[Prepaid], balance: Decimal | None, now: datetime) -
         today = [heappop(waiting)]
         while waiting and waiting[0][0].date() == today[0][0].date():
             today.append(heappop(waiting))
-        due += sum((what.amount or 0 for _, _, what in today if what.renews), Decimal(0))
+        renewing = {number for at, number, what in today if what.renews and at > now - _LATE}
+        due += sum((what.amount or 0 for _, number, what in today if number in renewing), Decimal(0))
         is_short = balance is not None and due > balance
         for at, number, what in today:
-            kind: Literal["ends", "short", "renewed"] = "renewed" if what.renews else "ends"
-            if is_short and what.renews and what.amount:
+            kind: Literal["ends", "short", "renewed"] = "renewed" if number in renewing else "ends"
+            if is_short and kind == "renewed" and what.amount:
                 kind = "short"
             yield Due(kind, what, at, due)
             if kind == "renewed" and what.amount:
@@ -110,7 +113,7 @@ class PaidTime:
     def declared(self, key: tuple[str, str], renews: object) -> "PaidTime":
         """The same, with the object that this names renewed as a declaration says; None says nothing."""
         found = {one.key: one for one in self.objects}
-        if renews is None or key not in found or found[key].renews is bool(renews):
+        if renews is None or key not in found or found[key].renews is bool(renews) or found[key].is_locked:
             return self
         return replace(self, objects=(*({**found, key: replace(found[key], renews=bool(renews))}).values(),))
 
@@ -138,7 +141,8 @@ class PaidTime:
     def warning(self, event: Due) -> str | None:
         """The line for an object that has ended, or whose end is near and not covered; None where there is
         nothing to say."""
-        is_due = event.kind == "over" or (event.kind != "renewed" and event.what.is_near(self.now))
+        is_near = event.what.is_locked or event.what.is_near(self.now)
+        is_due = event.kind == "over" or (event.kind != "renewed" and is_near)
         return self.described(event) if is_due else None
 
     def described(self, event: Due) -> str:
@@ -147,6 +151,9 @@ class PaidTime:
         at = event.ends_at
         if event.kind == "over" or at is None:
             return self._over(what)
+        if what.is_locked:
+            paid = f"it is paid until {at:%Y-%m-%d}, and nothing renews it"
+            return f"{what.label} is locked by the provider's staff: {paid}. Next: {self.step(event)}"
         left = at - self.now
         word = next((word for days, word in _WORDS if left <= timedelta(days)), "Note")
         verb = "was" if left < timedelta(0) else "is"
@@ -155,6 +162,8 @@ class PaidTime:
             named = f"{what.label} of {what.amount} {money}"
             return f"{word}: {named} {verb} to be paid by {at:%Y-%m-%d}. Next: {self.step(event)}"
         if event.kind == "ends":
+            if what.renews:
+                return f"{word}: {what.label} {when} and was not renewed. Next: {self.step(event)}"
             ends = f"{what.label} {when} and does not renew itself"
             return f"{word}: {ends}. Next: set auto_renew, or {self.step(event)}"
         return (
@@ -167,6 +176,8 @@ class PaidTime:
         what = event.what
         if event.kind == "renewed":
             return ""
+        if what.is_locked:
+            return "ask the provider why"
         if what.kind == "invoice" or what.invoice:
             return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":

@@ -248,7 +248,8 @@ def _objects(request: Request, resource: AnyResource) -> Iterator[AccountObject]
             yield AccountObject(resource, state, Decimal(0), None, tag_of(found))
         return
     for state in listed(request, resource):
-        if getattr(state, "status", None) not in _GONE:
+        # what staff locked may be called cancelled, and is there
+        if getattr(state, "status", None) not in _GONE or getattr(state, "blocked", None):
             price, currency = _price(request, state)
             yield AccountObject(resource, state, price, currency, None, _note(state))
 

@@ -20,8 +20,8 @@ class Prepaid:
     - ``until``: end of the paid time; None where it is not known. ``protected_until``: it is not suspended
       before this, though its renewal is due.
     - ``months``: how many a renewal pays; 0: it is paid by the hour, and ``amount`` is that of a day.
-    - ``ended``: ``suspended``, ``expired`` or ``pending_cancel`` where its time is over, or is bound to be;
-      else empty.
+    - ``ended``: one of ``ENDED`` where its time is over, or is bound to be; else empty. ``is_locked``: staff
+      locked it, so nothing renews it.
     - ``invoice``: the id of an unpaid invoice of its renewal, if there is one.
 
     An invoice that is to be paid is one too: ``until`` is the last moment to pay it.
@@ -37,6 +37,7 @@ class Prepaid:
     ended: str = ""
     protected_until: datetime | None = None
     invoice: str = ""
+    is_locked: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -72,8 +73,19 @@ def of_server(found: m.Server) -> Prepaid:
     amount, months = (billing.recurring_amount, billing.months or 1) if billing else (None, 1)
     if amount is not None and billing and billing.cycle == "hourly":
         amount, months = amount * 24, 0
-    safe = flags.protected_until if flags else None
-    return Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found), safe)
+    is_locked, safe = (bool(flags.blocked), flags.protected_until) if flags else (False, None)
+    return Prepaid(
+        "server",
+        str(found.id),
+        found.name,
+        until,
+        amount,
+        months,
+        renews and not is_locked,
+        _ended(found),
+        safe,
+        is_locked=is_locked,
+    )
 
 
 def _ended(found: m.Server) -> str:
@@ -111,7 +123,15 @@ def of_invoice(found: m.Invoice) -> Prepaid:
 
 def of_domain(found: m.Domain, amount: Decimal | None) -> Prepaid:
     """A domain of the account. ``amount``: the price of one more year."""
-    status = found.status if found.status in ENDED else ""
+    status, is_locked = found.status if found.status in ENDED else "", bool(found.blocked)
     return Prepaid(
-        "domain", str(found.id), found.name, found.expires_at, amount, 12, bool(found.auto_renew), status
+        "domain",
+        str(found.id),
+        found.name,
+        found.expires_at,
+        amount,
+        12,
+        bool(found.auto_renew) and not is_locked,
+        status,
+        is_locked=is_locked,
     )

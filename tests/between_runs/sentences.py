@@ -297,6 +297,18 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
         r"(?:Note: |Soon: |Urgent: |Last day: |Overdue: )?(?P<kind>server|domain) ID \([\w.-]+\) (?:is|was) "
         r"paid until DATE, and the balance of MONEY EUR does not cover the MONEY EUR that are due by then",
     ),
+    (
+        lambda said: (
+            said["balance"] in [look.objects["accounts"][0]["balance"] for look in (said.before, said.after)]
+        ),
+        r"balance (?P<balance>MONEY) EUR: the balance covers everything "
+        r"(?:that renews itself|until DATE: then (?:server|domain) ID \([\w.-]+\) is due)",
+    ),
+    (
+        lambda said: said.find(said.kind, said.before).get("blocked") is True,
+        r"(?P<kind>server|domain) ID \([\w.-]+\) is locked by the provider's staff: it is paid until DATE, "
+        r"and nothing renews it",
+    ),
     (Said.lives, r"(?P<kind>domain) NAME stays on the account: it cannot be deleted via the API"),
     (Said.lives, r"(?P<kind>domain) '[\w.-]+' is not valid: name: NAME cannot be registered: taken"),
     (_domain_stays, r"domain [\w.-]+ \(id ID, renews MONEY EUR a year\) stays.*: auto-renew is off"),
@@ -321,7 +333,7 @@ NEUTRAL: tuple[str, ...] = (
     r"unfinished",
     r"run total .*",
     r"it becomes active later",
-    r"ask the provider about it",
+    r"ask the provider (?:about it|why)",
     r"to (?:order|buy) another one, set order_attempt to \w+",
     r"if its server still arrives, no state has it",
     r"it is waited for, and taken over if .*",

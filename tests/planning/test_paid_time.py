@@ -57,6 +57,14 @@ def test_a_balance_that_is_not_known_makes_nothing_short() -> None:
     assert kinds([what("1")], None) == [("1", "renewed")]
 
 
+def test_what_the_service_has_not_renewed_a_day_after_its_time_is_named() -> None:
+    assert said(what("1", days=-0.9)) is None
+    assert said(what("1", days=-1.1)) == (
+        "Overdue: server 1 (web) was paid until 2026-11-21 and was not renewed. "
+        "Next: pulumi-hosting action server-renew --id 1 --until 2026-11-23"
+    )
+
+
 def test_what_is_free_is_never_short() -> None:
     assert kinds([what("1", amount=Decimal(0)), what("2", days=4)], "1.00") == [
         ("2", "short"),

@@ -73,6 +73,27 @@ def test_a_server_that_is_not_alive_is_a_difference(processes: Start, account: A
     assert not differs(processes(), "server", processes().refresh("server", web))
 
 
+@pytest.mark.parametrize("status", ["active", "cancelled"])
+@pytest.mark.parametrize("kind", ["server", "domain"])
+def test_what_staff_locked_is_named_and_not_renewed(
+    processes: Start, account: Account, kind: str, status: str
+) -> None:
+    """A locked domain may be called cancelled."""
+    given = {**WEB, "autoRenew": True} if kind == "server" else {**SHOP, "autoRenew": True}
+    entry = processes().create(kind, "it", {**given, "keepPaid": "7d"})
+    locked = {"blocked": True} | ({"status": status} if kind == "domain" else {})
+    account.control("PATCH", f"/{kind}s/{entry.id}", locked)
+    for days in (0, 25 if kind == "server" else 360):
+        later(account, days)
+        run = processes()
+        assert not differs(run, kind, entry)
+        line = run.lines[0]
+        assert f"{kind} {entry.id} " in line
+        assert "is locked by the provider's staff: it is paid until " in line
+        assert line.endswith("and nothing renews it. Next: ask the provider why")
+    assert [row["type"] for row in account.ledger()] == ["payment"]
+
+
 def test_what_does_not_renew_itself_is_said_when_it_is_bought(processes: Start, account: Account) -> None:
     process = processes()
     shop = process.create("domain", "shop", SHOP)

@@ -155,7 +155,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
         request = self.request
         wait_for_orders(request, self.body)
         refuse_late_order(request, self.name, self.attempt)
-        same_name = [server for server in candidates(request) if server.name == self.name]
+        same_name = candidates(request, lambda server: server.name == self.name)
         if request.name_is_identity:
             if len(same_name) > 1:
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])

@@ -1,5 +1,6 @@
 """Which servers of the account may belong to a resource: by ownership tag, and by name."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Literal, Protocol
@@ -9,7 +10,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.order_facts import living_servers
+from pulumi_hosting.exactly_once.order_facts import orders_and_servers
 from pulumi_hosting.exactly_once.ownership_check import after_others_spoke, differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
@@ -79,9 +80,8 @@ def refuse_renamed(request: Request, name: str, undone: Undone, attempt: int = 0
         request,
         lambda: [
             server
-            for server in candidates(request)
-            if server.name != name
-            and (server.id == noted or _takeovers(request, server, name) >= attempt)
+            for server in candidates(request, lambda server: server.name != name)
+            if (server.id == noted or _takeovers(request, server, name) >= attempt)
             and not request.is_declared(str(server.id), server.name)
         ],
     )
@@ -105,9 +105,8 @@ def _noted_server(request: Request, name: str, attempt: int) -> m.Server | None:
         return None
     with suppress(NotFound):
         order = request.client.orders.get(number)
-        for server in candidates(request):
-            is_tagged = is_tag(tag_of(server))
-            if server.id == order.server_id and order.server_name in (None, name) and not is_tagged:
+        for server in candidates(request, lambda server: server.id == order.server_id):
+            if order.server_name in (None, name) and not is_tag(tag_of(server)):
                 return server
     return None
 
@@ -150,9 +149,7 @@ def unproven(request: Request, name: str) -> m.Server | None:
     """The living server of the name of which only sending the order's key could prove that it is this
     declaration's. One that another declaration claims within a second does not count. Raises what an order
     would raise: if no key can prove it any more, or if a proof is not enough for a takeover."""
-    found = after_others_spoke(
-        request, lambda: [server for server in candidates(request) if server.name == name]
-    )
+    found = after_others_spoke(request, lambda: candidates(request, lambda server: server.name == name))
     provable = next((server for server in found if may_be_proven(request, server)), None)
     if found and (provable is None or why_not_taken_over(request, request.age_of(provable.created_at))):
         raise name_conflict(request, found[0], 0)
@@ -195,7 +192,9 @@ def find_tagged(
     ``attempt`` above 0 asks for another one beside it, and the former three are passed over. ``lenient``:
     whatever its age.
     """
-    own = [server for server in candidates(request) if is_tag_of(tag_of(server), request.identity)]
+    begins = ownership_tag(request.identity).rstrip("]")
+    tagged = candidates(request, lambda server: begins in (server.notes or ""))
+    own = [server for server in tagged if is_tag_of(tag_of(server), request.identity)]
     if own and attempt > 0:
         own = [
             server
@@ -266,13 +265,17 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
     return max(after_others_spoke(request, found), key=lambda server: server.id, default=None)
 
 
-def candidates(request: Request) -> list[m.Server]:
-    """The living servers that no declaration of this run is known to have."""
+def candidates(request: Request, is_meant: Callable[[m.Server], bool]) -> list[m.Server]:
+    """The living servers that may be meant and that no declaration of this run is known to have. Each order
+    asks for them among all servers of the account, so ``is_meant`` comes first.
+    """
     # A simulated order buys nothing beside a real server of the name; only what a test key made itself could
     # be a lost one.
-    simulated, has_owner = request.client.is_test_key, request.has_owner
+    simulated = request.client.is_test_key
     return [
         server
-        for server in living_servers(request)
-        if not has_owner(str(server.id)) and server.is_sandbox == simulated
+        for server in orders_and_servers(request)[1]
+        if is_meant(server)
+        and server.is_sandbox == simulated
+        and not (server.is_gone or request.has_owner(str(server.id)))
     ]

@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from http.cookiejar import DefaultCookiePolicy
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
+from httpx import Client as Client
 from httpx import Request as Request
 
 from pulumi_hosting.api.operations import Operation
@@ -32,7 +33,6 @@ from pulumi_hosting.client.settings import Settings
 
 log = logging.getLogger("pulumi_hosting")
 
-LOCATION = "hosting_location"
 _LATE = {
     "ConnectTimeout": "no connection to",
     "PoolTimeout": "no free connection to",
@@ -49,15 +49,20 @@ OUR_HEADERS = frozenset(
 """Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
+Connection = Client | httpx.BaseTransport
+"""The caller's client, or our own connections: those of a client would prepare cookies and redirects for each
+request, which takes as long as the request itself.
+"""
+
+
 def facts_of(
-    client: httpx.Client, request: HttpRequest, request_id: str, agent: str, wait: float
+    connection: Connection, request: HttpRequest, request_id: str, agent: str, wait: float
 ) -> dict[str, Any]:
-    """The request for httpx, without its body. Its headers are those of the client, and ours, which take
-    precedence. Each wait takes at most ``wait`` seconds.
+    """The request for httpx, without its body. Its headers are those of the caller's client, and ours, which
+    take precedence. Each wait takes at most ``wait`` seconds.
     """
-    headers = httpx.Headers(
-        [(name, value) for name, value in client.headers.multi_items() if name.lower() not in OUR_HEADERS]
-    )
+    theirs = connection.headers.multi_items() if isinstance(connection, Client) else ()
+    headers = httpx.Headers([(name, value) for name, value in theirs if name.lower() not in OUR_HEADERS])
     identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
     headers.update({**request.headers, "X-Request-ID": request_id, **identity})
     return {
@@ -69,23 +74,27 @@ def facts_of(
     }
 
 
-def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.Client:
-    """A client of this deployment, with connections of bounded sockets."""
+def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.BaseTransport:
+    """Connections to this deployment, of bounded sockets; those of the caller's ``transport`` if there is
+    one."""
     tls = settings.base_url.startswith("https:")
-    client = httpx.Client(
-        transport=transport,
-        verify=tls_context(settings.ca_file) if tls and transport is None else False,
+    made = transport or httpx.HTTPTransport(
+        verify=tls_context(settings.ca_file) if tls else False,
         # A proxy would read what goes to this machine over plain http.
-        trust_env=tls and transport is None,
-        follow_redirects=False,
+        proxy=_proxy(httpx.URL(settings.base_url).host) if tls else None,
         limits=httpx.Limits(
             max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
         ),
-        event_hooks={"response": [_hide_location]},
     )
-    bound(client)
-    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    return client
+    bound(made)
+    return made
+
+
+def _proxy(host: str) -> str | None:
+    """The proxy that the environment names for https to this host."""
+    proxies = getproxies()
+    found = None if proxy_bypass(host) else proxies.get("https") or proxies.get("all")
+    return f"http://{found}" if found and "://" not in found else found
 
 
 def read(
@@ -110,8 +119,6 @@ def read(
         if is_over():
             return _late(operation, "ReadTimeout", host)
         parts.append(part)
-    if LOCATION in response.extensions:
-        response.headers["Location"] = response.extensions[LOCATION]
     return HttpResponse(response.status_code, response.headers, b"".join(parts))
 
 
@@ -143,14 +150,6 @@ def failure(operation: Operation, error: Exception, host: str) -> HostingError:
         error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError
     )
     return found
-
-
-def _hide_location(response: httpx.Response) -> None:
-    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable
-    address would be an error.
-    """
-    if "Location" in response.headers:
-        response.extensions[LOCATION] = response.headers.pop("Location")
 
 
 def _is_certificate(error: BaseException | None) -> bool:
@@ -244,12 +243,17 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     return left if timeout is None else min(timeout, left)
 
 
-def bound(client: httpx.Client) -> None:
-    """Makes all connections of ``client``, those through proxies too, of bounded sockets. httpx has no public
-    names for them: if a later one renames them, it says so, since each wait alone is bounded then.
+def bound(connection: Connection) -> None:
+    """Makes all connections, those through proxies too, of bounded sockets. httpx has no public names for
+    them: if a later one renames them, it says so, since each wait alone is bounded then.
     """
     try:
-        for transport in (client._transport, *client._mounts.values()):
+        transports: tuple[httpx.BaseTransport | None, ...] = (
+            (connection._transport, *connection._mounts.values())
+            if isinstance(connection, Client)
+            else (connection,)
+        )
+        for transport in transports:
             pool: Any = getattr(transport, "_pool", None)
             is_pooled = isinstance(transport, httpx.HTTPTransport) or isinstance(
                 pool, httpcore.ConnectionPool

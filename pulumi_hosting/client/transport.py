@@ -39,9 +39,9 @@ class HttpTransport:
         self._settings = settings
         self._clock = clock
         self._transport = transport
-        self._own_client = http_client is None
+        self._own = http_client is None
         self._lock = threading.Lock()
-        self._client: httpx.Client | None = http_client
+        self._connection: httpx.Client | httpx.BaseTransport | None = http_client
         self._pid = os.getpid()
         if http_client is not None:
             from pulumi_hosting.client import httpx_connection
@@ -66,15 +66,19 @@ class HttpTransport:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
-                client = self._connected()
+                connection = self._connected()
                 agent = self._settings.user_agent
-                # Not made by the client: it would add its cookies and parameters.
+                # Not made by the caller's client: it would add its cookies and parameters.
                 made = httpx_connection.Request(
-                    **httpx_connection.facts_of(client, request, request_id, agent, wait),
+                    **httpx_connection.facts_of(connection, request, request_id, agent, wait),
                     content=request.body,
                 )
                 # The key is in the headers already.
-                response = client.send(made, stream=True, auth=None, follow_redirects=False)
+                response = (
+                    connection.send(made, stream=True, auth=None, follow_redirects=False)
+                    if isinstance(connection, httpx_connection.Client)
+                    else connection.handle_request(made)
+                )
                 with closing(response):
                     found = httpx_connection.read(
                         request.operation, response, self._settings.host, lambda: self._clock() > stop_at
@@ -91,27 +95,27 @@ class HttpTransport:
 
     def close(self) -> None:
         """Closes the connections; the next request opens new ones. Those of the caller's own client stay."""
-        if not self._own_client:
+        if not self._own:
             return
         with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
-    def _connected(self) -> "httpx.Client":
+    def _connected(self) -> "httpx.Client | httpx.BaseTransport":
         with self._lock:
-            if not self._own_client and self._pid != os.getpid():
+            if not self._own and self._pid != os.getpid():
                 # Two processes on one connection would read each other's answers.
                 raise ConfigurationError(
                     "http_client was made before this process was forked; nothing was sent. Next: make it, "
                     "and the Client, in the process that uses them"
                 )
             # Connections cannot be shared with a forked child: it opens its own.
-            if self._client is None or self._pid != os.getpid():
+            if self._connection is None or self._pid != os.getpid():
                 from pulumi_hosting.client import httpx_connection
 
-                self._client = httpx_connection.opened(self._settings, self._transport)
+                self._connection = httpx_connection.opened(self._settings, self._transport)
                 self._pid = os.getpid()
                 # A client that is not closed closes its connections when it is collected.
-                weakref.finalize(self, self._client.close)
-            return self._client
+                weakref.finalize(self, self._connection.close)
+            return self._connection

@@ -267,7 +267,8 @@ def tagged_elsewhere(request: Request, max_age: float) -> m.Server | None:
 
 def candidates(request: Request, is_meant: Callable[[m.Server], bool]) -> list[m.Server]:
     """The living servers that may be meant and that no declaration of this run is known to have. Each order
-    asks, of every server of the account: ``is_meant`` comes first."""
+    asks for them among all servers of the account, so ``is_meant`` comes first.
+    """
     # A simulated order buys nothing beside a real server of the name; only what a test key made itself could
     # be a lost one.
     simulated = request.client.is_test_key

@@ -134,7 +134,7 @@ def test_a_client_shows_its_key_nowhere() -> None:
     client.servers.get(1)
     assert leaks(f"{client!r} {client} {vars(client)} {client.servers!r} {vars(client.servers)}") == []
     wire = client.transport
-    assert leaks(f"{wire!r} {vars(wire)} {vars(wire._client)} {wire._settings!r}") == []
+    assert leaks(f"{wire!r} {vars(wire)} {vars(wire._connection)} {wire._settings!r}") == []
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

@@ -332,6 +332,17 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
     assert "proxy-canary" not in str(caught.value)
 
 
+@pytest.mark.parametrize("excepted", ["*", "api.example.com", ".example.com"])
+def test_https_to_an_excepted_host_goes_past_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, excepted: str
+) -> None:
+    monkeypatch.setenv("https_proxy", "proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "other.example")
+    assert httpx_connection._proxy("api.example.com") == "http://proxy.example:3128"
+    monkeypatch.setenv("no_proxy", excepted)
+    assert httpx_connection._proxy("api.example.com") is None
+
+
 # --- processes
 
 
@@ -341,7 +352,7 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
 def test_a_forked_child_opens_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     opened, really = [], httpx_connection.opened
 
-    def counted(*arguments: Any) -> httpx.Client:
+    def counted(*arguments: Any) -> httpx.BaseTransport:
         opened.append(os.getpid())
         return really(*arguments)
 
@@ -361,7 +372,7 @@ def test_making_a_client_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any, **options: Any) -> Any:
         raise AssertionError("opened")
 
-    monkeypatch.setattr(httpx, "Client", refuse)
+    monkeypatch.setattr(httpx, "HTTPTransport", refuse)
     client = Client(KEY, "https://api.example.com/v1")
     assert "api.example.com" in repr(client)
     client.close()

@@ -40,17 +40,20 @@ from typing import NoReturn
 _LIBRARIES = (
     "dill",
     "google.protobuf.struct_pb2",
-    "grpc",
+    "grpc._server",  # grpc, httpx and uvicorn import the modules with an underscore when they are used
+    "grpc.experimental",
     "httpx",
     "pulumi.dynamic",
     "pulumi.runtime",
     "pydantic",
-    "uvicorn",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
 )
 _PACKAGE = "pulumi_hosting"
 
 _CLIENT = """#!{python} -SE
-import marshal, os, signal, socket, sys
+# signal, socket and struct take as long to import as Python to start
+import _signal as signal, _socket as socket, marshal, os, sys
 connection = socket.socket(socket.AF_UNIX)
 connection.connect({address!r})
 same_session = os.getsid({server}) == os.getsid(0)
@@ -63,7 +66,8 @@ def pass_on(number, frame):
 signal.signal(signal.SIGINT, signal.SIG_IGN if same_session else pass_on)
 signal.signal(signal.SIGTERM, pass_on)
 received, sent = os.pipe()
-socket.send_fds(connection, [b"!"], [0, 1, 2, received])
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, received))
+connection.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
 os.close(received)
 with open(sent, "wb") as request_file:
     marshal.dump(request, request_file)

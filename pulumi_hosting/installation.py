@@ -26,6 +26,13 @@ def install_extras(*extras: str) -> str:
     return f"install the extra {names} of {PACKAGE}: {_command(f'[{names}]')}"
 
 
+def repository() -> str | None:
+    """The https address of the git repository that it was installed from; None if it was not."""
+    origin = _origin()
+    url = str(origin.get("url", ""))
+    return url if "vcs_info" in origin and url.startswith("https://") and "@" not in url else None
+
+
 def _command(extras: str) -> str:
     origin = _origin()
     url = urlsplit(str(origin.get("url", "")))

@@ -1,14 +1,18 @@
 """Installation as the README describes it: from a clone, and from the files that a release consists of."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.parser import Parser
+from importlib.metadata import version
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -78,15 +82,62 @@ def test_the_commands_of_the_readme_install_everything(way: str, built: Path, tm
     assert str(tmp_path / ".ansible") in "".join(collections)
 
 
-def test_a_release_is_a_wheel_an_sdist_a_tarball_and_their_checksums(built: Path) -> None:
+def test_a_release_is_a_wheel_an_sdist_a_tarball_a_list_of_parts_and_their_checksums(built: Path) -> None:
     rows = [line.split("  ") for line in (built / "SHA256SUMS").read_text().splitlines()]
     sums = {name: digest for digest, name in rows}
     assert set(sums) == {path.name for path in built.iterdir()} - {"SHA256SUMS", ".gitignore"}
-    assert len(sums) == 3
+    assert len(sums) == 4
     for name, digest in sums.items():
         assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest
     with tarfile.open(built / "pulumi_hosting-0.1.0.tar.gz") as sdist:
         assert "pulumi_hosting-0.1.0/tools/package_page.py" in sdist.getnames()  # it builds from itself
+
+
+@pytest.mark.slow
+def test_a_release_that_is_built_again_has_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    run(f"umask 077; .ci/build {tmp_path}", os.environ["HOME"], os.environ["PATH"])
+    assert (tmp_path / "SHA256SUMS").read_text() == (built / "SHA256SUMS").read_text()
+
+
+def test_the_tarball_of_the_collection_holds_what_ansible_galaxy_lists(built: Path) -> None:
+    with tarfile.open(built / "hosting-cloud-0.1.0.tar.gz") as archive:
+        members = archive.getmembers()
+        listing = archive.extractfile("FILES.json")
+        assert listing is not None
+        listed = {row["name"]: row for row in json.load(listing)["files"]}
+        for member in members:
+            digest = listed.get(member.name, {}).get("chksum_sha256")
+            if digest is not None and (file := archive.extractfile(member)):
+                assert hashlib.sha256(file.read()).hexdigest() == digest
+    assert {member.name for member in members} == {*listed, "FILES.json", "MANIFEST.json"} - {"."}
+    assert {(member.mtime, member.uid, member.uname) for member in members} == {(315532800, 0, "")}
+
+
+def test_the_list_of_parts_names_every_dependency_once_and_the_files(built: Path) -> None:
+    found = json.loads((built / "pulumi_hosting-0.1.0.cdx.json").read_text())
+    assert (found["bomFormat"], found["specVersion"], found["version"]) == ("CycloneDX", "1.6", 1)
+    assert UUID(found["serialNumber"].removeprefix("urn:uuid:")).version == 5
+    parts = {part["name"]: part for part in (found["metadata"]["component"], *found["components"])}
+    refs = [part["bom-ref"] for part in parts.values()]
+    assert len({*refs}) == len(refs) == len(found["components"]) + 1
+    for row in found["dependencies"]:
+        assert {row["ref"], *row["dependsOn"]} <= {*refs}
+    for name, file in (
+        ("pulumi-hosting", "pulumi_hosting-0.1.0-py3-none-any.whl"),
+        ("hosting.cloud", "hosting-cloud-0.1.0.tar.gz"),
+    ):
+        digest = hashlib.sha256((built / file).read_bytes()).hexdigest()
+        assert parts[name]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    for name, scope in (("httpx", "required"), ("pydantic-core", "required"), ("pulumi", "optional")):
+        assert parts[name]["scope"] == scope
+        assert parts[name]["version"] == version(name)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].keys() - {"dev"}:
+        lines += project["optional-dependencies"][extra]
+    direct = {re.split(r"[\[>]", line)[0] for line in lines}
+    assert {name.lower() for name in direct} <= set(parts)
+    assert not {"pytest", "ruff", "hatchling"} & set(parts)  # what only tests and builds need
 
 
 def test_a_tag_that_is_not_the_version_is_refused(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pulumi_hosting.provider import declaration_mistakes as mistakes
 from pulumi_hosting.provider import final_options
 from pulumi_hosting.provider.dynamic import PROVIDERS, timeouts_of
 from pulumi_hosting.provider.final_options import mocked
+from pulumi_hosting.provider.interruption import explain_interrupts
 from pulumi_hosting.provider.names import (
     IDENTITY,
     NAME,
@@ -258,6 +259,7 @@ class Native(Declaration, pulumi.CustomResource):
     """A resource of the native provider ``pulumi-resource-hosting``. It takes over dynamic resources."""
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
+        explain_interrupts()
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import (
 from pulumi_hosting.provider.plugin.engine_log import engine_address
 from pulumi_hosting.provider.plugin.marshal import UNKNOWN, Properties, marshal, unmarshal
 from pulumi_hosting.provider.plugin.servicer import Plugin
-from tests.provider.plugin_client import WEB, Asked, Refused
+from tests.provider.plugin_client import SERVER, WEB, Asked, Refused
 
 
 @pytest.mark.parametrize("settings", [{"mode": "cAnary"}, {"maxCharge": "cAnary"}])
@@ -104,6 +104,29 @@ def test_false_and_zero_are_settings_of_a_declared_provider(
     plugin.Configure(provider_pb2.ConfigureRequest(name=name, args=given), None)  # type: ignore[arg-type]  # for errors
     settings = plugin.session.settings
     assert (settings.strict, settings.rate_limit_timeout) == (is_strict, seconds)
+
+
+# --- pulumi import
+
+
+def test_an_import_says_once_which_classes_its_code_needs(plugin: Asked) -> None:
+    """``pulumi import`` reads before it checks. ``.get`` in a program reads alone, and the option ``import_``
+    checks first."""
+
+    def remarks() -> int:
+        return sum("pulumi_hosting.native" in line.message for line in plugin.engine.lines)
+
+    _, id, _ = plugin.made()
+    got, option, first, second = (f"{SERVER}-{number}" for number in range(4))
+    plugin.read(got, id)
+    plugin.check(option, WEB)
+    plugin.read(option, id)
+    plugin.check(option, WEB)
+    assert remarks() == 0
+    for urn in (first, second):
+        live = plugin.read(urn, id).inputs
+        plugin.check(urn, unmarshal(live).values)
+    assert remarks() == 1
 
 
 # --- the rest of the protocol

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from pulumi_hosting import installation
 from pulumi_hosting.provider.names import camel, token
 from pulumi_hosting.provider.names import class_of as class_name
 from pulumi_hosting.provider.plugin.package_schema import package_spec
@@ -20,6 +22,8 @@ from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.lookups import LOOKUPS
 
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SPEC = package_spec("1.2.3")
 SPECS = {kind: SPEC["resources"][token(class_name(kind))] for kind in RESOURCES}
 
@@ -51,6 +55,30 @@ def test_the_metamodel_refuses_what_is_wrong() -> None:
     broken = package_spec("1.2.3")
     broken["resources"][token("Server")]["inputProperties"]["os"] = {"type": "text"}
     assert not validator.is_valid(broken)
+
+
+def test_it_says_where_it_comes_from_as_the_package_does() -> None:
+    urls = PROJECT["urls"]
+    assert (SPEC["homepage"], SPEC["repository"]) == (urls["Homepage"], urls["Source"])
+    assert (SPEC["publisher"], SPEC["license"]) == (PROJECT["name"], PROJECT["license"])
+    assert (ROOT / SPEC["logoUrl"].removeprefix(urls["Source"])).is_file()
+
+
+@pytest.mark.parametrize(
+    ("origin", "download"),
+    [
+        ('{"url": "https://git.example/t/x", "vcs_info": {"vcs": "git"}}', "git://git.example/t/x"),
+        ('{"url": "https://user:canary@git.example/t/x", "vcs_info": {"vcs": "git"}}', None),
+        ('{"url": "ssh://git@git.example/t/x", "vcs_info": {"vcs": "git"}}', None),
+        ('{"url": "file:///nowhere", "dir_info": {"editable": true}}', None),
+        (None, None),
+    ],
+)
+def test_it_is_downloaded_from_the_repository_that_it_was_installed_from(
+    monkeypatch: pytest.MonkeyPatch, origin: str | None, download: str | None
+) -> None:
+    monkeypatch.setattr(installation, "_origin", lambda: json.loads(origin or "{}"))
+    assert package_spec("1.2.3").get("pluginDownloadURL") == download
 
 
 @pytest.mark.parametrize("kind", RESOURCES)

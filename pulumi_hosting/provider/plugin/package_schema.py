@@ -3,10 +3,12 @@ table of operations.
 """
 
 from collections.abc import Iterable
+from importlib import metadata
 from typing import Any
 
 from pydantic import BaseModel
 
+from pulumi_hosting.installation import PACKAGE, repository
 from pulumi_hosting.provider.names import NAME, camel, class_of, dynamic_token, token
 from pulumi_hosting.provider.resource_shape import inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.provider.stack_settings import STACK_SETTINGS
@@ -27,6 +29,8 @@ def package_spec(version: str) -> Spec:
         for field in (*inputs_of(resource), *outputs_of(resource))
     ]
     properties += [field.type for lookup in lookups for field in lookup.results]
+    about = metadata.metadata(PACKAGE)
+    urls = dict(line.split(", ", 1) for line in about.get_all("Project-URL", []))
     return {
         "name": NAME,
         "displayName": "Hosting",
@@ -35,7 +39,12 @@ def package_spec(version: str) -> Spec:
             "Servers, domains, addresses and more of hosting companies that speak the Hosting Client API v1."
         ),
         "keywords": ["pulumi", "hosting", "vds", "category/cloud", "kind/native"],
-        "license": "Apache-2.0",
+        "license": about["License-Expression"],
+        "publisher": PACKAGE,
+        "homepage": urls["Homepage"],
+        "repository": urls["Source"],
+        "logoUrl": f"{urls['Source']}docs/images/logo.svg",
+        **_download(),
         "config": {"variables": configuration()},
         "provider": {"description": "One account, by its API key.", "inputProperties": configuration()},
         "types": {token(type_name(model)): _object(model) for model in nested(properties)},
@@ -47,6 +56,15 @@ def package_spec(version: str) -> Spec:
             "nodejs": {"packageName": "pulumi-hosting"},
         },
     }
+
+
+def _download() -> Spec:
+    """Where a machine with nothing but a program and its classes finds the plugin: in the git repository, if
+    the package was installed from one. Not an address that may not answer: classes that name one use no other
+    plugin, not even that of ``plugin install``. (``pulumi package add ADDRESS`` names its own.)
+    """
+    address = repository()
+    return {"pluginDownloadURL": address.replace("https://", "git://", 1)} if address else {}
 
 
 def configuration() -> Spec:

@@ -177,6 +177,14 @@ def _reporting(method: Callable[..., object]) -> Callable[..., object]:
 
 Context = grpc.ServicerContext
 SECRET_SETTINGS = frozenset({"apiKey"})
+IMPORT_REMARK = (
+    "in Python, the printed code needs `import pulumi_hosting.native as hosting` in place of `import "
+    "pulumi_hosting_sdk as hosting`, unless the program has added that package"
+)
+"""Under what ``pulumi import`` imports. The code that it prints imports the package that ``pulumi package
+add`` makes. That cannot be ``pulumi_hosting.native``: the generator makes one folder, with a dot in its name.
+And ``pulumi_hosting`` has the dynamic classes, which would replace what was imported.
+"""
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
 _LOOK_FOR_SIGNALS = 1.0  # seconds
@@ -192,6 +200,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, engine: EngineConnection | None = None) -> None:
         self.engine = engine or EngineConnection()
         self.session = ProviderSession()
+        self._first: dict[str, str] = {}
+        """URN → the call that came first: only `pulumi import` reads before it checks."""
+        self._told_import = False
 
     def end(self) -> None:
         """Start no write from now on and end every wait: the next run continues, and two must not do so at
@@ -292,6 +303,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Check(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         olds, news = unmarshal(request.olds).values, unmarshal(request.news)
+        if self._first.setdefault(request.urn, "Check") == "Read" and not self._told_import:
+            self._told_import = True
+            self.engine.info(request.urn, IMPORT_REMARK)
         with self._call(request, context, news, declared=news.values) as call:
             props = program_inputs(news.values)
             if call.resource.default_name and props.get("name") is None:
@@ -328,6 +342,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: rpc.ReadRequest, context: Context) -> rpc.ReadResponse:
         olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
+        self._first.setdefault(request.urn, "Check" if olds.values or inputs.values else "Read")
         with self._call(request, context, olds, inputs, declared=inputs.values, recorded=olds.values) as call:
             before = call.with_identity(olds.values)
             found = call.adapter.read(request.id, before, inputs.values or None)

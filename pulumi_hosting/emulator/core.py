@@ -136,10 +136,9 @@ class Core:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
-        if response.at_end:
-            with self.lock:
-                for end in response.at_end:
-                    end()
+        with self.lock:
+            for end in response.at_end:
+                end()
 
     def _record(self, request: ApiRequest) -> RequestLog:
         known = self.store.requests

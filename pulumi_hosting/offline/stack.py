@@ -158,7 +158,7 @@ class _Operation:
 
     def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> StackResult:
         stack, project, options = self.stack, self.stack.project, self.options
-        refresh = options.refresh or options.refresh_only or (project.refresh and options.command != "import")
+        refreshes = options.command == "refresh" or (project.refresh and options.command != "import")
         config = stack.config().values(stack.crypter())
         events.emit(
             "preludeEvent", {"config": {key: str(hide_secrets(item)) for key, item in config.items()}}
@@ -181,7 +181,7 @@ class _Operation:
                 stack.name,
                 project.name,
                 snapshot,
-                replace(options, refresh=refresh),
+                replace(options, refresh=options.refresh or refreshes),
                 Registry(host),
                 None if options.preview else Journal(snapshot, stack.save),
                 events,

@@ -41,9 +41,12 @@ def directory() -> Path:
     check_platform()
     path = _location()
     try:
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700, parents=True)
-        found = path.lstat()
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700, parents=True)
+            found = path.lstat()
     except OSError as error:
         raise LocalFilesError(
             f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "

@@ -218,7 +218,9 @@ class Core:
             # At least a millisecond, the resolution of the clock: a shorter step would not move it.
             if (wait := due - self.clock.now()) > 0:
                 self.clock.advance(max(0.001, wait))
+            self.run_due()
         self.clock.advance(max(0.0, target - self.clock.now()))
+        self.run_due()
         self.deliver_due()
 
     def run_due(self) -> None:

@@ -176,7 +176,9 @@ class PaidTime:
         what = event.what
         if event.kind == "renewed":
             return ""
-        if what.is_locked:
+        if what.is_cancelled:
+            return "ask the provider to withdraw it, or delete the declaration"
+        if not what.may_be_renewed(self.now):
             return "ask the provider why"
         if what.kind == "invoice" or what.invoice:
             return self.words.pay.format(id=what.invoice or what.id)
@@ -190,14 +192,16 @@ class PaidTime:
 
     def _over(self, what: Prepaid) -> str:
         """The line for an object whose time is over."""
-        if what.ended == "pending_cancel":
-            until = f" on {what.until:%Y-%m-%d}" if what.until else ""
-            return f"{what.label} ends with its paid time{until}: its cancellation is approved"
-        if what.until and what.until > self.now:
-            until = f"it is paid until {what.until:%Y-%m-%d}"
-            return f"{what.label} is {what.ended}, though {until}. Next: ask the provider why"
-        since = f" (it was paid until {what.until:%Y-%m-%d})" if what.until else ""
-        return f"{what.label} is {what.ended}{since}. Next: {self.step(Due('over', what, what.until))}"
+        at, step = what.safe_until, self.step(Due("over", what, what.until))
+        if what.is_cancelled:
+            until = f" on {at:%Y-%m-%d}" if at else ""
+            ends = f"is suspended, and ends{until}" if what.ended == "suspended" else f"ends{until}"
+            return f"{what.label} {ends}: its cancellation is approved. Next: {step}"
+        locked = " and locked by the provider's staff" if what.is_locked else ""
+        if at and what.is_suspended_by_staff(self.now):
+            return f"{what.label} is suspended{locked}, though it is paid until {at:%Y-%m-%d}. Next: {step}"
+        since = f" (it was paid until {at:%Y-%m-%d})" if at else ""
+        return f"{what.label} is {what.ended}{locked}{since}. Next: {step}"
 
     def covers(self) -> str:
         """How long the balance lasts."""

@@ -6,7 +6,7 @@ suspended, terminated or deleted after that, the document does not say, so no ev
 """
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
@@ -84,6 +84,7 @@ class PaidTime:
     """What is paid in advance, and what is said of it to a person.
 
     - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
+    - ``kept``: the objects that runs renew, though the service does not.
     - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``,
       ``prices``), and why. ``failed``: those of them that it could not read now, though it has the scope.
     """
@@ -95,6 +96,7 @@ class PaidTime:
     currency: str | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[str] = ()
+    kept: Set[tuple[str, str]] = frozenset()
 
     @cached_property
     def events(self) -> tuple[Due, ...]:
@@ -116,6 +118,14 @@ class PaidTime:
         if renews is None or key not in found or found[key].renews is bool(renews) or found[key].is_locked:
             return self
         return replace(self, objects=(*({**found, key: replace(found[key], renews=bool(renews))}).values(),))
+
+    def kept_paid(self, keys: Iterable[tuple[str, str]]) -> "PaidTime":
+        """The same, with the objects that these name renewed by runs, from the balance (``keep_paid``)."""
+        found = self
+        for key in keys:
+            paid = found.declared(key, True)
+            found = found if paid is found else replace(paid, kept={*found.kept, key})
+        return found
 
     def uncovered(self, within: timedelta | None = None) -> list[Due]:
         """What has ended, or will within this time, and is not covered: each object once. Without a time,

@@ -193,6 +193,8 @@ def test_a_test_key_shows_the_renewal_and_sends_nothing(processes: Start, accoun
         ("server", {**WEB, "keepPaid": "30d"}, "30d is not shorter than one paid period, 30 days"),
         ("server", {**WEB, "months": 3, "keepPaid": "90d"}, "one paid period, 90 days"),
         ("server", {**WEB, "hours": 5, "keepPaid": "30d"}, "one paid period, 720 hours"),
+        ("server", {**WEB, "keepPaid": "0d"}, "0d renews nothing in time. Next: give at least 1h"),
+        ("domain", {**SHOP, "keepPaid": "0h"}, "0h renews nothing in time. Next: give at least 1h"),
         ("domain", {**SHOP, "keepPaid": "365d"}, "one paid period, 365 days"),
         ("domain", {**SHOP, "keepPaid": "soon"}, "must be a number of days or hours"),
     ],

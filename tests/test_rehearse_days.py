@@ -94,8 +94,9 @@ def test_the_report_says_what_the_account_lost(engine: Engine, tmp_path: Path, a
     outcome = Rehearsal(engine, source, lines.append, days=62, balance=Decimal("15.00")).run()
     assert outcome.passed, lines
     # 10 days before a month ends the warning of a server begins.
-    days = [[*(f"day {day}: preview" for day in (end - 10, end - 7, end - 1, end))] for end in (30, 61)]
-    assert [title for title in titles(outcome) if "preview" in title] == ["preview", *days[0], *days[1]]
+    looks = [20, 23, 29, 30, 44, 51, 54, 60, 61]  # 14 days after its suspension a server is terminated
+    previews = [title for title in titles(outcome) if "preview" in title]
+    assert previews == ["preview", *(f"day {day}: preview" for day in looks)]
     alone, web = losses(outcome, "alone"), losses(outcome, "web")
     assert (set(alone), set(web)) == ({"suspended", "terminated"}, {"suspended"})
     assert web["suspended"].announced == {
@@ -108,6 +109,10 @@ def test_the_report_says_what_the_account_lost(engine: Engine, tmp_path: Path, a
     # The account: the one is terminated, the other suspended on the day that the report says.
     assert account.lost() == {("server", web["suspended"].id): web["suspended"].at}
     assert account.renewals() == ["5.00"]
+    # The preview of that day names it, and neither that nor the next `up` buys another one.
+    gone = f"server {alone['suspended'].id} (alone) is gone from the account"
+    assert sum(gone in line for line in lines) == 1
+    assert [row["type"] for row in account.ledger if row["type"] == "payment"] == ["payment"] * 3
     said = "\n".join(lines)
     for word in ("Soon", "Urgent", "Last day"):
         assert said.count(f"{word}: server {web['suspended'].id} (web) is paid until") == 1

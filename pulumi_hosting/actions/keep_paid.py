@@ -92,8 +92,8 @@ def renewal(
 ) -> Renewal | None:
     """The renewal that ``keep_paid`` among the ``declared`` inputs asks for now; None if there is none.
 
-    None, too, where auto-renew is on and the balance covers it, or its last hour has begun. Reads only.
-    Raises what the reads raise.
+    None, too, where auto-renew is on and the balance covers it, or its last hour has begun, or the provider
+    has to be asked first (``Prepaid.may_be_renewed``). Reads only. Raises what the reads raise.
     """
     keep, renews = declared.get("keep_paid"), declared.get("auto_renew")
     if not isinstance(keep, str) or not isinstance(resource, Remarked) or not state.id.isdigit():
@@ -102,7 +102,7 @@ def renewal(
     now, until = catalog_reads.service_now(request), _safe_until(what, state, action.date)
     if what is None or until is None or until - now >= duration(keep):
         return None
-    if what.is_locked or what.ended == "pending_cancel":
+    if not what.may_be_renewed(now):
         return None
     if _renews_itself(request, what, renews, until - now):
         return None

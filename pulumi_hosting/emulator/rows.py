@@ -155,7 +155,6 @@ class ServerRow(Owned, kind="servers", first_id=20001):
     os: Annotated[str, EDITABLE]
     is_test: bool = False
     synthetic: bool = False
-    pending_cancel: bool = False
     promo_code: str | None = None
     busy: str | None = None
     addresses_coming: int = 0
@@ -168,6 +167,11 @@ class ServerRow(Owned, kind="servers", first_id=20001):
     @property
     def is_sandbox(self) -> bool:
         return self.owner_key_id is not None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether its cancellation is approved. A suspension does not withdraw it."""
+        return "pending_cancel" in (self.status, self.suspended_from)
 
     @property
     def is_gone(self) -> bool:

@@ -129,7 +129,7 @@ def server(row: r.ServerRow, store: Store) -> View:
             m.ServerFlags,
             row,
             suspended=row.status == "suspended",
-            pending_cancel=row.status == "pending_cancel",
+            pending_cancel=row.is_leaving,
         ),
         billing=shown_as(
             m.ServerBilling,

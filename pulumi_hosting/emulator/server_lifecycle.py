@@ -140,7 +140,7 @@ def end(store: Store, server: ServerRow, *, status: str = "cancelled") -> None:
     """End the server; its row stays, with the status ``cancelled`` or ``terminated``."""
     previous = server.status
     server.status, server.power, server.busy = status, "stopped", None
-    server.addresses_coming = 0
+    server.addresses_coming, server.suspended_from = 0, None
     cancel_unpaid_invoices(store, server)
     events.of(store, "server.terminated", server, previous={"status": previous})
     clear(store, server)

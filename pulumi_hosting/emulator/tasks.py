@@ -116,7 +116,7 @@ def server_due(store: Store, server: r.ServerRow, task: r.Task) -> None:
     now, account = task.due, store.accounts[server.account_id]
     if str(server.next_due_at) != task.note:
         return
-    if server.status == "pending_cancel":
+    if server.is_leaving:
         server_lifecycle.end(store, server)
         return
     amount = pricing.recurring(store, server)

@@ -6,7 +6,7 @@ suspended, terminated or deleted after that, the document does not say, so no ev
 """
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
@@ -84,6 +84,7 @@ class PaidTime:
     """What is paid in advance, and what is said of it to a person.
 
     - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
+    - ``kept``: the objects that runs renew, though the service does not.
     - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``,
       ``prices``), and why. ``failed``: those of them that it could not read now, though it has the scope.
     """
@@ -95,6 +96,7 @@ class PaidTime:
     currency: str | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[str] = ()
+    kept: Set[tuple[str, str]] = frozenset()
 
     @cached_property
     def events(self) -> tuple[Due, ...]:
@@ -116,6 +118,14 @@ class PaidTime:
         if renews is None or key not in found or found[key].renews is bool(renews) or found[key].is_locked:
             return self
         return replace(self, objects=(*({**found, key: replace(found[key], renews=bool(renews))}).values(),))
+
+    def kept_paid(self, keys: Iterable[tuple[str, str]]) -> "PaidTime":
+        """The same, with the objects that these name renewed by runs, from the balance (``keep_paid``)."""
+        found = self
+        for key in keys:
+            paid = found.declared(key, True)
+            found = found if paid is found else replace(paid, kept={*found.kept, key})
+        return found
 
     def uncovered(self, within: timedelta | None = None) -> list[Due]:
         """What has ended, or will within this time, and is not covered: each object once. Without a time,
@@ -176,7 +186,9 @@ class PaidTime:
         what = event.what
         if event.kind == "renewed":
             return ""
-        if what.is_locked:
+        if what.is_cancelled:
+            return "ask the provider to withdraw it, or delete the declaration"
+        if not what.may_be_renewed(self.now):
             return "ask the provider why"
         if what.kind == "invoice" or what.invoice:
             return self.words.pay.format(id=what.invoice or what.id)
@@ -190,14 +202,16 @@ class PaidTime:
 
     def _over(self, what: Prepaid) -> str:
         """The line for an object whose time is over."""
-        if what.ended == "pending_cancel":
-            until = f" on {what.until:%Y-%m-%d}" if what.until else ""
-            return f"{what.label} ends with its paid time{until}: its cancellation is approved"
-        if what.until and what.until > self.now:
-            until = f"it is paid until {what.until:%Y-%m-%d}"
-            return f"{what.label} is {what.ended}, though {until}. Next: ask the provider why"
-        since = f" (it was paid until {what.until:%Y-%m-%d})" if what.until else ""
-        return f"{what.label} is {what.ended}{since}. Next: {self.step(Due('over', what, what.until))}"
+        at, step = what.safe_until, self.step(Due("over", what, what.until))
+        if what.is_cancelled:
+            until = f" on {at:%Y-%m-%d}" if at else ""
+            ends = f"is suspended, and ends{until}" if what.ended == "suspended" else f"ends{until}"
+            return f"{what.label} {ends}: its cancellation is approved. Next: {step}"
+        locked = " and locked by the provider's staff" if what.is_locked else ""
+        if at and what.is_suspended_by_staff(self.now):
+            return f"{what.label} is suspended{locked}, though it is paid until {at:%Y-%m-%d}. Next: {step}"
+        since = f" (it was paid until {at:%Y-%m-%d})" if at else ""
+        return f"{what.label} is {what.ended}{locked}{since}. Next: {step}"
 
     def covers(self) -> str:
         """How long the balance lasts."""

@@ -25,7 +25,8 @@ def tell(
     """Say it, and what the account shows of the object whatever the program declares. Without a key, or an
     answer, it shows nothing. Of an object that is gone, a change does nothing more. ``declared``: the
     inputs. Returns the properties that an update concerns though no input differs, as a comparison names
-    them: ``status`` of an object whose paid time is over, ``keepPaid`` where it asks for a renewal.
+    them: ``status`` of an object that is gone or whose paid time is over, ``keepPaid`` where it asks for a
+    renewal.
     """
     properties: dict[str, str] = {}
     is_gone, is_reachable = False, session.unreachable() is None
@@ -35,7 +36,8 @@ def tell(
                 request.warn(line)
             is_gone = resource.is_gone(request, state)
     if is_reachable:
-        if paid_reads.tell(request, resource, state, declared):  # what is declared is meant to be alive
+        if paid_reads.tell(request, resource, state, declared) or (is_gone and not planned.changes):
+            # what is declared is meant to be alive
             properties["status"] = "UPDATE"
         is_kept = not planned.changes.replaces
         if is_kept and keeping_paid.show(session.budget, request, resource, state, declared):

@@ -69,6 +69,11 @@ class ManagedObjects:
     def __iter__(self) -> Iterator[ManagedObject]:
         return iter(self.objects)
 
+    @property
+    def kept_paid(self) -> list[tuple[str, str]]:
+        """Kind and id of those that a run renews."""
+        return [(item.kind, item.id) for item in self if item.is_kept_paid]
+
     def __add__(self, other: "ManagedObjects") -> "ManagedObjects":
         return ManagedObjects(self.objects + other.objects, self.operations | other.operations)
 

@@ -65,6 +65,8 @@ class PaidDays:
         limits = {"rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
         self._key = control("POST", "/keys", {"mode": "live", **limits})["key"]
         self._api = Control(base_url)
+        readings = control("PATCH", "/service", {})["readings"]
+        self._terminated_after = timedelta(days=readings["terminated_after_days"])
         self._said: list[tuple[datetime, str, str]] = []
         self._paid_until: dict[tuple[str, str], tuple[datetime | None, datetime]] = {}
         """Until when each object was paid at the last look, and the look that saw it first."""
@@ -90,7 +92,9 @@ class PaidDays:
         paid = self._look()
         began, end = paid.now, paid.now + self.days
         while paid.now < end:
-            moments = {at: by_run for at, by_run in _moments(paid) if paid.now < at <= end}
+            moments = {
+                at: by_run for at, by_run in _moments(paid, self._terminated_after) if paid.now < at <= end
+            }
             first = min(moments, default=end)
             together = [at for at in moments if at <= first + _TOGETHER]
             self._advance(max(together, default=end) + _LATER - paid.now)
@@ -140,20 +144,23 @@ class PaidDays:
         announced: dict[str, int] = {}
         for moment, by, line in self._said:
             is_low = by == "balance.low" and billing["auto_renew"] and moment >= at - _LOW - _LATER
-            if (is_low or f"{kind} {row['id']} (" in line) and moment >= since:
+            names_it = f"{kind} {row['id']} (" in line and "the balance covers everything" not in line
+            if (is_low or names_it) and moment >= since:
                 announced.setdefault(by, round((at - moment) / timedelta(days=1)))
         self.losses.append(Loss(kind, key[1], str(row["name"]), str(row["status"]), at, announced))
 
 
-def _moments(paid: PaidTime) -> Iterator[tuple[datetime, bool]]:
+def _moments(paid: PaidTime, terminated_after: timedelta) -> Iterator[tuple[datetime, bool]]:
     """When something may be said of what is not covered, and whether a run says it or only the nightly
-    job."""
+    job. ``terminated_after``: so long after its end a suspended server is terminated."""
     found: dict[datetime, bool] = {}
     for event in paid.events:
         if event.kind in ("ends", "short") and event.at is not None:
             for mark in (event.what.near, *_MARKS):
                 at = event.at - mark
                 found[at] = found.get(at, False) or mark <= event.what.near
+        if event.what.ended == "suspended" and event.at is not None:
+            found[event.at + terminated_after] = True
     yield from found.items()
 
 

@@ -130,7 +130,7 @@ class Rehearsal:
         with PaidDays(self.control, self.base_url, days) as paid:
             self.account.allowed.add(paid.subscription)
             for day in paid.stops():
-                look = partial(self.stack.preview, "--refresh", "--expect-no-changes")
+                look = partial(self.stack.preview, "--expect-no-changes")
                 run = self._step(f"day {day}: {self.stack.look}", look, _is_answered, "succeeds")
                 paid.heard(self.stack.look, run.warnings)
                 for line in dict.fromkeys(run.warnings):

@@ -167,7 +167,7 @@ def run(
     managed = reduce(add, [*map(managed_by, stacks), *map(run_results, results)], ManagedObjects())
     with asking() as (request, step):
         account = read_account(request, step)
-        paid = None if ends_within is None else paid_time_of(request)
+        paid = None if ends_within is None else paid_time_of(request).kept_paid(managed.kept_paid)
     found = audit(account, managed, form, commands=commands)
     warnings = [not_given] if found.unmanaged and not_given else []
     warnings += [f"{report.plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]

@@ -126,10 +126,16 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
     found = prices.paid_time()
     lines = _in_one_currency([_line(change, prices) for change in planned.changes], found)
     totals = _totals(lines)
-    balance = None if found is None else _forecast(planned.changes, lines, totals, found)
-    for line in lines if found else ():
-        if line.action == "renew":  # this run pays it
-            found = found and found.declared((line.kind, str(line.id)), True)
+    renewed = {(line.kind, str(line.id)) for line in lines if line.action == "renew"}  # this run pays it
+    kept = {
+        (line.kind, str(line.id))
+        for change, line in zip(planned.changes, lines, strict=True)
+        if change.after.get("keep_paid")
+    }
+    balance = None
+    if found is not None:
+        balance = _forecast(planned.changes, lines, totals, found.kept_paid(kept - renewed))
+        found = found.kept_paid(kept | renewed)
     staying = {(line.kind, line.id) for line in lines if line.action not in _LEAVING}
     ending = [event for event in found.uncovered() if event.what.key in staying] if found else []
     unknown = [_unknown(line) for line in lines if line.is_change and _gaps(line)]

@@ -21,9 +21,7 @@ def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path
     known = _known(managed)
     with asking() as (request, step):
         step(1, None, "reading what is paid until when")
-        paid = paid_time_of(request)
-    for item in (item for _, objects in managed for item in objects if item.is_kept_paid):
-        paid = paid.declared((item.kind, item.id), True)  # a run renews it, from the balance
+        paid = paid_time_of(request).kept_paid(key for _, objects in managed for key in objects.kept_paid)
     within = timedelta(days=days)
     uncovered = paid.uncovered(within)
     found = paid.within(within)
@@ -56,13 +54,17 @@ def _known_to(event: Due, known: _Known) -> Sequence[str]:
     return known.get(what.key) or (known.get((what.kind, what.name)) if what.kind == "domain" else None) or ()
 
 
+def _is_kept(paid: PaidTime, event: Due) -> bool:
+    return event.kind == "renewed" and event.what.key in paid.kept
+
+
 def _facts(paid: PaidTime, event: Due, known: _Known) -> dict[str, object]:
     what = event.what
     return {
         "kind": what.kind,
         "id": what.id,
         "name": what.name,
-        "event": event.kind,
+        "event": "kept" if _is_kept(paid, event) else event.kind,
         "at": for_json(event.at),
         "amount": for_json(what.amount),
         "due": for_json(event.due),
@@ -88,5 +90,7 @@ def _sections(
 def _row(paid: PaidTime, event: Due, known: _Known) -> tuple[object, ...]:
     what, day = event.what, f"{event.at:%Y-%m-%d}" if event.at else "not known"
     happens = "TO BE PAID" if what.kind == "invoice" else HAPPENS[event.kind]
+    if _is_kept(paid, event):
+        happens = "kept paid"
     price = money(what.amount, paid.currency)
     return day, what.kind, what.id, what.name, price, happens, ", ".join(_known_to(event, known))

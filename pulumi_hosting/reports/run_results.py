@@ -59,7 +59,11 @@ def _managed(path: Path, found: JsonObject) -> managed_objects.ManagedObjects:
         return managed_objects.ManagedObjects(
             tuple(
                 managed_objects.ManagedObject(
-                    str(row["kind"]), str(row["id"]), name_of(row), str(row.get("mode") or "live")
+                    str(row["kind"]),
+                    str(row["id"]),
+                    name_of(row),
+                    str(row.get("mode") or "live"),
+                    is_kept_paid=bool(row.get("is_kept_paid")),
                 )
                 for row in rows
                 if row.get("kind") and row.get("id")
@@ -222,9 +226,9 @@ def _mappings(values: object) -> Mapping[str, JsonObject]:
 
 
 _FIELDS = (
-    *("id", "name", "url", "address", "server_id", "adopt_id", "currency", "auto_renew", "status"),
+    *("id", "name", "url", "address", "server_id", "adopt_id", "currency", "auto_renew", "keep_paid"),
     *("os", "tariff_id", "tariff", "months", "hours", "billing_cycle", "promo_code", "years"),
-    *("price_monthly", "price_renew", "refund_quote", "next_due_at", "expires_at"),
+    *("price_monthly", "price_renew", "refund_quote", "next_due_at", "expires_at", "status"),
 )
 """What is kept of an object: nothing secret; of a URL the parts that hold none."""
 
@@ -442,12 +446,12 @@ def _of_result(result: JsonObject) -> Iterator[PlannedChange]:
     shown = after if after is not None else before or {}
     named_by = next((key for key in ("name", "url", "address", "id") if shown.get(key)), None)
     name = str(shown[named_by]) if named_by else _place(kind, arguments)
-    declared = {**_kept(arguments), **(after or {})}
+    declared, keeps = {**_kept(arguments), **(after or {})}, {"keep_paid": arguments.get("keep_paid")}
     if after is None:
         if result.get("changed"):
             yield PlannedChange(kind, name, "delete", before or {})
     elif not result.get("changed"):
-        yield PlannedChange(kind, name, "keep", after, after)
+        yield PlannedChange(kind, name, "keep", after, {**_kept(keeps), **after})
     elif after.get("id"):
         is_renewed = "renewal" in mapping(mapping(result.get("diff")).get("before"))
         is_erased = kind == managed_objects.SERVER and arguments.get("state") == "reinstalled"

@@ -144,8 +144,14 @@ def _length_of_time(text: str) -> str:
 
 def check_kept_paid(keep_paid: str | None, period: timedelta, period_named: str) -> None:
     """Raise ``ValueError`` if it is not shorter than one paid ``period``: the next renewal would be due at
-    once."""
-    if keep_paid is not None and duration(keep_paid) >= period:
+    once. Or if it is nothing: then nothing would be renewed in time."""
+    if keep_paid is None:
+        return
+    if not duration(keep_paid):
+        raise ValueError(
+            f"keep_paid: {keep_paid} renews nothing in time. Next: give at least 1h, or leave it out"
+        )
+    if duration(keep_paid) >= period:
         raise ValueError(
             f"keep_paid: {keep_paid} is not shorter than one paid period, {period_named}. Next: give less"
         )

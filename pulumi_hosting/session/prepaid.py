@@ -21,7 +21,7 @@ class Prepaid:
       before this, though its renewal is due.
     - ``months``: how many a renewal pays; 0: it is paid by the hour, and ``amount`` is that of a day.
     - ``ended``: one of ``ENDED`` where its time is over, or is bound to be; else empty. ``is_locked``: staff
-      locked it, so nothing renews it.
+      locked it, so nothing renews it. ``is_cancelled``: its end is approved, also while it is suspended.
     - ``invoice``: the id of an unpaid invoice of its renewal, if there is one.
 
     An invoice that is to be paid is one too: ``until`` is the last moment to pay it.
@@ -38,6 +38,7 @@ class Prepaid:
     protected_until: datetime | None = None
     invoice: str = ""
     is_locked: bool = False
+    is_cancelled: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -60,6 +61,14 @@ class Prepaid:
         """Until when it is not suspended for want of payment; None where that is not known."""
         return self.until and max(self.until, self.protected_until or self.until)
 
+    def is_suspended_by_staff(self, now: datetime) -> bool:
+        """Whether it is suspended though it is paid."""
+        return self.ended == "suspended" and self.safe_until is not None and self.safe_until > now
+
+    def may_be_renewed(self, now: datetime) -> bool:
+        """Whether a run may pay for it: staff has neither locked nor suspended it, and no end is approved."""
+        return not (self.is_locked or self.is_cancelled or self.is_suspended_by_staff(now))
+
     def is_near(self, now: datetime) -> bool:
         """Whether its end is so near that a warning begins."""
         return self.safe_until is not None and self.safe_until - now <= self.near
@@ -75,6 +84,8 @@ def of_server(found: m.Server) -> Prepaid:
         amount, months = amount * 24, 0
     safe = flags.protected_until if flags else None
     what = Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found), safe)
+    is_cancelled = found.status == "pending_cancel" or bool(flags and flags.pending_cancel)
+    what = replace(what, is_cancelled=is_cancelled)
     return _locked(what) if flags and flags.blocked else what
 
 

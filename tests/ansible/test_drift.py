@@ -117,7 +117,8 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     played, report = run(ansible, KEY)
     assert (played.code, report["drift"], report["changes"], report["totals"]["ok"]) == (0, False, [], 1)
     (key,) = ansible.objects("ssh_keys")
-    assert report["objects"] == [{"kind": "ssh_key", "id": str(key["id"]), "name": "laptop", "mode": "live"}]
+    named = {"kind": "ssh_key", "id": str(key["id"]), "name": "laptop"}
+    assert report["objects"] == [{**named, "mode": "live", "is_kept_paid": False}]
 
 
 @pytest.mark.emulator(clock="manual")

@@ -114,7 +114,7 @@ def test_a_wait_for_the_rate_limit_is_announced_and_ends_at_ctrl_c(ansible: Ansi
             stderr=errors,
         )
         # Each of its four requests but the first waits for a window of its own.
-        wait_until(lambda: "s for the rate limit, " in told.read_text(), process)
+        wait_until(lambda: "rate limit reached: waiting " in told.read_text(), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(HANG_SECONDS) == 99  # Ansible's code for it
     assert printed.read_text() == ""

@@ -249,7 +249,7 @@ def test_what_takes_long_is_announced_once(machine: Machine) -> None:
     for _ in range(12):
         assert machine.place("update_server").step() is not None
     machine.place().wait()
-    assert machine.told == ["waiting 57 s for the rate limit, 12 requests ahead"]
+    assert machine.told == ["rate limit reached: waiting 57 s, 12 requests ahead"]
 
 
 def test_an_endless_wait_is_an_error_that_names_bucket_and_wait() -> None:

@@ -73,9 +73,9 @@ def test_what_is_no_date_is_none() -> None:
 @pytest.mark.parametrize(
     ("wait", "line"),
     [
-        (Wait(1, 0, 0.4, 0), "waiting 1 s for the rate limit, no requests ahead"),
-        (Wait(1, 1, 41.6, 0), "waiting 42 s for the rate limit, 1 request ahead"),
-        (Wait(1, 12, 2, 0), "waiting 2 s for the rate limit, 12 requests ahead"),
+        (Wait(1, 0, 0.4, 0), "rate limit reached: waiting 1 s"),
+        (Wait(1, 1, 41.6, 0), "rate limit reached: waiting 42 s, 1 request ahead"),
+        (Wait(1, 12, 2, 0), "rate limit reached: waiting 2 s, 12 requests ahead"),
     ],
 )
 def test_a_wait_is_announced_in_one_line(wait: Wait, line: str) -> None:
@@ -411,7 +411,7 @@ def test_a_sleep_that_takes_longer_counts_as_long() -> None:
     place = machine.place()
     place.wait()
     assert place.waited == pytest.approx(machine.time.now - 1000.0)
-    assert machine.told == ["waiting 55 s for the rate limit, no requests ahead"]
+    assert machine.told == ["rate limit reached: waiting 55 s"]
 
 
 def test_a_clock_that_stands_still_does_not_make_a_wait_endless() -> None:

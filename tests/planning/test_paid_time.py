@@ -98,9 +98,32 @@ def test_a_time_that_is_over_is_said_at_once() -> None:
     assert said(what(ended="suspended", days=5)) == (
         "server 1 (web) is suspended, though it is paid until 2026-11-27. Next: ask the provider why"
     )
-    assert said(what(ended="pending_cancel")) == (
-        "server 1 (web) ends with its paid time on 2026-11-27: its cancellation is approved"
+
+
+@pytest.mark.parametrize(
+    ("ended", "days", "line"),
+    [
+        ("pending_cancel", 5, "ends on 2026-11-27: its cancellation is approved"),
+        ("suspended", 5, "is suspended, and ends on 2026-11-27: its cancellation is approved"),
+    ],
+)
+def test_an_approved_end_is_not_to_be_renewed(ended: str, days: int, line: str) -> None:
+    one = what(ended=ended, days=days, is_cancelled=True, renews=False)
+    assert said(one) == (
+        f"server 1 (web) {line}. Next: ask the provider to withdraw it, or delete the declaration"
     )
+
+
+@pytest.mark.parametrize(
+    ("days", "line"),
+    [
+        (5, "suspended and locked by the provider's staff, though it is paid until 2026-11-27"),
+        (-5, "suspended and locked by the provider's staff (it was paid until 2026-11-17)"),
+    ],
+)
+def test_what_staff_locked_and_suspended_names_no_command(days: int, line: str) -> None:
+    one = what(ended="suspended", days=days, is_locked=True, renews=False, invoice="5001")
+    assert said(one) == f"server 1 (web) is {line}. Next: ask the provider why"
 
 
 def test_what_is_over_is_uncovered_however_long_it_was_paid_for() -> None:

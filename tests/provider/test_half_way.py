@@ -483,7 +483,8 @@ def test_a_preview_warns_of_a_server_that_will_end(processes: Start, account: Ac
     account.control("POST", "/clock", {"advance": 25 * 86400})
     later = processes()
     assert not later.of("server").diff(id, outputs, inputs).changes
-    (said,) = later.lines
+    said, covers = later.lines
+    assert "the balance covers everything that renews itself" in covers
     assert "is paid until" in said
     assert "does not renew itself. Next: set auto_renew, or pulumi-hosting action server-renew" in said
     account.control("PATCH", f"/servers/{id}", {"status": "terminated"})

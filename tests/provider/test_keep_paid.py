@@ -107,6 +107,34 @@ def test_a_refused_renewal_is_a_warning(processes: Start, account: Account) -> N
 
 
 @pytest.mark.parametrize(
+    ("changes", "days", "said"),
+    [
+        ([{"status": "suspended"}], 25, "is suspended, though it is paid until "),
+        ([{"status": "pending_cancel"}], 25, ": its cancellation is approved. Next: ask the provider to "),
+        ([{"status": "pending_cancel"}, {"status": "suspended"}], 25, "is suspended, and ends on "),
+        ([{"blocked": True}], 31, "is suspended and locked by the provider's staff (it was paid until "),
+    ],
+)
+def test_what_the_provider_must_be_asked_about_is_not_renewed(
+    processes: Start, account: Account, changes: list[dict[str, Any]], days: int, said: str
+) -> None:
+    web = processes().create("server", "web", KINDS[0][1])
+    for change in changes:
+        account.control("PATCH", f"/servers/{web.id}", change)
+    later(account, days)
+    preview, run = processes(), processes()
+    found = preview.of("server").diff(web.id, web.outputs, web.inputs)
+    assert found.properties == {"status": "UPDATE"}
+    updated = run.of("server").update(web.id, web.outputs, web.inputs)
+    assert updated["nextDueAt"] == web.outputs["nextDueAt"]
+    (line,) = [line for line in preview.lines if "server 20001 (web)" in line]
+    assert said in line
+    assert "Next: ask the provider" in line
+    assert "charge" not in "".join(preview.lines + run.lines)
+    assert (payments(account), account.requested("POST")) == (1, ["/servers"])
+
+
+@pytest.mark.parametrize(
     ("variant", "kind", "days", "said"),
     [
         ({"early_renewal": "last_day"}, "server", 25, "it is too early"),
@@ -188,6 +216,8 @@ def test_a_simulated_renewal_is_recorded_until_the_time_is_due_again(
         ("server", {**WEB, "keepPaid": "30d"}, "30d is not shorter than one paid period, 30 days"),
         ("server", {**WEB, "months": 3, "keepPaid": "90d"}, "one paid period, 90 days"),
         ("server", {**WEB, "hours": 5, "keepPaid": "30d"}, "one paid period, 720 hours"),
+        ("server", {**WEB, "keepPaid": "0d"}, "0d renews nothing in time. Next: give at least 1h"),
+        ("domain", {**SHOP, "keepPaid": "0h"}, "0h renews nothing in time. Next: give at least 1h"),
         ("domain", {**SHOP, "keepPaid": "365d"}, "one paid period, 365 days"),
         ("domain", {**SHOP, "keepPaid": "soon"}, "must be a number of days or hours"),
     ],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pulumi_hosting.client.exceptions import ApiError
 from tests.provider.processes import WEB, Entry, Process, Start
 from tests.support.account import Account
 
@@ -71,6 +72,28 @@ def test_a_server_that_is_not_alive_is_a_difference(processes: Start, account: A
         assert differs(processes(), "server", entry)
     account.control("PATCH", f"/servers/{web.id}", {"status": "active"})
     assert not differs(processes(), "server", processes().refresh("server", web))
+
+
+@pytest.mark.parametrize("kind", ["server", "domain"])
+def test_what_is_gone_is_a_difference_and_is_not_bought_again_without_a_refresh(
+    processes: Start, account: Account, kind: str
+) -> None:
+    given = {**WEB, "keepPaid": "7d"} if kind == "server" else {**SHOP, "keepPaid": "30d"}
+    entry = processes().create(kind, "it", given)
+    ended = "terminated" if kind == "server" else "cancelled"
+    account.control("PATCH", f"/{kind}s/{entry.id}", {"status": ended})
+    preview, run = processes(), processes()
+    assert preview.of(kind).diff(entry.id, entry.outputs, entry.inputs).properties == {"status": "UPDATE"}
+    assert "Next: pulumi up --refresh, to order" in preview.lines[0]
+    predicted = preview.of(kind).preview_update(entry.id, entry.outputs, entry.inputs)
+    kept = run.of(kind).update(entry.id, entry.outputs, entry.inputs)
+    assert kept == {**entry.outputs, **predicted} == entry.outputs
+    assert run.lines == []
+    assert [row["type"] for row in account.ledger()] == ["payment"]
+    wrong = processes(baseUrl=f"{account.base_url[:-1]}2")  # everything is "not found" there
+    with pytest.raises(ApiError, match="no API answers at the base URL"):
+        differs(wrong, kind, entry)
+    assert processes().of(kind).read(entry.id, entry.outputs, entry.inputs) is None
 
 
 @pytest.mark.parametrize("status", ["active", "cancelled"])

@@ -12,8 +12,8 @@ from tests.support.account import Account
 def test_the_wait_is_shown_beside_the_resource() -> None:
     process, told = provider_process(Account()), list[str]()
     Adapter(RESOURCES["server"], process.session, told.append)
-    process.session.client.rate_limiter.on_wait("waiting 41 s for the rate limit, 12 requests ahead")
-    assert told == ["waiting 41 s for the rate limit, 12 requests ahead"]
+    process.session.client.rate_limiter.on_wait("rate limit reached: waiting 41 s, 12 requests ahead")
+    assert told == ["rate limit reached: waiting 41 s, 12 requests ahead"]
 
 
 def test_the_wait_ends_when_the_run_is_cancelled() -> None:

@@ -154,7 +154,7 @@ def test_nothing_is_ordered_after_an_interrupt_of_six_servers(
     if fault is SLOW:
         wait_until(lambda: program.charges >= waiting, running)
     else:
-        wait_until(lambda: printed.read_text().count("for the rate limit, ") >= waiting, running)
+        wait_until(lambda: printed.read_text().count("rate limit reached: waiting ") >= waiting, running)
     before = program.requested("POST").count("/servers")
     charged = program.charges
     (os.killpg if group else os.kill)(running.pid, signal.SIGINT)

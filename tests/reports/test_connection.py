@@ -13,7 +13,7 @@ from pulumi_hosting.emulator import Running
 from pulumi_hosting.resources import RESOURCES
 from tests.reports.conftest import Command, Owner
 
-LINE = "waiting 41 s for the rate limit, 12 requests ahead"
+LINE = "rate limit reached: waiting 41 s, 12 requests ahead"
 
 
 @pytest.fixture

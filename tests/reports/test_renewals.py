@@ -1,11 +1,13 @@
 """``pulumi-hosting renewals``: what is paid until when, and the other reports that name what ends."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.hosting.cloud.plugins.callback.drift import CallbackModule
 from tests.reports.conftest import Command, Owner
 from tests.reports.test_audit import export
 
@@ -43,15 +45,47 @@ def test_each_renewal_is_listed_with_who_knows_the_object(
     assert f"ends: Note: server {old} (old) is paid until " in text
 
 
-def test_what_a_stack_keeps_paid_renews_itself(command: Command, owner: Owner, tmp_path: Path) -> None:
-    _, old = filled(owner)
-    prod = export(tmp_path / "prod.json", old=old)
+def kept_by_a_stack(path: Path, web: str, old: str) -> str:
+    prod = export(path, web=web, old=old)
     found = json.loads(prod.read_text())
     (item,) = [row for row in found["deployment"]["resources"] if row.get("id") == old]
     item["inputs"] = {**item.get("inputs", {}), "keepPaid": "7d"}
     prod.write_text(json.dumps(found))
-    assert command("renewals", "--days", 40, "--stack", prod).exit_code == 0
+    return "--stack"
+
+
+def kept_by_a_playbook(path: Path, web: str, old: str) -> str:
+    drift = CallbackModule()
+    for id, name, more in ((web, "web", {}), (old, "old", {"keep_paid": "7d"})):
+        server = {"id": id, "name": name, "price_monthly": "5.00", "currency": "EUR"}
+        told = {"server": server, "changed": False, "invocation": {"module_args": {"name": name, **more}}}
+        drift._results.append({**told, "action": "hosting.cloud.server"})
+    path.write_text(json.dumps(drift._of_package()))
+    return "--results"
+
+
+@pytest.mark.parametrize("kept", [kept_by_a_stack, kept_by_a_playbook])
+def test_what_a_run_keeps_paid_does_not_end(
+    command: Command, owner: Owner, tmp_path: Path, kept: Callable[[Path, str, str], str]
+) -> None:
+    web, old = filled(owner)
+    path = tmp_path / "known.json"
+    option = kept(path, web, old)
+    listed = command("renewals", "--days", 40, option, path)
+    assert (listed.exit_code, listed.stdout.count("kept paid")) == (0, 1)
+    assert "old   5.00 EUR  kept paid     " in listed.stdout
     assert command("renewals", "--days", 40).exit_code == 7
+    checked = command("audit", option, path, *kept_form(option), "--ends-within", "40d")
+    assert (checked.exit_code, checked.stdout) == (0, "Everything on the account is managed.\n")
+    if option == "--results":
+        owner.control("POST", "/clock", {"advance": 20.5 * DAY})
+        assert facts(command("cost", path, "--json"))["ending"] == []
+        path.write_text(path.read_text().replace('"keep_paid": "7d"', '"keep_paid": null'))
+        assert len(facts(command("cost", path, "--json"))["ending"]) == 1
+
+
+def kept_form(option: str) -> tuple[str, ...]:
+    return ("--form", "ansible") if option == "--results" else ()
 
 
 def test_what_the_balance_does_not_cover_and_what_is_over(command: Command, owner: Owner) -> None:

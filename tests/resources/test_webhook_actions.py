@@ -187,7 +187,7 @@ def test_the_rate_limit_is_waited_for(harness: ResourceHarness) -> None:
     )["key"]
     client, told = limited(harness, slow)
     assert len(do(harness, "webhook_redeliver", {"id": id}, client=client).result) == 3
-    assert told == ["waiting 57 s for the rate limit, no requests ahead"] * 2
+    assert told == ["rate limit reached: waiting 57 s"] * 2
 
 
 def test_a_rate_limit_that_does_not_end_is_reported(harness: ResourceHarness) -> None:

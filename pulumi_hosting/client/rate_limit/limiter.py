@@ -237,7 +237,8 @@ class Place:
 
 
 def _line(wait: Wait) -> str:
-    return f"waiting {max(1, round(wait.estimate))} s for the rate limit, {_ahead(wait)} ahead"
+    ahead = f", {_ahead(wait)} ahead" if wait.ahead else ""
+    return f"rate limit reached: waiting {max(1, round(wait.estimate))} s{ahead}"
 
 
 def _ahead(wait: Wait) -> str:

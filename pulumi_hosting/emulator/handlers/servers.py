@@ -160,7 +160,7 @@ def delete_server(call: Call) -> Answer:
     store = call.store
     server = call.changeable(*r.LIVING, gone=True)
     quote = pricing.refund(store, server)
-    withdrawn = server.status == "pending_cancel"
+    withdrawn = server.is_leaving
     quote_view = pricing.refund_view(store, server, quote)
     if not call.simulated or server.is_sandbox:
         server_lifecycle.end(store, server)
@@ -186,7 +186,7 @@ def delete_server(call: Call) -> Answer:
 def renew_server(call: Call) -> Answer:
     store, body = call.store, call.body
     server = call.server()
-    if server.status == "pending_cancel":
+    if server.is_leaving:
         raise Refusal("cancel_pending")
     resumes = store.service.readings["suspended_renewal"] == "allowed"
     server = call.changeable("active", "stopped", *(("suspended",) if resumes else ()))

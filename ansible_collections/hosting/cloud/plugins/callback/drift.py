@@ -27,9 +27,9 @@ description:
     C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
     C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff); a failure has C(message),
     C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
-  - C(objects) are the objects of the account that the playbook manages, by kind, id, name and mode. The
-    command C(pulumi-hosting audit --results drift.json) lists what else is on the account. A task with
-    C(no_log) adds none.
+  - C(objects) are the objects of the account that the playbook manages, by kind, id, name and mode, and
+    whether a run renews them (C(is_kept_paid)). The command C(pulumi-hosting audit --results drift.json)
+    lists what else is on the account. A task with C(no_log) adds none.
   - C(priced) is what the tasks charged, or in check mode would charge, with what decides the price of each
     object. The command C(pulumi-hosting cost drift.json) reads it.
 requirements:
@@ -236,10 +236,9 @@ class CallbackModule(CallbackBase):
         except ImportError:
             return {"objects": [], "priced": []}
         objects = ManagedObjects.of_results(self._results)
+        facts = ("kind", "id", "name", "mode", "is_kept_paid")
         return {
-            "objects": [
-                {name: getattr(one, name) for name in ("kind", "id", "name", "mode")} for one in objects
-            ],
+            "objects": [{name: getattr(one, name) for name in facts} for one in objects],
             "priced": [change.facts() for change in of_results(self._results)],
         }
 

@@ -59,7 +59,7 @@ def facts_of(
     connection: Connection, request: HttpRequest, request_id: str, agent: str, wait: float
 ) -> dict[str, Any]:
     """The request for httpx, without its body. Its headers are those of the caller's client, and ours, which
-    take precedence. Each wait takes at most ``wait`` seconds.
+    take precedence: the key is in them. Each wait takes at most ``wait`` seconds.
     """
     theirs = connection.headers.multi_items() if isinstance(connection, Client) else ()
     headers = httpx.Headers([(name, value) for name, value in theirs if name.lower() not in OUR_HEADERS])

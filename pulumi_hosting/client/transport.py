@@ -50,10 +50,8 @@ class HttpTransport:
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes
-        at most ``timeout`` seconds.
-
-        Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large),
-        ``ConfigurationError`` (certificate refused).
+        at most ``timeout`` seconds. Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (too large)
+        and ``ConfigurationError`` (certificate refused).
         """
         from pulumi_hosting.client import httpx_connection
 
@@ -66,14 +64,12 @@ class HttpTransport:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
-                connection = self._connected()
-                agent = self._settings.user_agent
+                connection, agent = self._connected(), self._settings.user_agent
                 # Not made by the caller's client: it would add its cookies and parameters.
                 made = httpx_connection.Request(
-                    **httpx_connection.facts_of(connection, request, request_id, agent, wait),
                     content=request.body,
+                    **httpx_connection.facts_of(connection, request, request_id, agent, wait),
                 )
-                # The key is in the headers already.
                 response = (
                     connection.send(made, stream=True, auth=None, follow_redirects=False)
                     if isinstance(connection, httpx_connection.Client)

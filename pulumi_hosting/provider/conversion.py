@@ -5,7 +5,7 @@ Unknowns (values that exist only after another resource does) are found at any d
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,12 +24,8 @@ from pulumi_hosting.provider.names import (
 )
 from pulumi_hosting.resources.base import AnyResource, State
 
-
-class Unknown:
-    """A value that exists only afterwards. Named as the SDK names its own, which the plugin does not load."""
-
-
-UNKNOWN: Any = Unknown()
+UNKNOWN: Any = object()
+"""A value that exists only afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,8 @@ def is_unknown(value: Any) -> bool:
     """Whether the value, or anything inside it, is only known later."""
     if isinstance(value, str | int | float):  # nearly every value
         return False
-    if type(value).__name__ == Unknown.__name__:  # the plugin's, or the SDK's in the dynamic form
+    # the plugin's, or in the dynamic form the SDK's, which the plugin does not load
+    if value is UNKNOWN or type(value).__name__ == "Unknown":
         return True
     if isinstance(value, Mapping):
         return any(map(is_unknown, value.values()))
@@ -83,12 +80,9 @@ def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
     return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
 
 
-def to_pulumi(values: PropertyValues, without: Iterable[str] = ()) -> Props:
+def to_pulumi(values: PropertyValues) -> Props:
     """Wire properties: camelCase keys, no nulls."""
-    left_out = frozenset(without)
-    return {
-        camel(name): value for name, value in values.items() if value is not None and name not in left_out
-    }
+    return {camel(name): value for name, value in values.items() if value is not None}
 
 
 # --- what an entry of the stack's state records -----------------------------------------------------------
@@ -117,7 +111,11 @@ def outputs_of(resource: AnyResource, values: PropertyValues, declared: Property
     """What to record: the values of the state, and what was declared but is no part of it."""
     fields = resource.State.model_fields
     beside = {name: value for name, value in declared.items() if name not in fields}
-    return to_pulumi({**beside, **values}, ("id",))
+    return {
+        camel(name): value
+        for name, value in (*beside.items(), *values.items())
+        if value is not None and name != "id"
+    }
 
 
 def recorded_inputs(olds: PropertyValues) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.conversion import from_pulumi, is_unknown, snake, to_pulumi
+from pulumi_hosting.provider.conversion import UNKNOWN, from_pulumi, is_unknown, outputs_of, snake, to_pulumi
 from pulumi_hosting.provider.names import camel
 from pulumi_hosting.resources import RESOURCES
 
@@ -27,7 +27,7 @@ def test_spellings(inside: str, wire: str) -> None:
     assert snake(wire) == inside
 
 
-@pytest.mark.parametrize("value", [LATER, [LATER], {"a": [1, {"b": LATER}]}, ("x", LATER)])
+@pytest.mark.parametrize("value", [UNKNOWN, LATER, [LATER], {"a": [1, {"b": LATER}]}, ("x", LATER)])
 def test_an_unknown_is_seen_at_any_depth(value: Any) -> None:
     assert is_unknown(value)
     assert from_pulumi({"sshKeyIds": value, "os": "debian-12"}) == (
@@ -45,4 +45,5 @@ def test_our_own_keys_and_nulls_stay_outside() -> None:
     assert from_pulumi(
         {"__identity": "x", "__provider": "y", "waitTimeout": 5.0, "notes": None, "os": "d"}
     ) == ({"os": "d"}, frozenset())
-    assert to_pulumi({"notes": None, "id": "4", "tariff_id": 1}, ("id",)) == {"tariffId": 1}
+    assert to_pulumi({"notes": None, "tariff_id": 1}) == {"tariffId": 1}
+    assert outputs_of(RESOURCES["server"], {"notes": None, "id": "4"}, {"months": 1}) == {"months": 1}

@@ -1,4 +1,6 @@
-"""Tests that coverage does not watch: it doubles their cost, and others cover what they run."""
+"""Tests that coverage does not watch, nor the processes that they start: it doubles their cost, and others
+cover what they run. These are all slow ones, all properties, and those named below.
+"""
 
 import pytest
 
@@ -9,10 +11,17 @@ FILES = (
     "tests/session/test_snapshot_stateful.py",
     "tests/test_request_counts.py",
 )
+MARKS = ("hypothesis", "slow")
 
 
 @pytest.hookimpl(trylast=True)  # after hypothesis has marked its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith((*FOLDERS, *FILES)) or item.get_closest_marker("hypothesis"):
+        if item.nodeid.startswith((*FOLDERS, *FILES)) or any(map(item.get_closest_marker, MARKS)):
             item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.fixture(autouse=True)
+def _unwatched_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("no_cover"):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

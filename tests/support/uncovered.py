@@ -2,7 +2,10 @@
 cover what they run. These are all slow ones, all properties, and those named below.
 """
 
+from collections.abc import Generator
+
 import pytest
+from coverage.collector import Collector
 
 FOLDERS = ("tests/between_runs/", "tests/crash/", "tests/simulation/", "tests/transcripts/")
 FILES = (
@@ -19,6 +22,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith((*FOLDERS, *FILES)) or any(map(item.get_closest_marker, MARKS)):
             item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)  # inside of the one in which pytest-cov pauses
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Pause the other measurement too that pytest-cov begins in a worker of xdist: it would go on."""
+    others = Collector._collectors[-1:] if item.get_closest_marker("no_cover") else []
+    for collector in others:
+        collector.pause()
+    try:
+        return (yield)
+    finally:
+        for collector in others:
+            collector.resume()
 
 
 @pytest.fixture(autouse=True)

@@ -275,8 +275,8 @@ def refreshed(n: int, m: int, servers: int, domains: int, *, slow: bool = False)
 
 
 SCENARIOS = [
-    Scenario("100 new servers in one loop, beside 37", lambda lab: play(lab, *new(100)), 210, 37),
-    Scenario("10 new servers, beside 1,000", lambda lab: play(lab, *new(10)), 40, 1000),
+    Scenario("100 new servers in one loop, beside 37", lambda lab: play(lab, *new(100)), 210, 37, slow=True),
+    Scenario("10 new servers, beside 1,000", lambda lab: play(lab, *new(10)), 40, 1000, slow=True),
     Scenario("100 tasks that change nothing", lambda lab: play(lab, *unchanged(100)), 8, 137),
     Scenario(
         "10 new servers with `notes` and `auto_renew`",
@@ -292,6 +292,7 @@ SCENARIOS = [
         lambda lab: by_id(lab, 100, check_mode=True),
         8,
         137,
+        slow=True,
     ),
     Scenario("2 tasks by `id`, beside 1,000", lambda lab: by_id(lab, 2), 3, 1000, only_reads=True),
     Scenario("20 domains by `id` that are unchanged", domains_by_id, 6, 0, 20),

@@ -102,6 +102,7 @@ def test_the_readme_names_every_module_and_guide() -> None:
     assert [guide for guide in GUIDES if f"(docs/docsite/rst/{guide}.rst)" not in readme] == []
 
 
+@pytest.mark.slow
 def test_the_changelog_is_complete(tmp_path: Path) -> None:
     assert run(tmp_path, "antsibull-changelog", "lint") == ""
     assert run(tmp_path, "antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml") == ""

@@ -4,6 +4,7 @@
 Three patches, kept beside this file, add one of each. What ``make generate`` writes is not in them.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -87,7 +88,7 @@ def test_the_generator_and_the_contract_tests_accept_them(sample: str, tmp_path:
 
 
 def applied(text: str, tree: Path) -> None:
-    """The project in ``tree``, with a patch applied."""
+    """The project in ``tree``, with a patch applied, and what is compiled of it."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
@@ -95,6 +96,9 @@ def applied(text: str, tree: Path) -> None:
         if (ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name)
+    for folder in {str(Path(name).parent) for name in listed.split("\0") if name.endswith(".py")}:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copytree(ROOT / folder / "__pycache__", tree / folder / "__pycache__")
     subprocess.run(["git", "apply", "-C1", "--recount"], cwd=tree, check=True, input=text, text=True)
 
 

@@ -93,33 +93,21 @@ def test_integer_fields_refuse_other_types(id: str, field: str, wrong: Any, any_
     assert any_dialect.control("GET", "/ledger") == before
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "true",
-        "false",
-        "1.0",
-        "null",
-        "",
-        "01",
-        " 1",
-        "1 ",
-        "+1",
-        "1e1",
-        "\uff10",
-        "-1",
-        "99999999999999999999",
-    ],
+NO_INTEGERS = (
+    *("true", "false", "1.0", "null", "", "01", " 1", "1 ", "+1", "1e1"),
+    *("\uff10", "-1", "99999999999999999999"),
 )
+
+
 @pytest.mark.parametrize(("id", "field"), list(integer_queries()))
-def test_integer_parameters_refuse_other_text(id: str, field: str, wrong: str, any_dialect: Account) -> None:
+def test_integer_parameters_refuse_other_text(id: str, field: str, any_dialect: Account) -> None:
     CALLS[id](any_dialect)
     path = any_dialect.control("GET", "/requests")[-1]["path"]
     query = {"tariff_id": "1"} if id == "get_quote" else {}
-    assert code(any_dialect.api("GET", path, params={**query, field: wrong})) in (
-        "validation_error",
-        "invalid_period",
-    )
+    refused = {
+        wrong: code(any_dialect.api("GET", path, params={**query, field: wrong})) for wrong in NO_INTEGERS
+    }
+    assert {*refused.values()} <= {"validation_error", "invalid_period"}, refused
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ all tests shows the other half.
 """
 
 import contextlib
+import importlib
 import io
 import os
 import sys
@@ -13,6 +14,8 @@ import pytest
 from tests.mutants.table import MUTANTS, Mutant
 
 PASSED, FAILED = 0, 1
+BEFORE = ("hypothesis.strategies", "pulumi.dynamic", "pulumi_hosting.emulator", "pulumi_hosting.offline")
+"""What tests import and no mutant changes: imported once, not in each process."""
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 
@@ -33,6 +36,8 @@ def main() -> int:
     """Exit 1 where a test does not pass with its step, or does not fail without it."""
     only, wrong = [text for text in sys.argv[1:] if text != "--without"], 0
     ways = (True,) if "--without" in sys.argv else (False, True)
+    for name in BEFORE:
+        importlib.import_module(name)
     chosen = [mutant for mutant in MUTANTS if not only or any(part in mutant.step for part in only)]
     for mutant in chosen:
         results = [result(mutant, switched_off=way) for way in ways]

@@ -355,7 +355,11 @@ def test_the_page_and_the_rules_name_the_metrics_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("check", "rules", "hosting.rules.yml"), ("test", "rules", "hosting.rules.test.yml")]
+    "arguments",
+    [
+        pytest.param(("check", "rules", "hosting.rules.yml"), marks=pytest.mark.slow),
+        ("test", "rules", "hosting.rules.test.yml"),
+    ],
 )
 @pytest.mark.program("promtool")  # Debian: prometheus
 def test_promtool_accepts_the_alert_rules(arguments: tuple[str, ...]) -> None:

@@ -371,7 +371,7 @@ def test_a_name_is_ordered_any_number_of_times_with_three_requests_at_most_on_fr
 
 
 @stored
-@pytest.mark.parametrize("hours", [8, pytest.param(24, marks=pytest.mark.slow), 60])
+@pytest.mark.parametrize("hours", [8, *(pytest.param(hours, marks=pytest.mark.slow) for hours in (24, 60))])
 def test_three_requests_are_enough_while_the_first_keys_are_being_forgotten(
     harness: ResourceHarness, stored: bool, hours: int
 ) -> None:
@@ -384,7 +384,7 @@ def test_three_requests_are_enough_while_the_first_keys_are_being_forgotten(
 
 
 @stored
-@pytest.mark.parametrize("at_home", [3, pytest.param(6, marks=pytest.mark.slow), 9])
+@pytest.mark.parametrize("at_home", [3, *(pytest.param(number, marks=pytest.mark.slow) for number in (6, 9))])
 def test_runs_that_move_from_one_machine_to_fresh_ones_go_on(
     harness: ResourceHarness, stored: bool, at_home: int
 ) -> None:

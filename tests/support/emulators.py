@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from pulumi_hosting.emulator import Running, running
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.warm_python import WarmPython
@@ -33,7 +35,8 @@ class EmulatorPool:
         """An emulator that no other test gets; it ends with the pool. For tests that leave requests under
         way behind.
         """
-        with self._python.substituted():
+        with self._python.substituted(), pytest.MonkeyPatch.context() as environ:
+            environ.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # the tests in process cover it
             return self._processes.enter_context(running(**options))
 
     def get(self, **options: Any) -> Running:

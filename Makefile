@@ -102,5 +102,5 @@ lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: n
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv
 
 clean:  ## remove everything that was made
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .ansible .coverage .coverage.* .demo build dist
+	@rm -rf $(VENV) venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .ansible .coverage .coverage.* .demo build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

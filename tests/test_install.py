@@ -161,7 +161,7 @@ def test_the_links_of_the_package_page_are_absolute(built: Path) -> None:
     assert len(links) > 10
     assert [link for link in links if not link.startswith("https://")] == []
     urls = dict(str(entry).split(", ") for entry in metadata.get_all("Project-URL", []))
-    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} == set(urls)
+    assert {"Homepage", "Documentation", "Source", "Repository", "Issues", "Changelog"} == set(urls)
     assert f"{urls['Source']}docs/client.md" in links
 
 

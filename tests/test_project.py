@@ -39,6 +39,13 @@ def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
     assert gitlab["default"]["image"].endswith(f":{main}")
 
 
+def test_both_ci_definitions_build_the_container() -> None:
+    github = workflow("ci.yml")["jobs"]["container"]["steps"]
+    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text(encoding="utf-8"))["container"]["script"]
+    for commands in ([step.get("run", "") for step in github], gitlab):
+        assert sum(" --file Containerfile " in command for command in commands) == 1
+
+
 @pytest.mark.slow
 def test_each_test_is_in_one_part_of_a_sharded_run() -> None:
     def collected(*options: str) -> list[str]:

@@ -59,7 +59,7 @@ def test_the_metamodel_refuses_what_is_wrong() -> None:
 
 def test_it_says_where_it_comes_from_as_the_package_does() -> None:
     urls = PROJECT["urls"]
-    assert (SPEC["homepage"], SPEC["repository"]) == (urls["Homepage"], urls["Source"])
+    assert (SPEC["homepage"], SPEC["repository"]) == (urls["Homepage"], urls["Repository"])
     assert (SPEC["publisher"], SPEC["license"]) == (PROJECT["name"], PROJECT["license"])
     assert (ROOT / SPEC["logoUrl"].removeprefix(urls["Source"])).is_file()
 

@@ -42,7 +42,7 @@ def package_spec(version: str) -> Spec:
         "license": about["License-Expression"],
         "publisher": PACKAGE,
         "homepage": urls["Homepage"],
-        "repository": urls["Source"],
+        "repository": urls.get("Repository", ""),  # a clone that was updated since its installation
         "logoUrl": f"{urls['Source']}docs/images/logo.svg",
         **_download(),
         "config": {"variables": configuration()},

@@ -64,7 +64,7 @@ class HttpTransport:
             # Seconds for the whole attempt, and so for each wait in it.
             wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
-                connection, agent = self._connected(), self._settings.user_agent
+                connection, agent = self._connected(httpx_connection.opened), self._settings.user_agent
                 # Not made by the caller's client: it would add its cookies and parameters.
                 made = httpx_connection.Request(
                     content=request.body,
@@ -98,7 +98,9 @@ class HttpTransport:
         if connection is not None:
             connection.close()
 
-    def _connected(self) -> "httpx.Client | httpx.BaseTransport":
+    def _connected(
+        self, opened: "Callable[[Settings, httpx.BaseTransport | None], httpx.BaseTransport]"
+    ) -> "httpx.Client | httpx.BaseTransport":
         with self._lock:
             if not self._own and self._pid != os.getpid():
                 # Two processes on one connection would read each other's answers.
@@ -108,9 +110,7 @@ class HttpTransport:
                 )
             # Connections cannot be shared with a forked child: it opens its own.
             if self._connection is None or self._pid != os.getpid():
-                from pulumi_hosting.client import httpx_connection
-
-                self._connection = httpx_connection.opened(self._settings, self._transport)
+                self._connection = opened(self._settings, self._transport)
                 self._pid = os.getpid()
                 # A client that is not closed closes its connections when it is collected.
                 weakref.finalize(self, self._connection.close)

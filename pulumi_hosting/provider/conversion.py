@@ -110,12 +110,8 @@ def recorded(resource: AnyResource, id: str, olds: PropertyValues) -> tuple[Prop
 def outputs_of(resource: AnyResource, values: PropertyValues, declared: PropertyValues) -> Props:
     """What to record: the values of the state, and what was declared but is no part of it."""
     fields = resource.State.model_fields
-    beside = {name: value for name, value in declared.items() if name not in fields}
-    return {
-        camel(name): value
-        for name, value in (*beside.items(), *values.items())
-        if value is not None and name != "id"
-    }
+    found = {**{name: value for name, value in declared.items() if name not in fields}, **values}
+    return {camel(name): value for name, value in found.items() if value is not None and name != "id"}
 
 
 def recorded_inputs(olds: PropertyValues) -> list[str]:

@@ -4,9 +4,9 @@ update."""
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from pulumi_hosting.actions.action import ActionOutcome
-from pulumi_hosting.actions.keep_paid import Renewal, renewal, unreported
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.budget import Budget
@@ -16,18 +16,29 @@ from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded
 from pulumi_hosting.session.request import Request
 
+if TYPE_CHECKING:
+    from pulumi_hosting.actions.action import ActionOutcome
+    from pulumi_hosting.actions.keep_paid import Renewal
+
+
+def _keep_paid() -> ModuleType:
+    """Loaded for those who declare it: all actions come with it, a tenth of a provider's start."""
+    from pulumi_hosting.actions import keep_paid
+
+    return keep_paid
+
 
 def show(
     budget: Budget, request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]
-) -> ActionOutcome | None:
+) -> "ActionOutcome | None":
     """What the update will renew, counted with its price in this run; None if nothing, or if that is not
     known or not allowed, with a warning."""
     asks, request = declared.get("keep_paid"), _counted_apart(request)
     if asks is None or (state.mode == "test" and not request.client.is_test_key):
         return None
     try:
-        due = renewal(request, resource, state, declared)
-        if due is None and (paid := unreported(request, resource, state, declared)):
+        due: Renewal | None = _keep_paid().renewal(request, resource, state, declared)
+        if due is None and (paid := _keep_paid().unreported(request, resource, state, declared)):
             request.warn(f"an interrupted run renewed it: {paid.charged}")
     except HostingError as error:
         request.warn(f"whether keepPaid {asks} asks for a renewal is not known: {error}")
@@ -45,8 +56,10 @@ def renewed(
 ) -> State:
     """The state after the renewal, if one is due. What is refused is a warning. Raises ``Failed`` where the
     outcome is not known."""
+    if declared.get("keep_paid") is None:
+        return state
     request = _counted_apart(request)
-    due = renewal(request, resource, state, declared)
+    due: Renewal | None = _keep_paid().renewal(request, resource, state, declared)
     done = due and due.carry_out(request, partial(budget.must_book, request.identity))
     if not (due and done):
         return state
@@ -54,10 +67,6 @@ def renewed(
     paid.save(done.result)
     if paid.exceeded:
         request.warn(paid.exceeded)
-    return _after(request, resource, state, due, done)
-
-
-def _after(request: Request, resource: AnyResource, state: State, due: Renewal, done: ActionOutcome) -> State:
     found: State = apply.read(request, resource, state) or state
     # a simulated renewal shows in its answer alone
     return found.model_copy(update={due.date: getattr(done.result, due.date)})

@@ -1,7 +1,7 @@
 """Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses:
 it may be a secret.
 
-``HOSTING_API_KEY`` and ``HOSTING_BASE_URL`` stand in for parameters that are not given.
+``HOSTING_API_KEY``, ``HOSTING_BASE_URL`` and ``HOSTING_STORE`` stand in for parameters that are not given.
 """
 
 import os
@@ -19,6 +19,7 @@ from pulumi_hosting.client.retry import RetryPolicy
 
 API_KEY_VARIABLE = "HOSTING_API_KEY"
 BASE_URL_VARIABLE = "HOSTING_BASE_URL"
+STORE_VARIABLE = "HOSTING_STORE"
 
 _API_KEY = re.compile(r"[A-Za-z0-9_.\-]{8,256}")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -29,7 +30,8 @@ _AGENT = re.compile(r"[ -~]{1,128}")
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt,
-    ``rate_limit_timeout`` seconds that a call may wait for the rate limit.
+    ``rate_limit_timeout`` seconds that a call may wait for the rate limit; ``store`` the address of the store
+    that machines share, None for the files of this one.
     """
 
     api_key: Secret
@@ -41,6 +43,7 @@ class Settings:
     retry_policy: RetryPolicy
     ca_file: str | None
     user_agent: str = field(repr=False)
+    store: Secret | None = None
 
     @property
     def key_hint(self) -> str:
@@ -57,6 +60,7 @@ def settings(
     timeout: float,
     deadline: float,
     rate_limit_timeout: float = 600.0,
+    store: str | Secret | None = None,
     ca_file: str | os.PathLike[str] | None,
     user_agent: str | None,
     environ: Mapping[str, str] | None = None,
@@ -85,6 +89,7 @@ def settings(
         retry_policy=RetryPolicy(deadline=float(deadline)),
         ca_file=None if ca_file is None else os.fspath(ca_file),
         user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),
+        store=checked_store(store if store is not None else environ.get(STORE_VARIABLE)),
     )
 
 
@@ -147,6 +152,32 @@ def _checked_url(given: str | None) -> tuple[str, str]:
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority
+
+
+def checked_store(given: str | Secret | None) -> Secret | None:
+    """The address of the shared store; None if there is none. Raises ``ConfigurationError``."""
+    if given is None:
+        return None
+    url = Secret(given).reveal().strip()
+    if problem := store_problem(url):
+        raise ConfigurationError(f"store {problem}. Next: correct {STORE_VARIABLE} or store, or unset it")
+    return Secret(url)
+
+
+def store_problem(url: str) -> str | None:
+    """Why this cannot be the address of a shared store; None if it can. It is not repeated: it may hold a
+    password.
+
+    >>> store_problem("redis://cache.example.com:6379/0"), store_problem("")
+    (None, 'must begin with redis:// or rediss:// and name a host (it is not shown here)')
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port
+        is_address = False
+    wanted = "must begin with redis:// or rediss:// and name a host (it is not shown here)"
+    return None if is_address else wanted
 
 
 @cache

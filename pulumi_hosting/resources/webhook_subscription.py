@@ -16,6 +16,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.local_files import taken_again, turn
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.exactly_once.ownership_tag import (
     carried_on,
@@ -264,12 +265,13 @@ class WebhookSubscriptionResource(
         seen = self._certain_doubles(request, state, subscriptions(request))
         return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
 
+    @taken_again
     def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         if request.client.is_test_key:
             return self._simulate(request, inputs)
         if inputs.adopt_id is not None:
             return self._adopted(request, inputs.adopt_id, inputs)
-        with request.ownership.lock("webhook subscriptions"):
+        with turn(request, "webhook subscriptions", "making a webhook subscription"):
             if tagged := find_tagged(request, inputs.url):
                 return self._take_over(request, inputs, tagged)
             listed = request.client.webhooks.list()

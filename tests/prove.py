@@ -54,6 +54,12 @@ PROOFS = {
         "a year of 50 servers and 20 domains, kept by the nightly job and merges alone",
         "tests/test_a_year.py",
     ),
+    "teams": Proof(
+        "tests.teams",
+        20,
+        "machines that share a store: 1,000 orders at once, kills, stops, a store that is lost, one budget",
+        "tests/teams/test_teams.py",
+    ),
     "simulation": Proof(
         "tests.simulation",
         60,

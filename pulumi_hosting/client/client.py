@@ -31,11 +31,13 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
 from pulumi_hosting.client.polling import Poller
+from pulumi_hosting.client.redis_store import store_at
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, settings
+from pulumi_hosting.client.shared_store import LeaseLost, SharedStore, time_to_write
 from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
 
@@ -50,6 +52,7 @@ WALK_LIMIT = 100
 # How long the Date of a response may be extended by the local monotonic clock before the service is asked
 # again.
 SERVICE_TIME_SECONDS = 60.0
+_SHORTEST_WRITE = 30.0  # seconds that a write under a lease has, if ``timeout`` allows as many
 
 
 class Client(Services):
@@ -63,6 +66,8 @@ class Client(Services):
       ``deadline`` does not count what a call waits for the rate limit.
     - ``rate_limit_timeout``: seconds that a call may wait for the rate limit of its key, which all processes
       of this user on this machine share.
+    - ``store``: ``redis://…`` or ``rediss://…``: the store in which machines share rate limit, locks and
+      notes; default ``HOSTING_STORE``, without it the files of this machine. It needs the extra ``redis``.
     - ``ca_file``: certificates to trust instead of the usual ones, PEM.
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
@@ -84,6 +89,7 @@ class Client(Services):
         timeout: float = 30.0,
         deadline: float = 120.0,
         rate_limit_timeout: float = 600.0,
+        store: str | Secret | None = None,
         ca_file: str | os.PathLike[str] | None = None,
         read_only: bool = False,
         user_agent: str | None = None,
@@ -102,6 +108,7 @@ class Client(Services):
             timeout=timeout,
             deadline=deadline,
             rate_limit_timeout=rate_limit_timeout,
+            store=store,
             ca_file=ca_file,
             user_agent=user_agent,
         )
@@ -114,6 +121,8 @@ class Client(Services):
         """Called after each attempt of a write, and each read of one object, with the request and its result
         or its error."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
+        self.store: SharedStore = store_at(self._settings.store)
+        """What this client shares with other processes: rate limit, locks and notes."""
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
 
@@ -126,6 +135,7 @@ class Client(Services):
             wall=wall,
             rng=self._rng,
             on_wait=log.warning,
+            values=self.store,
         )
         """Holds requests up until the rate limit has room. A long wait is a warning of the logger
         ``pulumi_hosting``; ``on_wait`` may be set, to tell the user in another way."""
@@ -204,13 +214,23 @@ class Client(Services):
         while True:
             with place.turn(failure):
                 attempts.begin(self._new_id(), self._clock())
+                stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
+                if row.is_write:
+                    stop_at = min(stop_at, self._clock() + self._time_to_write(place))
                 try:
-                    stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
                     answer = self.transport.send(request, attempts.sent_id, stop_at)
                     return self._answered(request, answer, place, attempts)
                 except HostingError as error:
                     failure = error
             failure = self._failed(request, place, attempts, failure)
+
+    def _time_to_write(self, place: "Place") -> float:
+        """Seconds for a write that is sent now: it ends before a lease under which it is sent does."""
+        try:
+            return time_to_write(min(self._settings.timeout, _SHORTEST_WRITE))
+        except LeaseLost:
+            place.leave()
+            raise
 
     def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
         """The key with which the operation is sent. Raises if it must not be sent at all."""

@@ -1,8 +1,8 @@
 """Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses:
 it may be a secret.
 
-``HOSTING_API_KEY`` (or ``HOSTING_API_KEY_FILE``, ``HOSTING_API_KEY_COMMAND``) and ``HOSTING_BASE_URL`` stand
-in for parameters that are not given.
+``HOSTING_API_KEY`` (or ``HOSTING_API_KEY_FILE``, ``HOSTING_API_KEY_COMMAND``), ``HOSTING_BASE_URL`` and
+``HOSTING_STORE`` stand in for parameters that are not given.
 """
 
 import os
@@ -29,6 +29,7 @@ API_KEY_SOURCES = (API_KEY_FILE_VARIABLE, API_KEY_COMMAND_VARIABLE)
 options and inventories, and the command would run where the live key is.
 """
 BASE_URL_VARIABLE = "HOSTING_BASE_URL"
+STORE_VARIABLE = "HOSTING_STORE"
 
 _API_KEY = re.compile(r"[A-Za-z0-9_.\-]{8,256}")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -40,7 +41,8 @@ _COMMAND_SECONDS = 10.0
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt,
-    ``rate_limit_timeout`` seconds that a call may wait for the rate limit.
+    ``rate_limit_timeout`` seconds that a call may wait for the rate limit; ``store`` the address of the store
+    that machines share, None for the files of this one.
     """
 
     api_key: Secret
@@ -52,6 +54,7 @@ class Settings:
     retry_policy: RetryPolicy
     ca_file: str | None
     user_agent: str = field(repr=False)
+    store: Secret | None = None
 
     @property
     def key_hint(self) -> str:
@@ -68,6 +71,7 @@ def settings(
     timeout: float,
     deadline: float,
     rate_limit_timeout: float = 600.0,
+    store: str | Secret | None = None,
     ca_file: str | os.PathLike[str] | None,
     user_agent: str | None,
     environ: Mapping[str, str] | None = None,
@@ -99,6 +103,7 @@ def settings(
         retry_policy=RetryPolicy(deadline=float(deadline)),
         ca_file=None if ca_file is None else os.fspath(ca_file),
         user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),
+        store=checked_store(store if store is not None else environ.get(STORE_VARIABLE)),
     )
 
 
@@ -247,6 +252,32 @@ def _checked_url(given: str | None) -> tuple[str, str]:
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority
+
+
+def checked_store(given: str | Secret | None) -> Secret | None:
+    """The address of the shared store; None if there is none. Raises ``ConfigurationError``."""
+    if given is None:
+        return None
+    url = Secret(given).reveal().strip()
+    if problem := store_problem(url):
+        raise ConfigurationError(f"store {problem}. Next: correct {STORE_VARIABLE} or store, or unset it")
+    return Secret(url)
+
+
+def store_problem(url: str) -> str | None:
+    """Why this cannot be the address of a shared store; None if it can. It is not repeated: it may hold a
+    password.
+
+    >>> store_problem("redis://cache.example.com:6379/0"), store_problem("")
+    (None, 'must begin with redis:// or rediss:// and name a host (it is not shown here)')
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port
+        is_address = False
+    wanted = "must begin with redis:// or rediss:// and name a host (it is not shown here)"
+    return None if is_address else wanted
 
 
 @cache

@@ -3,6 +3,8 @@ journal of purchases, the memory of a run and its snapshots.
 
 :class:`SharedStore` is the interface. :class:`Files` keeps each value in a file of mode 0600, and never
 follows a symbolic link. A process that is killed leaves the old value or the new one, and releases its locks.
+The other one, for many machines, is :mod:`~pulumi_hosting.client.redis_store`: there a lock is a lease, and
+:func:`time_to_write` says before each write whether it still lasts.
 """
 
 import errno
@@ -14,14 +16,21 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from pulumi_hosting.client.private_directory import LocalFilesError, directory, refuse_unsafe, unusable
+from pulumi_hosting.client.private_directory import (
+    LocalFilesError,
+    directory,
+    process_runs,
+    refuse_unsafe,
+    unusable,
+)
 
 T = TypeVar("T")
 
@@ -30,6 +39,7 @@ HELD_SECONDS = 30.0
 processes wait for several seconds all the same; this long only if a stopped one holds it."""
 _LARGEST = 1024 * 1024
 _POLL = 0.05  # seconds between two attempts to get a lock
+_LONGEST_PAUSE = 1.0  # seconds of a wait after which is checked whether the run was cancelled
 _PAGE = 4096  # bytes
 
 
@@ -38,12 +48,49 @@ class LockTimeout(LocalFilesError):
     sent."""
 
 
+class StoreUnavailable(LocalFilesError):
+    """The shared store does not answer. What was to be done was not sent to the service."""
+
+
+class LeaseLost(LocalFilesError):
+    """A lock of the shared store may have ended before a write was sent. The write was not sent."""
+
+
+class Lease(Protocol):
+    """A lock that ends if it is not renewed."""
+
+    def left(self) -> float:
+        """The seconds for which it certainly lasts, less a margin."""
+        ...
+
+
+held_leases: ContextVar[tuple[Lease, ...]] = ContextVar("held_leases", default=())
+"""Those of this thread."""
+
+
+def time_to_write(at_least: float) -> float:
+    """The seconds within which a write has to end that this thread sends now: those of its leases. Without
+    one, there is no end. Raises :class:`LeaseLost` if that is less than ``at_least``."""
+    left = min((lease.left() for lease in held_leases.get()), default=float("inf"))
+    if left < at_least:
+        raise LeaseLost(
+            "this run was held up for longer than its lock in the shared store lasts; nothing was sent. "
+            "Next: run again"
+        )
+    return left
+
+
+Change = Callable[[bytes, float], tuple[bytes, T, Sequence[str]]]
+"""What is kept (empty at first) and the time → what to keep, what to return, and whom to wake."""
+
+
 class OpenValue(Protocol):
     """A value that is changed with every request."""
 
-    def update(self, change: Callable[[bytes], tuple[bytes, T]]) -> T:
-        """Replace the value, while no one else does. ``change`` is given what is kept, empty at first, and
-        returns what to keep and what to return. Raises ``OSError``, ``TimeoutError`` among them."""
+    def update(self, change: Change[T], now: float) -> T:
+        """Replace the value, while no one else does. ``now`` is the caller's time; a store of several
+        machines takes its own. ``change`` may be called again if others were faster. Raises ``OSError``
+        (``TimeoutError`` among them), ``LocalFilesError``."""
         ...
 
     def close(self) -> None:
@@ -55,7 +102,28 @@ class SharedStore(ABC):
 
     ``survives``, in the methods: whether a value must outlast a loss of power, so that it is waited for until
     it is on the disk. One that only processes of this moment read need not.
+
+    - ``where``: of which processes the values are, for messages. ``wakes``: whether :meth:`pause` can end
+      early. ``held_for``: seconds for which a process that was killed keeps its locks.
+    - ``process``: the number of this process among those that share the store.
     """
+
+    where: ClassVar[str] = "on this machine"
+    wakes: ClassVar[bool] = False
+    held_for: ClassVar[float] = 0.0
+
+    @property
+    def process(self) -> int:
+        return os.getpid()
+
+    def living(self) -> Callable[[int], bool]:
+        """Whether the process with that number still runs."""
+        return process_runs
+
+    def pause(self, name: str, seconds: float) -> bool:
+        """Wait for that long, or until ``name`` is woken. Whether it was."""
+        time.sleep(seconds)
+        return False
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
@@ -74,9 +142,9 @@ class SharedStore(ABC):
         """The names of the values that match, such as ``*.order``."""
 
     @abstractmethod
-    def attempts(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
-        """What takes the lock of a name if it is free, and says whether it is held; it is held until the end
-        of the context. A process that ends, however it ends, releases it."""
+    def attempts(self, name: str) -> AbstractContextManager[Callable[[], float]]:
+        """What takes the lock of a name if it is free: 0.0, or the seconds after which to try again. It is
+        held until the end of the context. A process that ends, however it ends, releases it."""
 
     @abstractmethod
     def open(self, name: str, what: str) -> OpenValue:
@@ -105,10 +173,11 @@ class SharedStore(ABC):
         """
         with self.attempts(name) as take:
             began, waiting = time.monotonic(), False
-            while not take():
+            again = take()
+            while again > 0.0:
                 if timeout is not None and time.monotonic() >= began + timeout:
                     raise LockTimeout(
-                        f"{what}: another process on this machine is working on it and did not finish within "
+                        f"{what}: another process {self.where} is working on it and did not finish within "
                         f"{timeout:.0f} s; nothing was sent. Next: wait for the other run to end, "
                         "or end it, then run again"
                     )
@@ -116,7 +185,10 @@ class SharedStore(ABC):
                     waiting = True
                     on_wait()
                 check()
-                time.sleep(_POLL)
+                pause = min(again, _LONGEST_PAUSE)
+                again = 0.0 if self.pause(f"{name}.lock", pause) else again - pause
+                if again <= 0.0:
+                    again = take()
             yield
 
     def note(self, name: str, *, survives: bool = False) -> dict[str, object]:
@@ -189,7 +261,7 @@ class Files(SharedStore):
         return []
 
     @contextmanager
-    def attempts(self, name: str) -> Iterator[Callable[[], bool]]:
+    def attempts(self, name: str) -> Iterator[Callable[[], float]]:
         path = self.path(f"{name}.lock")
         from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
 
@@ -197,11 +269,11 @@ class Files(SharedStore):
         # better than none, and ends with the folder.
         lock = FileLock(path, mode=0o600, fallback_to_soft=self.folder is not None)
 
-        def take() -> bool:
+        def take() -> float:
             with self._failing(path), suppress(Timeout):
                 lock.acquire(timeout=0)
-                return True
-            return False
+                return 0.0
+            return _POLL
 
         try:
             yield take
@@ -234,6 +306,13 @@ class Files(SharedStore):
             raise unusable(path, error) from None
 
 
+class Scope(str):
+    """What separates the values of one account from another's, and the ``store`` that has them: by default
+    the files of this machine."""
+
+    store: SharedStore = Files()
+
+
 class OpenFile:
     """A file that stays open, and is locked itself. Opened once per process; a forked child opens its own,
     for a lock belongs to who opened it."""
@@ -248,14 +327,14 @@ class OpenFile:
 
         self._lock, self._unlock = partial(lock_descriptor, blocking=False), unlock_descriptor
 
-    def update(self, change: Callable[[bytes], tuple[bytes, T]]) -> T:
+    def update(self, change: Change[T], now: float) -> T:
         if self._pid != os.getpid():
             self._threads = threading.Lock()  # a thread of the parent may have held it
         with self._threads:
             file = self._locked()
             try:
                 before = os.pread(file, _LARGEST, 0)
-                after, result = change(before)
+                after, result, _ = change(before, now)
                 if after != before:
                     os.pwrite(file, after, 0)
                     if len(after) < len(before):

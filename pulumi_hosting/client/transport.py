@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, TimedOut
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.requests import HttpResponse as HttpResponse
 from pulumi_hosting.client.settings import Settings
@@ -58,6 +58,12 @@ class HttpTransport:
         # Translated inside, raised outside of the except block: the failure underneath does not even become
         # __context__.
         failure: HostingError
+        if stop_at <= self._clock():  # this process was stopped: what a write rests on may have ended
+            raise TimedOut(
+                f"{request.operation.id}: its time was over before it was sent",
+                outcome_unknown=False,
+                operation=request.operation.id,
+            )
         response: httpx.Response | None = None
         made: httpx.Request | None = None
         try:

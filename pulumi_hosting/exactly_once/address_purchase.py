@@ -24,7 +24,6 @@ the stacks:
   remember refused requests a claim proves nothing, and this is noticed.
 """
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,7 +33,6 @@ from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client import exceptions
-from pulumi_hosting.client.private_directory import process_runs
 from pulumi_hosting.exactly_once import address_list, local_files
 from pulumi_hosting.exactly_once.idempotency_keys import (
     KEY_MEMORY,
@@ -100,7 +98,7 @@ class Owners:
         """Whether another process that still runs noted the address for another resource."""
         if not self.is_noted_as_anothers(ip):
             return False
-        return process_runs(self._notes()["addresses"][str(ip.id)]["process"])
+        return self._scope.store.living()(self._notes()["addresses"][str(ip.id)]["process"])
 
     def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> address_list.Purchased:
         """Note that this resource has the address. A run that cannot write it goes on: what is not noted
@@ -112,7 +110,7 @@ class Owners:
             "added_at": as_text(ip.added_at),
             "purchase_key": purchase_key,
             "invoice_id": invoice_id,
-            "process": os.getpid(),
+            "process": self._scope.store.process,
         }
         with suppress(local_files.LocalFilesError), self._changed_notes() as notes:
             notes.setdefault("addresses", {})[str(ip.id)] = note
@@ -261,7 +259,7 @@ class Owners:
     # --- parts
 
     @property
-    def _scope(self) -> str:
+    def _scope(self) -> local_files.Scope:
         return local_files.account_scope(self.request.client)
 
     @property

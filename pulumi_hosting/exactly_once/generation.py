@@ -71,5 +71,5 @@ def _write(request: Request, note: dict[str, Any]) -> None:
             local_files.write(*_place(request), note, survives=False, kind=_KIND)
 
 
-def _place(request: Request) -> tuple[str, str]:
+def _place(request: Request) -> tuple[local_files.Scope, str]:
     return local_files.account_scope(request.client), f"generation of {request.identity}"

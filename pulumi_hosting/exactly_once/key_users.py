@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.local_files import Scope
 from pulumi_hosting.session.request import Request
 
 _PURPOSE = "users of SSH keys"
@@ -53,14 +54,18 @@ def _read(request: Request) -> dict[str, Any]:
     if request.client.is_test_key:
         return {}
     try:
-        scope = local_files.account_scope(request.client)
-        return dict(local_files.read(scope, _PURPOSE, survives=False).get("keys", {}))
+        return dict(local_files.read(_scope(request), _PURPOSE, survives=False).get("keys", {}))
     except local_files.LocalFilesError:
         return {}
 
 
+def _scope(request: Request) -> Scope:
+    """Always of this machine: the notes name stacks, and with them people, perhaps."""
+    return Scope(local_files.account_scope(request.client))
+
+
 @contextmanager
 def _changed(request: Request) -> Iterator[dict[str, Any]]:
-    with local_files.changing(local_files.account_scope(request.client), _PURPOSE, survives=False) as note:
+    with local_files.changing(_scope(request), _PURPOSE, survives=False) as note:
         note["version"] = 1
         yield note.setdefault("keys", {})

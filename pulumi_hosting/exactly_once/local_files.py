@@ -1,5 +1,6 @@
 """Locks between the processes of one user on this machine, the turns of purchases, and short notes, in the
-store of the private directory (:mod:`~pulumi_hosting.client.shared_store`).
+store of the private directory (:mod:`~pulumi_hosting.client.shared_store`) or in the one that the client's
+machines share.
 
 A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
 new CI job) a run finds less and stops earlier. Names are hashes of account id, mode, base URL and purpose.
@@ -7,31 +8,39 @@ new CI job) a run finds less and stops earlier. Names are hashes of account id, 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import LocalFilesError as LocalFilesError
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
-from pulumi_hosting.client.shared_store import Files, SharedStore
+from pulumi_hosting.client.shared_store import LeaseLost, StoreUnavailable, held_leases
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
+from pulumi_hosting.client.shared_store import Scope as Scope
 from pulumi_hosting.session.request import Request
 
-_STORE: SharedStore = Files()
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
 _SECONDS = 60.0  # to wait at least for the turn of another process
+_STORE_SECONDS = 60.0  # to wait for a shared store that does not answer
 _NOTE_SECONDS = 30.0  # to wait for a note that another process holds for a few file operations
 
 
-def account_scope(client: Client) -> str:
-    """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks
-    for the account once per client; raises what that request raises."""
+def account_scope(client: Client) -> Scope:
+    """The scope of an account in the store of its client: a hash of account id, mode and base URL. Asks for
+    the account once per client; raises what that request raises."""
     me = client.key_owner.get()
-    return name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url)
+    scope = Scope(name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url))
+    scope.store = client.store
+    return scope
 
 
 def lock(
-    scope: str,
+    scope: Scope,
     purpose: str,
     timeout: float,
     *,
@@ -40,7 +49,7 @@ def lock(
 ) -> AbstractContextManager[None]:
     """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), as
     :meth:`SharedStore.lock` does. Raises :class:`LockTimeout`, :class:`LocalFilesError`."""
-    return _STORE.lock(name_of(scope, purpose), timeout, what=purpose, on_wait=on_wait, check=check)
+    return scope.store.lock(name_of(scope, purpose), timeout, what=purpose, on_wait=on_wait, check=check)
 
 
 @contextmanager
@@ -53,46 +62,83 @@ def turn(request: Request, purpose: str, doing: str) -> Iterator[None]:
         if request.client.is_test_key:
             yield
             return
+        scope = account_scope(request.client)
         with lock(
-            account_scope(request.client),
+            scope,
             purpose,
-            max(request.wait_timeout, _SECONDS),
-            on_wait=lambda: request.info(f"another run on this machine is {doing}: waiting for it"),
+            max(request.wait_timeout, _SECONDS) + scope.store.held_for,
+            on_wait=lambda: request.info(f"another run {scope.store.where} is {doing}: waiting for it"),
             check=lambda: request.clock.sleep(0.0),
         ):
             yield
 
 
-def read(scope: str, purpose: str, *, survives: bool = True, kind: str = "json") -> dict[str, Any]:
+class TakenAgain:
+    """Around the turn of a purchase, in a loop: ends it without an error, so that the next round takes the
+    turn and looks at the account again, if its lease ended meanwhile, or a shared store did not answer: for a
+    minute."""
+
+    def __init__(self, request: Request) -> None:
+        self._request, self._until = request, request.clock.monotonic() + _STORE_SECONDS
+
+    def __enter__(self) -> None:
+        """Nothing is held."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        request = self._request
+        if isinstance(error, LeaseLost) and all(lease.left() > 0.0 for lease in held_leases.get()):
+            request.info("this run was held up for longer than its turn lasts: looking again")
+            return True  # of this turn: with that of one around it, that one is taken again
+        if isinstance(error, StoreUnavailable) and request.clock.monotonic() < self._until:
+            request.info(f"waiting for the shared store: {error}")
+            request.clock.sleep(5.0)
+            return True
+        return False
+
+
+def taken_again(work: Callable[Concatenate[S, Request, P], T]) -> Callable[Concatenate[S, Request, P], T]:
+    """A method that takes its turn itself, as often as :class:`TakenAgain` says."""
+
+    @wraps(work)
+    def repeated(self: S, request: Request, /, *args: P.args, **options: P.kwargs) -> T:
+        again = TakenAgain(request)
+        while True:
+            with again:
+                return work(self, request, *args, **options)
+
+    return repeated
+
+
+def read(scope: Scope, purpose: str, *, survives: bool = True, kind: str = "json") -> dict[str, Any]:
     """The note that was written last for ``purpose``; empty if there is none. ``survives``, ``kind``: as it
     was written. Raises :class:`LocalFilesError`."""
-    return _STORE.note(_name(scope, purpose, kind), survives=survives)
+    return scope.store.note(_name(scope, purpose, kind), survives=survives)
 
 
 def write(
-    scope: str, purpose: str, values: Mapping[str, Any], *, survives: bool = True, kind: str = "json"
+    scope: Scope, purpose: str, values: Mapping[str, Any], *, survives: bool = True, kind: str = "json"
 ) -> None:
     """Replace the note for ``purpose``. Call it with the lock held. No secrets. ``survives``: as in
     :class:`SharedStore`. ``kind``: the ending of the name. Raises :class:`LocalFilesError`."""
-    _STORE.keep(_name(scope, purpose, kind), values, survives=survives)
+    scope.store.keep(_name(scope, purpose, kind), values, survives=survives)
 
 
-def changing(scope: str, purpose: str, *, survives: bool = True) -> AbstractContextManager[dict[str, Any]]:
+def changing(scope: Scope, purpose: str, *, survives: bool = True) -> AbstractContextManager[dict[str, Any]]:
     """The note for ``purpose``, for one process at a time: changes of it are kept, unless an error ends them.
     Raises ``LockTimeout``, ``LocalFilesError``."""
     name = _name(scope, purpose, "json")
-    return _STORE.changing(name, _NOTE_SECONDS, what=f"notes on {purpose}", survives=survives)
+    return scope.store.changing(name, _NOTE_SECONDS, what=f"notes on {purpose}", survives=survives)
 
 
-def remove(scope: str, purpose: str, *, kind: str = "json") -> None:
+def remove(scope: Scope, purpose: str, *, kind: str = "json") -> None:
     """Remove the note for ``purpose``, if there is one. Raises :class:`LocalFilesError`."""
-    _STORE.forget(_name(scope, purpose, kind))
+    scope.store.forget(_name(scope, purpose, kind))
 
 
 def may_have(client: Client, kind: str) -> bool:
     """Whether the account may have a note of this kind. Not if there is none of any account: then the
     account need not be asked for. Raises :class:`LocalFilesError`."""
-    return client.key_owner.is_known or bool(_STORE.names(f"*.{kind}"))
+    return client.key_owner.is_known or bool(client.store.names(f"*.{kind}"))
 
 
 def _name(scope: str, purpose: str, kind: str) -> str:

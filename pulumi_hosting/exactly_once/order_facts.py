@@ -1,7 +1,5 @@
 """What the account shows of orders of servers: which are under way, and what became of the others."""
 
-import os
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -54,16 +52,18 @@ def turn_of_name(request: Request, name: str) -> Iterator[None]:
     purpose = f"server name {name}"
     with turn(request, purpose, f"ordering a server named {name!r}"):
         scope = local_files.account_scope(request.client)
-        last, own = local_files.read(scope, purpose, survives=False), f"{_PROCESS}-{os.getpid()}"
-        is_recent = abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
+        last, own = local_files.read(scope, purpose, survives=False), f"{_PROCESS}-{scope.store.process}"
+        now = request.service_now()  # which all machines have
+        is_recent = abs(now.timestamp() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
         if last.get("process") != own and is_recent:
             request.reads.forget(ORDERS_AND_SERVERS)
-        local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
+        local_files.write(scope, purpose, {"process": own, "at": now.timestamp()}, survives=False)
         try:
             yield
         finally:
+            now = request.client.known_time or now
             with suppress(local_files.LocalFilesError):  # an accepted order is returned
-                local_files.write(scope, purpose, {"process": own, "at": time.time()}, survives=False)
+                local_files.write(scope, purpose, {"process": own, "at": now.timestamp()}, survives=False)
 
 
 def living_servers(request: Request) -> list[m.Server]:

@@ -2,7 +2,8 @@
 
 :func:`judge` says what became of a purchase, by what the account shows. :class:`Purchase` is the loop:
 
-1. *Turn*: one purchase of a kind at a time, among the processes of this user on this machine.
+1. *Turn*: one purchase of a kind at a time, among the processes that share a store: those of this user on
+   this machine, or those of several machines.
 2. *Look*: what is there already is not bought again.
 3. *Approve*: nothing is paid without agreement. Then an entry is written into the journal.
 4. *Send*, with a key that follows from the declaration alone, so that a run after a crash sends the same.
@@ -36,6 +37,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY, KeyWalk, key_is_used
+from pulumi_hosting.exactly_once.local_files import TakenAgain
 from pulumi_hosting.exactly_once.payments import CLOCKS_DIFFER, Payment, payments_since
 from pulumi_hosting.session.errors import Failed, ResourceConflict, ResourceError
 from pulumi_hosting.session.request import Request
@@ -257,26 +259,29 @@ class Purchase(Generic[A, R]):
         """Find it, else buy it. Raises what ``request.approve`` raises, the service's refusal, or ``Failed``,
         which says whether the outcome is known.
         """
-        with self.turn():
-            self.interrupted = purchase_journal.interrupted(self.request, self.kind, self.subject)
-            if (found := self.look("before")) is not None:
-                return found
-            with self.request.approve():
-                self.request.clock.raise_if_cancelled()
-                self._busy, self._outage = self.request.poller(), self.request.poller(self.outage)
-                walk, self._began = self.walk(), self.request.clock.monotonic()
-                purchase_journal.begin(self.request, self.kind, self.subject, walk.key, self.interrupted)
-                while True:
-                    try:
-                        answer = self.send(idempotency_key=walk.key)
-                    except (ApiError, TransportError, InvalidResponse) as error:
-                        found, walk = self._after(error, walk)
-                    else:
-                        found = self.accept(answer, walk)
-                        if found is None:
-                            found = self._after_a_replay(walk)
-                    if found is not None:
-                        return found
+        request = self.request
+        again = TakenAgain(request)
+        while True:
+            with again, self.turn():
+                self.interrupted = purchase_journal.interrupted(request, self.kind, self.subject)
+                if (found := self.look("before")) is not None:
+                    return found
+                with request.approve():
+                    request.clock.raise_if_cancelled()
+                    self._busy, self._outage = request.poller(), request.poller(self.outage)
+                    walk, self._began = self.walk(), request.clock.monotonic()
+                    purchase_journal.begin(request, self.kind, self.subject, walk.key, self.interrupted)
+                    while True:
+                        try:
+                            answer = self.send(idempotency_key=walk.key)
+                        except (ApiError, TransportError, InvalidResponse) as error:
+                            found, walk = self._after(error, walk)
+                        else:
+                            found = self.accept(answer, walk)
+                            if found is None:
+                                found = self._after_a_replay(walk)
+                        if found is not None:
+                            return found
 
     def replays(self, walk: KeyWalk, most: int | None = None) -> Iterator[tuple[A, KeyWalk]]:
         """The accepted answers that used keys are bound to, the newest first: what an interrupted run bought.

@@ -1,11 +1,10 @@
-"""The purchases under way on this machine, as files of the private directory.
+"""The purchases under way on this machine, or on those that share a store.
 
 An entry is written before a purchase is sent, and removed once its result was reported to the frontend. An
 entry of a process that has ended shows that a run was interrupted while it bought: no report has told yet
 what was charged. Without the file (another machine) a run says less, and buys no more.
 """
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.private_directory import process_runs
+from pulumi_hosting.client.shared_store import Scope
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
 from pulumi_hosting.exactly_once.payments import DOMAIN_PURCHASES, IP_PURCHASES, Payment, first_since
@@ -83,7 +82,7 @@ def is_interrupted(request: Request, kind: str, made: datetime | None = None) ->
     return -_CLOCKS_DIFFER <= made - found[1].at <= KEY_MEMORY
 
 
-def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tuple[str, str], Entry] | None:
+def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tuple[Scope, str], Entry] | None:
     """The file of the purchase, and what it says."""
     try:
         if request.client.is_test_key or not local_files.may_have(request.client, _KIND):
@@ -94,9 +93,10 @@ def _of_an_ended_process(request: Request, kind: str, subject: str) -> tuple[tup
         return None
     try:
         process, entry = int(found["process"]), Entry(datetime.fromisoformat(found["at"]), str(found["key"]))
-    except (KeyError, TypeError, ValueError):  # there is none, or its file is damaged
+        is_alive = process != scope.store.process and scope.store.living()(process)
+    except (KeyError, TypeError, ValueError, local_files.LocalFilesError):  # there is none, or it is damaged
         return None
-    return None if process != os.getpid() and process_runs(process) else ((scope, name), entry)
+    return None if is_alive else ((scope, name), entry)
 
 
 def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | None) -> None:
@@ -106,13 +106,13 @@ def begin(request: Request, kind: str, subject: str, key: str, earlier: Entry | 
         return
     name = _purpose(request, kind, subject)
     entry = earlier or Entry(request.client.known_time or request.clock.now(), key)
-    values = {"at": entry.at.isoformat(), "key": entry.key, "process": os.getpid()}
     scope = local_files.account_scope(request.client)
+    values = {"at": entry.at.isoformat(), "key": entry.key, "process": scope.store.process}
     local_files.write(scope, name, values, survives=False, kind=_KIND)
     request.unreported.append((scope, name))
 
 
-def reported(entries: list[tuple[str, str]]) -> None:
+def reported(entries: list[tuple[Scope, str]]) -> None:
     """The frontend has been given the results of these purchases: the ``unreported`` ones of a request."""
     while entries:
         with suppress(local_files.LocalFilesError):

@@ -2,20 +2,22 @@
 
 What counts is what the account shows: the debits of the month in UTC by the service's clock, whoever charged
 them, the service's own renewals among them, less the refunds. Top-ups do not count. It is read again before
-each purchase, while no other process of this user on this machine buys. Machines that share no store may
-exceed it by what each of them had begun.
+each purchase, while no other process that shares the store buys, with the bookings of purchases whose outcome
+is not known yet. Machines that share no store may exceed it by what each of them had begun.
 """
 
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from decimal import Decimal
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import Forbidden
-from pulumi_hosting.exactly_once.local_files import turn
+from pulumi_hosting.client.exceptions import Forbidden, HostingError
+from pulumi_hosting.exactly_once.idempotency_keys import digest
+from pulumi_hosting.exactly_once.local_files import LocalFilesError, Scope, account_scope, changing, turn
+from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded
 from pulumi_hosting.session.request import Request
@@ -64,7 +66,7 @@ class MonthlyBudget:
 
     @contextmanager
     def paying(self, request: Request, cost: Cost | None) -> Iterator[None]:
-        """Held while ``cost`` is paid: nothing else of this user and machine is bought meanwhile. Raises
+        """Held while ``cost`` is paid: nothing else that shares the store is bought meanwhile. Raises
         ``LimitExceeded``; nothing was sent by then. With a test key nothing is paid."""
         if not self or request.client.is_test_key or (cost is not None and not cost.amount):
             yield
@@ -74,9 +76,26 @@ class MonthlyBudget:
                 raise LimitExceeded(
                     f"its price is not known, and {self}; it is not ordered. Next: unset budget"
                 )
-            if refusal := self._refusal(request.client, cost, spent(request.client), cost.amount):
-                raise LimitExceeded(refusal)
-            yield
+            booked = account_scope(request.client), "bookings of the budget"
+            mine, now = digest(request.identity.encode()), request.client.service_now().timestamp()
+            with changing(*booked) as bookings:
+                for other, (_, _, at) in [*bookings.items()]:
+                    if other == mine or now - at > SENT_WITHIN.total_seconds():
+                        del bookings[other]
+                if (known := spent(request.client)) is not None:
+                    for amount, currency, _ in bookings.values():
+                        known[currency] = known.get(currency, Decimal(0)) + Decimal(amount)
+                if refusal := self._refusal(request.client, cost, known, cost.amount):
+                    raise LimitExceeded(refusal)
+                bookings[mine] = [str(cost.amount), cost.currency, now]
+            try:
+                yield
+            except BaseException as error:
+                if getattr(error, "outcome_unknown", not isinstance(error, HostingError)):
+                    raise  # it may be charged yet: the booking stays
+                _forget(booked, mine)
+                raise
+            _forget(booked, mine)
 
     def _refusal(
         self, client: Client, cost: Cost, known: Mapping[str, Decimal] | None, planned: Decimal
@@ -96,6 +115,11 @@ class MonthlyBudget:
             f"{so_far} {cost.currency} were spent this month; with {amount} for {cost.what} they would be "
             f"{so_far + planned}, and {self}; it is not ordered. Next: raise budget{later}"
         )
+
+
+def _forget(booked: tuple[Scope, str], mine: str) -> None:
+    with suppress(LocalFilesError), changing(*booked) as bookings:
+        bookings.pop(mine, None)
 
 
 def spent(client: Client) -> dict[str, Decimal] | None:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.exactly_once.local_files import account_scope
@@ -40,6 +41,10 @@ def print_line(line: str) -> None:
     # One write: lines of several threads must not run together.
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _connection(settings: StackSettings) -> tuple[Secret | None, str | None, Secret | None]:
+    return settings.api_key, settings.base_url, settings.store
 
 
 class Interrupted(ResourceError):
@@ -96,7 +101,7 @@ class ProviderSession(Session):
         """Take the settings; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
         settings = StackSettings.of(config, self._environ)
         with self._lock:
-            if (settings.api_key, settings.base_url) != (self.settings.api_key, self.settings.base_url):
+            if _connection(settings) != _connection(self.settings):
                 self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
@@ -139,7 +144,9 @@ class ProviderSession(Session):
             return self._client
 
     def _connected(self, **options: float) -> Client:
-        client = self._connect(self.settings.api_key, self.settings.base_url, **options)
+        client = self._connect(
+            self.settings.api_key, self.settings.base_url, store=self.settings.store, **options
+        )
         client.keeps_refusal, client.words = True, WORDS
         return client
 

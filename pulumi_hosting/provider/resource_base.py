@@ -303,6 +303,7 @@ class Provider(pulumi.ProviderResource):
     :param scope: A part of the identity of every resource, for stacks of one name on one account.
     :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
     without a scope.
+    :param store: The store that several machines share, ``redis://…`` or ``rediss://…``. Always a secret.
     :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key; default 600.
     """
 
@@ -318,6 +319,7 @@ class Provider(pulumi.ProviderResource):
         budget: pulumi.Input[str] | None = None,
         scope: pulumi.Input[str] | None = None,
         strict: pulumi.Input[bool] | None = None,
+        store: pulumi.Input[str] | None = None,
         rate_limit_timeout: pulumi.Input[float] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -330,6 +332,7 @@ class Provider(pulumi.ProviderResource):
             "budget": budget,
             "scope": scope,
             "strict": strict,
+            "store": None if store is None else pulumi.Output.secret(store),
             "rateLimitTimeout": rate_limit_timeout,
         }
         super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))

@@ -24,7 +24,8 @@ Bookings = dict[str, list[str]]
 
 
 class RunLedger:
-    """``run``: the engine's address; None if it is not known, and then only this process is counted."""
+    """``run``: the engine's address; None if it is not known, and then only this process is counted. A run is
+    on one machine, and its ledger among the files of that one."""
 
     def __init__(self, scope: Callable[[], str]) -> None:
         self.run: str | None = None
@@ -36,7 +37,7 @@ class RunLedger:
         if self.run is None:
             yield
             return
-        with local_files.changing(self._scope(), _PURPOSE, survives=False) as note:
+        with local_files.changing(local_files.Scope(self._scope()), _PURPOSE, survives=False) as note:
             runs = _of_the_living(note)
             members = runs.setdefault(self.run, {})
             members.pop(self._member, None)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
-from pulumi_hosting.client.settings import key_of_environment
+from pulumi_hosting.client.settings import checked_store, key_of_environment, store_problem
 from pulumi_hosting.planning.budget import Limit
 from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.provider.names import PropertyValues, Props
@@ -56,6 +56,13 @@ STACK_SETTINGS: Mapping[str, Setting] = {
         "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a "
         "scope.",
     ),
+    "store": Setting(
+        "HOSTING_STORE",
+        "string",
+        "The store that several machines share, `redis://…` or `rediss://…`: rate limit, locks and notes. "
+        "Without it, those of this machine.",
+        secret=True,
+    ),
     "rateLimitTimeout": Setting(
         "HOSTING_RATE_LIMIT_TIMEOUT",
         "number",
@@ -73,14 +80,14 @@ _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 # An empty one of these would silently mean "no limit" or "another identity": an unset secret of a CI job, for
 # example.
-_NOT_EMPTY = frozenset({"maxCharge", "budget", "scope"})
+_NOT_EMPTY = frozenset({"maxCharge", "budget", "scope", "store"})
 
 
 @dataclass(frozen=True, slots=True)
 class StackSettings:
     """Checked values. ``limit``: what a run may charge; ``month``: what a calendar month may cost; ``scope``:
     a part of every identity; ``strict``: refuse what is otherwise only warned of; ``rate_limit_timeout``:
-    seconds that a request may wait for the rate limit.
+    seconds that a request may wait for the rate limit; ``store``: what several machines share.
     """
 
     api_key: Secret | None = None
@@ -91,6 +98,7 @@ class StackSettings:
     scope: str | None = None
     strict: bool = False
     rate_limit_timeout: float | None = None
+    store: Secret | None = None
 
     @classmethod
     def of(cls, config: PropertyValues, environ: Mapping[str, str] = os.environ) -> "StackSettings":
@@ -116,6 +124,7 @@ class StackSettings:
             given.get("scope"),
             _boolean(given.get("strict")) or False,
             _seconds(given.get("rateLimitTimeout")),
+            checked_store(given.get("store")),
         )
 
 
@@ -135,6 +144,9 @@ def failures_of(config: PropertyValues) -> dict[str, str]:
         failures["scope"] = "must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
     if isinstance(strict, str | int | float) and strict != "" and _boolean(strict) is None:
         failures["strict"] = "must be true or false"
+    store = config.get("store")
+    if isinstance(store, str) and (problem := store_problem(store)):
+        failures["store"] = f"{problem}. Next: correct it, or unset it"
     seconds = config.get("rateLimitTimeout")
     if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
         failures["rateLimitTimeout"] = "must be seconds: 0 or more, at most 86400"

@@ -18,11 +18,14 @@ from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
+from pulumi_hosting.client.redis_store import store_at
 from pulumi_hosting.client.settings import (
     API_KEY_SOURCES,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
+    STORE_VARIABLE,
     Settings,
+    checked_store,
     settings,
 )
 from pulumi_hosting.installation import NEWER_VERSION
@@ -61,16 +64,22 @@ def checks(
 ) -> Iterator[Check]:
     """Every check, in the order in which a new user needs them. Raises nothing."""
     environ = os.environ if environ is None else environ
-    key = _settings(environ, base_url="https://api.example.com/v1")
-    address = _settings(environ, api_key=_NO_KEY)
+    rest = {name: value for name, value in environ.items() if name != STORE_VARIABLE}
+    key = _settings(rest, base_url="https://api.example.com/v1")
+    address = _settings(rest, api_key=_NO_KEY)
     yield _key(key)
     yield _base_url(address)
-    if isinstance(address, Settings):
+    unusable = "" if isinstance(address, Settings) else "base URL"
+    if STORE_VARIABLE in environ:
+        store = _shared_store(environ[STORE_VARIABLE])
+        unusable = unusable or ("" if store.status == "ok" else "shared store")
+        yield store
+    if isinstance(address, Settings) and not unusable:
         given = key.api_key if isinstance(key, Settings) else _NO_KEY
         with _client(given, address.base_url) as client:
             yield from _service(client, key, environ, now)
     else:
-        yield Check("warning", "not asked: there is no base URL that can be used", name="service")
+        yield Check("warning", f"not asked: there is no {unusable} that can be used", name="service")
     yield _local_files()
     yield from installed_versions.checks(environ)
 
@@ -126,6 +135,18 @@ def _base_url(found: Settings | exceptions.ConfigurationError) -> Check:
         step = f"export {BASE_URL_VARIABLE}={url[: version.start()]}/v1"
         return warning(text, step, base_url=url)
     return ok(url, base_url=url)
+
+
+@check("shared store")
+def _shared_store(given: str) -> Check:
+    try:
+        url = checked_store(given)
+        store_at(url).living()
+    except exceptions.HostingError as error:
+        return Check.of_error(
+            error, f"correct {STORE_VARIABLE}, or unset it to use the files of this machine"
+        )
+    return ok(f"it answers; this run shares it with every run that has the same {STORE_VARIABLE}")
 
 
 # --- what the service says

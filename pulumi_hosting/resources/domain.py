@@ -19,6 +19,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder, became_of
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
+from pulumi_hosting.exactly_once.local_files import taken_again
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one, why_not_taken_over
 from pulumi_hosting.exactly_once.purchase import Verdict
 from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interrupted, paid_for
@@ -261,6 +262,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             found = _by_number(request, id)
         return None if found is None or found.is_gone else found
 
+    @taken_again
     def create(self, request: Request, inputs: DomainInputs) -> DomainState:
         if inputs.adopt_id is not None:
             request.taken_over.add(inputs.adopt_id)

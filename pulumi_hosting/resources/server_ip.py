@@ -15,6 +15,7 @@ from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
+from pulumi_hosting.exactly_once.local_files import taken_again
 from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
@@ -161,6 +162,7 @@ class ServerIpResource(
             address_list.must_be_recorded(request, self.title, id, ip, last.address, kept)
         return _from_api(server_id, ip, last) if ip is not None else None
 
+    @taken_again
     def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
             return _from_api(inputs.server_id, self._adoptable(request, inputs.server_id, inputs.adopt_id))

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once import catalog_reads, key_users
+from pulumi_hosting.exactly_once.local_files import taken_again, turn
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
@@ -144,11 +145,12 @@ class SshKeyResource(
         key_users.record(request, {state.id: state.created_at})
         return state
 
+    @taken_again
     def _created(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
         if inputs.adopt_id is not None:
             named = self._adoptable(request.client.ssh_keys.list(), inputs, inputs.adopt_id)
             return _found(request, named, inputs.public_key)
-        with request.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
+        with turn(request, f"ssh key {fingerprint(inputs.public_key)}", "adding an SSH key"):
             if existing := self._existing(request, inputs):
                 return existing
             try:

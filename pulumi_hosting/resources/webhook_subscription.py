@@ -18,6 +18,7 @@ from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound
 from pulumi_hosting.exactly_once import ownership_tag as tags
 from pulumi_hosting.exactly_once import webhook_search as search
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.local_files import taken_again, turn
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.resources import base, powers
 from pulumi_hosting.resources.api_fields import At, shown
@@ -231,12 +232,13 @@ class WebhookSubscriptionResource(
         seen = self._certain_doubles(request, state, search.subscriptions(request))
         return self._certain_doubles(request, state, request.client.webhooks.list()) if seen else []
 
+    @taken_again
     def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         if request.client.is_test_key:
             return self._simulate(request, inputs)
         if inputs.adopt_id is not None:
             return self._adopted(request, inputs.adopt_id, inputs)
-        with request.ownership.lock("webhook subscriptions"):
+        with turn(request, "webhook subscriptions", "making a webhook subscription"):
             if tagged := search.find_tagged(request, inputs.url):
                 return self._take_over(request, inputs, tagged)
             listed = request.client.webhooks.list()

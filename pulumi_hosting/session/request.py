@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, OperationInProgress
 from pulumi_hosting.client.polling import Poller
+from pulumi_hosting.client.shared_store import Scope
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.session import Session
@@ -71,7 +72,7 @@ class Request:
     taken_over: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
-    unreported: list[tuple[str, str]] = field(default_factory=list)
+    unreported: list[tuple[Scope, str]] = field(default_factory=list)
     save: Callable[[Any], None] = lambda state: None
     is_declared: Callable[[str, str | None], bool] = lambda id, name: False
     approve: Callable[[], AbstractContextManager[object]] = nullcontext

@@ -137,7 +137,7 @@ def test_secrets_are_no_log_and_nothing_else_is(name: str) -> None:
         else frozenset()
     )
     own = own | ({"auth_code"} if name == "domain_transfer" else set())
-    assert hidden == {"api_key"} | own
+    assert hidden == {"api_key", "store"} | own
 
 
 @pytest.mark.parametrize("kind", DECLARED)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fakeredis
 import pytest
 
 from pulumi_hosting.api.operations import BY_ID, Operation
@@ -458,3 +459,26 @@ def test_machines_that_share_a_key_meet_at_most_one_429_each_in_a_window(
     service = Service(120, EPOCH + phase)
     found = Simulation(service, callers=5, hosts=hosts, requests=400, seed=seed).run()
     assert found.worst_window <= hosts
+
+
+@pytest.mark.parametrize("phase", [EPOCH + 970.4, None], ids=["any moment", "first request"])
+@pytest.mark.parametrize(("hosts", "callers"), [(4, 5), (8, 1)])
+def test_machines_that_share_a_store_use_the_whole_limit_and_meet_no_429(
+    hosts: int, callers: int, phase: float | None
+) -> None:
+    """A caller looks when it is woken, or when time alone may have changed something."""
+    found, ideal = (
+        Simulation(
+            Service(20, phase),
+            hosts=hosts,
+            callers=callers,
+            requests=90,
+            operation=ORDER,
+            scheduler=scheduler,
+            shared=fakeredis.FakeRedis(),
+        ).run()
+        for scheduler in ("limiter", "ideal")
+    )
+    assert found.refused == 0
+    assert found.finish <= 1.02 * ideal.finish
+    assert found.utilisation >= 0.98 * ideal.utilisation

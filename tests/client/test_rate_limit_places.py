@@ -10,12 +10,12 @@ import pytest
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client import polling as polls
 from pulumi_hosting.client.exceptions import CallError, RateLimitTimeout
-from pulumi_hosting.client.rate_limit import limiter as limiter_module
 from pulumi_hosting.client.rate_limit import state_file
 from pulumi_hosting.client.rate_limit.limiter import Place, _count, _line
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from pulumi_hosting.client.rate_limit.windows import Count, Facts, KeyWindows, Wait, Window
 from pulumi_hosting.client.retry import parse_http_date
+from pulumi_hosting.client.shared_store import Files
 from tests.client.test_rate_limit import Machine, headers
 
 READ, ORDER = BY_ID["get_server"], BY_ID["create_server"]
@@ -93,8 +93,16 @@ def test_a_wait_is_announced_in_one_line(wait: Wait, line: str) -> None:
         (Wait(30.0, 0, 0, 30.0), 0.0, 1.0),
     ],
 )
-def test_how_long_a_pause_is(wait: Wait, waited: float, pause: float) -> None:
-    assert Place.pause(wait, waited) == pause
+def test_how_long_a_pause_is(wait: Wait, waited: float, pause: float, machine: Machine) -> None:
+    assert machine.place().pause(wait, waited) == pause
+
+
+@pytest.mark.parametrize(("ahead", "pause"), [(0, 3.0), (2, 3.5), (40, 10.0)])
+def test_who_is_woken_looks_when_time_alone_may_have_changed_something(
+    ahead: int, pause: float, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine.limiter.store, "wakes", True)
+    assert machine.place().pause(Wait(0.02, ahead, 60, 0, if_quiet=3.0), 9.0) == pause
 
 
 # --- polls
@@ -244,11 +252,11 @@ def test_dead_processes_are_looked_for_once_a_second(
 ) -> None:
     looks: list[float] = []
 
-    def process_runs(pid: int) -> bool:
+    def living(store: Files) -> Callable[[int], bool]:
         looks.append(machine.time.now)
-        return True
+        return lambda pid: True
 
-    monkeypatch.setattr(limiter_module, "process_runs", process_runs)
+    monkeypatch.setattr(Files, "living", living)
     machine.use(0)
     place = machine.place()
     for _ in range(9):

@@ -74,7 +74,7 @@ def test_the_memory_is_that_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("pulumi_hosting.client.rate_limit.state_file.memory", noted)
     monkeypatch.setattr(
-        "pulumi_hosting.client.rate_limit.state_file.StateFile", lambda name: Failing(OSError(name))
+        "pulumi_hosting.client.rate_limit.state_file.StateFile", lambda name, values: Failing(OSError(name))
     )
     Machine(store=None).place().step()
     Machine(store=Failing(OSError("full"))).place().step()

@@ -1,6 +1,7 @@
 """Run the kill matrix: ``python -m tests.crash``; ``--only "native, up, create server 201"`` runs a part."""
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
@@ -9,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import TypeVar
 
-from tests.crash import cell, processes
+from tests.crash import cell, machines, processes
 from tests.crash.cell import Cell
 from tests.crash.pairs import default_cells, everything, paired_cells
 from tests.crash.processes import ProcessCell
@@ -38,7 +39,17 @@ def main() -> int:
         default="yes",
         help="whether real processes are killed too, or nothing else is done",
     )
+    parser.add_argument(
+        "--machines",
+        type=int,
+        choices=[1, 2],
+        default=1,
+        help="2: what is run again runs on another machine that shares a store; in one process alone",
+    )
     options = parser.parse_args()
+    if options.machines == 2:
+        options.processes = "no"
+        os.environ[machines.VARIABLE] = "2"
     reported = []
     if options.processes != "only":
         reported.append(_matrix("in one process", cell.run, _simulated, options))

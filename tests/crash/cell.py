@@ -6,7 +6,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from tests.crash import machines
 from tests.crash.account import charged_twice, charges, differences, objects
 from tests.crash.cases import AUTH_CODE, PASSWORD, Case
 from tests.crash.killing import READ_POINTS, WRITE_POINTS, KillingNetwork, Point
@@ -74,6 +75,7 @@ class World:
         self.network = KillingNetwork(
             1, provisioning_delay=self.subject.provisioning_delay, ip_delay=self.subject.ip_delay
         )
+        machines.joined(self.network)
         control: Any = self.network
         self.account = AccountCheck(control.control)
         self.network.control("PATCH", "/account", {"balance": "100000.00"})
@@ -278,6 +280,7 @@ def _run(cell: Cell, result: Result) -> None:
                 result.problems.append("the command failed before it was killed")
                 return
     network.begin()
+    machines.another()
     world.forget_results()
     network.sleep(cell.delay)
     failure: str | None = None
@@ -352,7 +355,8 @@ def own_runtime_directory() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
         os.environ["HOSTING_RUNTIME_DIR"] = f"{folder}/run"
         try:
-            yield
+            with machines.sharing(Path(folder)) if machines.VARIABLE in os.environ else nullcontext():
+                yield
         finally:
             if before is None:
                 del os.environ["HOSTING_RUNTIME_DIR"]

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidResponse, error_class
+from pulumi_hosting.client.shared_store import Files, SharedStore
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import Failed
@@ -118,6 +119,7 @@ class Service:
     is_test_key: bool = False
     base_url: str = "https://hosting.example/v1"
     account_id: int = 7
+    store: SharedStore = field(default_factory=Files)
 
     def __post_init__(self) -> None:
         self.clock, self.locks, self.messages = StoppedClock(), Locks(), list[str]()

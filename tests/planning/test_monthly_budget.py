@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.exceptions import HostingError, TransportError
 from pulumi_hosting.planning.monthly_budget import spent
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import LimitExceeded
+from pulumi_hosting.session.request import Request
 from tests.ansible.in_process import Play
 from tests.provider.processes import WEB, Process, provider_process
 from tests.support.account import Account
@@ -87,6 +90,31 @@ def test_two_runs_at_once_do_not_exceed_it_together(account: Account) -> None:
     with ThreadPoolExecutor() as pool:
         assert sorted(pool.map(create, range(4))) == [False, False, False, True]
     assert charged(account) == ["5.00"]
+
+
+def test_a_purchase_whose_outcome_is_not_known_counts_for_a_quarter_of_an_hour(account: Account) -> None:
+    """It may be charged yet, and nothing of the account shows it."""
+    cost = Cost(Decimal("5.00"), "EUR", "server web")
+
+    def pay(name: str, error: Exception | None = None) -> None:
+        session = start(account, budget="9.00/month").session
+        session.client.me()  # it knows the time
+        with session.paying(Request(session, f"pulumi:t/dev/server/{name}"), cost):
+            if error is not None:
+                raise error
+
+    with pytest.raises(TransportError):
+        pay("web", TransportError("refused", outcome_unknown=False))
+    with pytest.raises(TransportError):
+        pay("other", TransportError("lost", outcome_unknown=True))
+    with pytest.raises(LimitExceeded, match=r"5\.00 EUR were spent this month; .* they would be 10\.00"):
+        pay("web")
+    pay("other")  # its own booking does not stop it, and ends with it
+    pay("web")
+    with pytest.raises(TransportError):
+        pay("other", TransportError("lost", outcome_unknown=True))
+    account.advance(901)
+    pay("web")
 
 
 def test_a_key_that_cannot_read_the_debits_is_refused(account: Account) -> None:

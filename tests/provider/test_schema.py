@@ -118,7 +118,7 @@ def test_every_setting_can_be_given_to_the_stack_and_to_a_provider() -> None:
         assert {name: found["defaultInfo"]["environment"] for name, found in properties.items()} == {
             name: [variable] for name, variable in SETTINGS.items()
         }
-        assert [name for name, found in properties.items() if found.get("secret")] == ["apiKey"]
+        assert [name for name, found in properties.items() if found.get("secret")] == ["apiKey", "store"]
 
 
 def references(spec: Any) -> Iterator[str]:

@@ -296,13 +296,13 @@ def test_processes_that_have_ended_do_not_count(scope: str) -> None:
     ended._member = "999999999-00000000"  # the id of no process
     assert Budget(ledger=ended).refusal("a", cost("10.00")) is None
     assert member(scope).refusal("b", cost("10.00")) is None
-    runs = local_files.read(scope, "charges of the runs")
+    runs = local_files.read(local_files.Scope(scope), "charges of the runs")
     assert [name.partition("-")[0] for name in runs["127.0.0.1:1"]] == [str(os.getpid())]
     gone = ledger(scope, "127.0.0.1:3")
     gone._member = "999999999-00000000"
     Budget(ledger=gone).refusal("a", cost("1.00"))
     member(scope).refusal("c", cost("0.00"))
-    assert [*local_files.read(scope, "charges of the runs")] == ["127.0.0.1:1"]
+    assert [*local_files.read(local_files.Scope(scope), "charges of the runs")] == ["127.0.0.1:1"]
 
 
 def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str) -> None:
@@ -312,7 +312,7 @@ def test_what_the_processes_share_does_not_grow_with_the_declarations(scope: str
         assert budget.refusal(str(number), cost("1.00")) is None
     assert budget.refusal("0", cost("3.00")) is None
     assert budget.refusal("dollars", cost("2.00", "USD")) is None
-    assert local_files.read(scope, "charges of the runs") == {
+    assert local_files.read(local_files.Scope(scope), "charges of the runs") == {
         "127.0.0.1:1": {shared._member: {"EUR": ["102.00"], "USD": ["2.00"]}}
     }
 

@@ -155,6 +155,7 @@ def test_two_names_of_one_key(harness: ResourceHarness) -> None:
     assert create(harness, PROD, wanted).id == str(bob.id)
 
 
+@pytest.mark.usefixtures("machines")
 @pytest.mark.parametrize("duplicates", ["conflict", "second"])
 def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarness, duplicates: str) -> None:
     harness.account.variant(duplicate_ssh_key=duplicates)
@@ -177,6 +178,7 @@ def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarn
     assert on_account(harness) == []
 
 
+@pytest.mark.usefixtures("machines")
 def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
     harness.account.variant(duplicate_ssh_key="second")
     barrier = threading.Barrier(2)

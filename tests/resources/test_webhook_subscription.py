@@ -72,6 +72,7 @@ def both(harness: ResourceHarness, **context: Any) -> list[Any]:
 # --- runs that overlap
 
 
+@pytest.mark.usefixtures("machines")
 def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
     harness: ResourceHarness,
 ) -> None:
@@ -116,6 +117,7 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
     assert subscriptions(harness) == []
 
 
+@pytest.mark.usefixtures("machines")
 def test_two_plays_at_the_same_moment_end_with_one_subscription(harness: ResourceHarness) -> None:
     states = both(harness, identity="ansible:play/hook", name_is_identity=True)
     row = the_one(harness)
@@ -127,6 +129,7 @@ def test_two_plays_at_the_same_moment_end_with_one_subscription(harness: Resourc
     assert apply.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
 
 
+@pytest.mark.usefixtures("machines")
 def test_an_own_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
     harness.fault(
         {"status": 503, "code": "temporarily_unavailable"}, path="^/webhooks/", method="DELETE", times=99

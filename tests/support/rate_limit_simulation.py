@@ -9,14 +9,24 @@ import heapq
 import itertools
 import math
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+from unittest.mock import patch
 
 from pulumi_hosting.api.operations import BY_ID, WINDOW_SECONDS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
-from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
+from pulumi_hosting.client.rate_limit.state_file import StateFile, WindowsInMemory
+from pulumi_hosting.client.redis_store import OpenEntry, Redis
+from pulumi_hosting.client.shared_store import Change, SharedStore
+
+if TYPE_CHECKING:
+    import redis
+
+T = TypeVar("T")
 
 EPOCH = 1_700_000_000.0
 """The service's clock is that far from the callers'."""
@@ -87,9 +97,9 @@ class Outcome:
 
 
 class _Host:
-    """A machine: its limiter, shared by its callers."""
+    """A machine: its limiter, shared by its callers. ``values``: what it shares with other machines."""
 
-    def __init__(self, simulation: "Simulation", number: int) -> None:
+    def __init__(self, simulation: "Simulation", values: SharedStore | None) -> None:
         self.limiter = RateLimiter(
             Secret("vk_live_simulated"),
             "https://api.example.com/v1",
@@ -99,8 +109,39 @@ class _Host:
             wall=lambda: simulation.now + EPOCH,
             rng=simulation.random,
             on_wait=lambda line: None,
-            store=WindowsInMemory(),
+            store=WindowsInMemory() if values is None else None,
+            values=values,
         )
+
+
+class SharedValues(Redis):
+    """A shared store as one host sees it: its processes live, and whom it wakes is noted."""
+
+    woken: ClassVar[list[str]] = []
+    process = 0
+
+    def __init__(self, server: "redis.Redis", number: int) -> None:
+        super().__init__(Secret("redis://store.example.com"), server)
+        self.process = number
+
+    def living(self) -> Callable[[int], bool]:
+        return lambda number: True
+
+    def open(self, name: str, what: str) -> OpenEntry:
+        return _Noting(self, name)
+
+
+class _Noting(OpenEntry):
+    def update(self, change: Change[T], now: float) -> T:
+        woken: list[str] = []
+
+        def noted(value: bytes, now: float) -> tuple[bytes, T, Sequence[str]]:
+            after, result, woken[:] = change(value, now)
+            return after, result, woken
+
+        result = super().update(noted, now)
+        SharedValues.woken += woken
+        return result
 
 
 Steps = Generator[float, None, None]
@@ -120,7 +161,9 @@ class Simulation:
         latency: float = 0.15,
         scheduler: str = "limiter",
         operation: Operation | Callable[[random.Random], Operation] = BY_ID["get_server"],
+        shared: "redis.Redis | None" = None,
     ) -> None:
+        """``shared``: the server through which the hosts share the limit; None: they share nothing."""
         self.service, self.latency, self._scheduler = service, latency, scheduler
         self.random = random.Random(seed)  # noqa: S311  # a simulation
         self.now = 1000.0
@@ -131,21 +174,40 @@ class Simulation:
         self._operation = operation
         self._events: list[tuple[float, int, Steps]] = []
         self._numbers = itertools.count()
+        self._asleep: dict[str, tuple[int, Steps]] = {}
+        self._void: set[int] = set()
+        self._is_shared = shared is not None
         for number in range(hosts):
-            host = _Host(self, number)
+            host = _Host(self, None if shared is None else SharedValues(shared, number))
             for _ in range(callers):
                 self._push(self.now + self.random.uniform(0, 0.5), self._caller(host))
 
-    def _push(self, at: float, steps: Steps) -> None:
-        heapq.heappush(self._events, (at, next(self._numbers), steps))
+    def _push(self, at: float, steps: Steps, waiter: str = "") -> None:
+        number = next(self._numbers)
+        heapq.heappush(self._events, (at, number, steps))
+        if waiter:
+            self._asleep[waiter] = number, steps
 
     def run(self) -> Outcome:
+        # A shared store asks its server for the time, and that this process.
+        with patch("time.time", lambda: self.now + EPOCH) if self._is_shared else nullcontext():
+            return self._run()
+
+    def _run(self) -> Outcome:
         requests = self.todo
         while self._events:
-            self.now, _, steps = heapq.heappop(self._events)
+            at, number, steps = heapq.heappop(self._events)
+            if number in self._void:
+                continue
+            self.now, self._waiter = at, ""
             pause = next(steps, None)
             if pause is not None:
-                self._push(self.now + pause, steps)
+                self._push(self.now + pause, steps, self._waiter)
+            while SharedValues.woken:
+                asleep = self._asleep.pop(SharedValues.woken.pop(), None)
+                if asleep is not None:
+                    self._void.add(asleep[0])
+                    self._push(self.now + 0.001, asleep[1])
         assert len(self._sent) == requests
         counted = [self.service.counted[begin] for begin in sorted(self.service.counted)]
         full = counted[:-1] or counted
@@ -165,7 +227,7 @@ class Simulation:
             )
             ready, place = self.now, host.limiter.place(operation, {})
             while True:
-                yield from self._turn(place)
+                yield from self._turn(host, place)
                 sent, taken = self.now, min(5.0, self.random.lognormvariate(math.log(self.latency), 0.5))
                 self._coming += 1
                 yield taken * 0.5
@@ -181,12 +243,14 @@ class Simulation:
             self._sent.append((ready, sent))
             yield self.random.uniform(0.0, 0.05)
 
-    def _turn(self, place: Place) -> Steps:
+    def _turn(self, host: _Host, place: Place) -> Steps:
         """Wait as the scheduler does until the request is sent."""
         waited = 0.0
         while self._scheduler == "limiter" and (wait := place.step()) is not None:
-            pause = place.pause(wait, waited)
+            pause, store, began = place.pause(wait, waited), host.limiter.store, self.now
+            if isinstance(store, StateFile) and place._ticket is not None:
+                self._waiter = store._waiter(place._ticket.number, place._ticket.pid)
             yield pause
-            waited += pause
+            waited += self.now - began
         while self._scheduler == "ideal" and (left := self.service.seconds_to_room(self.now, self._coming)):
             yield left

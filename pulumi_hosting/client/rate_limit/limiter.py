@@ -1,16 +1,16 @@
 """Waits until a request may be sent. See :mod:`~pulumi_hosting.client.rate_limit.windows` for the rules."""
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import polling
 from pulumi_hosting.client.call_errors import HostingError, RateLimitTimeout
-from pulumi_hosting.client.private_directory import LocalFilesError, process_runs
+from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.client.rate_limit.windows import (
     DELETION,
     POLL,
@@ -24,6 +24,7 @@ from pulumi_hosting.client.rate_limit.windows import (
 )
 from pulumi_hosting.client.requests import rate_limit_numbers
 from pulumi_hosting.client.retry import Rng, may_repeat, parse_http_date, parse_retry_after, pause
+from pulumi_hosting.client.shared_store import Files, SharedStore, StoreUnavailable
 from pulumi_hosting.client.words import PYTHON, Words
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ log = logging.getLogger("pulumi_hosting")
 ANNOUNCE_AFTER = 3.0  # seconds of waiting after which a line says so
 LONGEST_PAUSE = 1.0  # seconds between two looks at the queue
 LOOK_FOR_DEAD = 1.0  # seconds between two looks whether processes in the queue have ended
+LOOK_WHEN_QUIET = 10.0  # the same as the longest pause, if a waiter is woken when its turn comes
+_NEXT_EACH = 0.25  # seconds that a waiter which can be woken leaves to each one before it
 
 
 class RateLimiter:
-    """The rate limit of one key, shared with all processes of this user on this machine.
+    """The rate limit of one key, shared with all processes of this user on this machine, or with all that
+    share ``values``.
 
     - ``timeout``: seconds for which one call may wait in all.
     - ``on_wait``: called once per wait, with a line for the user, when it takes more than a few seconds.
@@ -57,7 +61,9 @@ class RateLimiter:
         rng: Rng,
         on_wait: Callable[[str], None],
         store: "WindowStore | None" = None,
+        values: SharedStore | None = None,
     ) -> None:
+        self.values = values or Files()
         self.timeout, self.on_wait = timeout, on_wait
         self.clock, self.sleep, self.wall, self.rng = clock, sleep, wall, rng
         self._api_key, self._base_url = api_key, base_url
@@ -72,13 +78,32 @@ class RateLimiter:
         # Loaded with the first request: who sends nothing need not wait for it.
         from pulumi_hosting.client.rate_limit.state_file import StateFile, memory, store_name
 
+        name = store_name(self._api_key, self._base_url)
         try:
-            self.store = self.store or StateFile(store_name(self._api_key, self._base_url))
+            self.store = self.store or StateFile(name, self.values)
             return self.store.update(change, self.clock())
+        except StoreUnavailable as error:  # it is asked again
+            log.debug("the rate limit is not shared with other machines: %s", error)
+            return memory(name).update(change, self.clock())
         except (OSError, LocalFilesError) as error:
             log.debug("the rate limit is not shared with other processes: %s", error)
-        self.store = memory(store_name(self._api_key, self._base_url))
+        self.store = memory(name)
         return self.store.update(change, self.clock())
+
+    def pause(self, ticket: Ticket | None, seconds: float) -> float:
+        """Wait for that long, or until the ticket is granted, in a store that wakes. The seconds that it
+        took."""
+        began, left = self.clock(), seconds
+        try:
+            while left > 0.0 and ticket is not None and self.store is not None and self.store.wakes:
+                if self.store.pause(ticket, min(left, LONGEST_PAUSE)):
+                    return self.clock() - began
+                self.sleep(0.0)  # raises if the run was cancelled
+                left = seconds - (self.clock() - began)
+        except StoreUnavailable:
+            left = min(left, LONGEST_PAUSE)
+        self.sleep(max(0.0, left))
+        return max(self.clock() - began, seconds)
 
     def close(self) -> None:
         """Close the file; the next request opens it again."""
@@ -133,35 +158,43 @@ class Place:
                 if waited >= ANNOUNCE_AFTER and not announced:
                     announced = True
                     limiter.on_wait(_line(wait))
-                pause = min(self.pause(wait, waited), left)
-                began = limiter.clock()
-                limiter.sleep(pause)
-                slept = max(limiter.clock() - began, pause)
+                slept = limiter.pause(self._ticket, min(self.pause(wait, waited), left))
                 waited += slept
                 self.waited += slept
         except BaseException:
             self.leave()
             raise
 
-    @staticmethod
-    def pause(wait: Wait, waited: float) -> float:
-        """Seconds until the next look, after ``waited`` of them. When responses decide, the pauses grow."""
+    def pause(self, wait: Wait, waited: float) -> float:
+        """Seconds until the next look, after ``waited`` of them. When responses decide, the pauses grow; who
+        is woken looks when time alone may have changed something, those in front first."""
+        store = self._limiter.store
+        if store is not None and store.wakes:
+            return min(wait.if_quiet + _NEXT_EACH * wait.ahead, LOOK_WHEN_QUIET)
         soon = wait.seconds if wait.earliest else max(wait.seconds, min(0.25, waited / 10))
         return min(soon, LONGEST_PAUSE)
 
     def step(self) -> Wait | None:
         """One look at the queue: None if the request may be sent now."""
-        return self._limiter.update(self._look)
+        limiter, is_alive = self._limiter, None
+        now = limiter.clock()
+        if self._ticket is None:
+            self._looked_for_dead = now
+        elif now - self._looked_for_dead >= LOOK_FOR_DEAD:
+            self._looked_for_dead = now
+            with suppress(LocalFilesError):
+                is_alive = limiter.values.living()
+        return limiter.update(partial(self._look, limiter.values.process, is_alive))
 
-    def _look(self, windows: KeyWindows) -> Wait | None:
-        now, pid = self._limiter.clock(), os.getpid()
+    def _look(self, pid: int, is_alive: Callable[[int], bool] | None, windows: KeyWindows) -> Wait | None:
+        now = windows.at
         before, self._bucket = self._bucket, windows.bucket_of(self._operation, self._table_bucket)
         if self._ticket is not None and self._is_queued and before != self._bucket:
             # A response to another request has shown that the service counts it there.
             windows.leave(before, self._ticket.number, pid)
         if self._ticket is None:
             self._ticket = windows.join(self._bucket, self._priority, pid, now)
-            self._is_queued, self._looked_for_dead = True, now
+            self._is_queued = True
         elif not self._is_queued:
             windows.rejoin(self._bucket, self._ticket)
             self._is_queued = True
@@ -172,9 +205,8 @@ class Place:
         if isinstance(found, Ticket):
             self._ticket = found
             return None
-        if now - self._looked_for_dead >= LOOK_FOR_DEAD:
-            self._looked_for_dead = now
-            windows.without_dead(process_runs, now)
+        if is_alive is not None:
+            windows.without_dead(is_alive, now)
         return found
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
@@ -200,8 +232,7 @@ class Place:
             block = pause(after, self.refusals, self._limiter.rng)
 
         def take_over(windows: KeyWindows) -> str:
-            now = self._limiter.clock()
-            return windows.answered(self._bucket, ticket, self._operation, facts, now, block)
+            return windows.answered(self._bucket, ticket, self._operation, facts, windows.at, block)
 
         self._bucket = self._limiter.update(take_over)
 
@@ -220,7 +251,7 @@ class Place:
 
     def _end(self, *, may_be_counted: bool) -> None:
         if self._is_queued and self._ticket is not None:
-            self._is_queued, place = False, (self._bucket, self._ticket.number, os.getpid())
+            self._is_queued, place = False, (self._bucket, self._ticket.number, self._ticket.pid)
             self._limiter.update(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:

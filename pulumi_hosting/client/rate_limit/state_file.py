@@ -1,5 +1,5 @@
 """Where the windows of a key are kept: in the store that the processes of one user on this machine share, or
-the memory of this process if there can be none.
+those of several machines, or the memory of this process if there can be none.
 
 The name is an HMAC of the base URL with the API key, so that live and test keys have windows of their own,
 and nothing tells the key. What cannot be read counts as empty: the next response fills it again.
@@ -14,8 +14,8 @@ from typing import TypeVar
 from pydantic_core import from_json, to_json
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.rate_limit.windows import KeyWindows
-from pulumi_hosting.client.shared_store import Files
+from pulumi_hosting.client.rate_limit.windows import KeyWindows, Ticket
+from pulumi_hosting.client.shared_store import Files, SharedStore
 
 T = TypeVar("T")
 
@@ -29,21 +29,34 @@ def store_name(api_key: Secret, base_url: str) -> str:
 
 
 class StateFile:
-    """In the store."""
+    """In the store. ``wakes``: whether :meth:`pause` ends when the ticket is granted."""
 
-    def __init__(self, name: str) -> None:
-        self._value = Files().open(f"{name}.rate", "the rate limit")
+    wakes = False
+
+    def __init__(self, name: str, values: SharedStore | None = None) -> None:
+        self._values, self._name = values or Files(), f"{name}.rate"
+        self._value, self.wakes = self._values.open(self._name, "the rate limit"), self._values.wakes
 
     def update(self, change: Callable[[KeyWindows], T], now: float) -> T:
-        """What ``change`` returns. Raises ``OSError``, ``TimeoutError`` among them."""
+        """What ``change`` returns; ``windows.at`` tells it the time. Raises ``OSError`` (``TimeoutError``
+        among them), ``LocalFilesError``."""
 
-        def changed(content: bytes) -> tuple[bytes, T]:
+        def changed(content: bytes, now: float) -> tuple[bytes, T, list[str]]:
             windows = _loaded(content, now)
-            result = change(windows)
             windows.at = now
-            return to_json(windows), result
+            waiting = windows.tickets("waiting") if self.wakes else set()
+            result = change(windows)
+            granted = waiting & windows.tickets("sent") if waiting else ()
+            return to_json(windows), result, [self._waiter(*ticket) for ticket in granted]
 
-        return self._value.update(changed)
+        return self._value.update(changed, now)
+
+    def pause(self, ticket: Ticket, seconds: float) -> bool:
+        """Wait for that long, or until the ticket is granted. Whether it was. Raises ``LocalFilesError``."""
+        return self._values.pause(self._waiter(ticket.number, ticket.pid), seconds)
+
+    def _waiter(self, number: int, pid: int) -> str:
+        return f"{self._name}.{pid}.{number}"
 
     def close(self) -> None:
         self._value.close()
@@ -60,6 +73,8 @@ def _loaded(content: bytes, now: float) -> KeyWindows:
 class WindowsInMemory:
     """The windows of a key in this process alone."""
 
+    wakes = False
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._windows = KeyWindows()
@@ -70,6 +85,10 @@ class WindowsInMemory:
                 self._windows = KeyWindows()
             self._windows.at = now
             return change(self._windows)
+
+    def pause(self, ticket: Ticket, seconds: float) -> bool:
+        """Nothing wakes."""
+        return False
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,5 +1,5 @@
-"""The windows of one API key: what all its callers on one machine share. No clock, no file: time is handed
-in.
+"""The windows of one API key: what all its callers on one machine share, or those on all machines of a shared
+store. No clock, no file: time is handed in.
 
 The service counts in fixed windows, one per bucket (API document, "Limits"). A request takes a ticket, waits
 until the ticket is granted, is sent, and reports its response. At any moment the service has counted at most
@@ -72,12 +72,14 @@ class Facts:
 
 class Wait(NamedTuple):
     """Not yet. Look again after ``seconds``; ``ahead`` requests are served before; it takes about
-    ``estimate`` seconds, and at least ``earliest``."""
+    ``estimate`` seconds, and at least ``earliest``. ``if_quiet``: seconds after which time alone may have
+    changed that, if nothing else does."""
 
     seconds: float
     ahead: int
     estimate: float
     earliest: float
+    if_quiet: float = 0.0
 
 
 @dataclass(repr=False, eq=False)
@@ -139,13 +141,31 @@ class Window:
             return True
         if self.reset is not None and self.free(ticket, now, service_now) < 1:
             return False
+        return self._held_up(now) <= 0.0
+
+    def _held_up(self, now: float) -> float:
+        """Seconds for which the requests on their way hold up others, if no response to them comes."""
         # What was sent before the window began tells nothing about it.
         at_once = self.at_once if self.confirmed else 1
         others_take_the_rest = self.confirmed and at_once == 1 and bool(self.foreign + self.last_foreign)
-        since = now - (LAST_PROBE_SECONDS if others_take_the_rest else PROBE_SECONDS)
-        if not self.confirmed:
-            since = max(self.rolled, since)
-        return sum(1 for other in self.sent if (other.granted or 0.0) >= since) < at_once
+        seconds = LAST_PROBE_SECONDS if others_take_the_rest else PROBE_SECONDS
+        since = now - seconds if self.confirmed else max(self.rolled, now - seconds)
+        recent = sorted(granted for other in self.sent if (granted := other.granted or 0.0) >= since)
+        # One that was sent ``seconds`` ago still counts.
+        return 0.0 if len(recent) < at_once else max(1e-3, recent[-at_once] + seconds - now)
+
+    def if_quiet(self, ticket: Ticket, now: float, service_now: float) -> float:
+        """Seconds until the ticket's request may be sent, or its place may change, if no response comes."""
+        if now < self.blocked:
+            return self.blocked - now
+        if self.reset is None or self.free(ticket, now, service_now) > 0:
+            return self._held_up(now)
+        moments = [self.reset - service_now]
+        if self.kept_now:  # what is kept is everybody's at the end, and the only waiter's
+            moments.append(moments[0] - LAST_MOMENT)
+            if self.waiting == [ticket]:
+                moments.append(max(self.seen, ticket.joined) + LONE_SECONDS - now)
+        return min(moment for moment in moments if moment > 0.0)
 
     def free(self, ticket: Ticket, now: float, service_now: float) -> int:
         """How many more requests the service will accept, as far as is known, without what is kept."""
@@ -277,6 +297,11 @@ class KeyWindows:
     )
     version: int = _VERSION
 
+    def tickets(self, state: str) -> set[tuple[int, int]]:
+        """Number and process of those that are ``waiting``, or ``sent``."""
+        found = (getattr(window, state) for window in self.windows.values())
+        return {(ticket.number, ticket.pid) for tickets in found for ticket in tickets}
+
     def service_time(self, now: float) -> float:
         """A moment of the caller in the service's time, late rather than early."""
         return now - (self.offset or 0.0) - self.margin
@@ -316,8 +341,9 @@ class KeyWindows:
         rank, service_now = ticket.rank(now), self.service_time(now)
         ahead = sum(1 for other in window.waiting if other.rank(now) < rank)
         blocked = max(0.0, window.blocked - now)
+        if_quiet = window.if_quiet(ticket, now, service_now)
         if window.reset is None:
-            return Wait(max(_SOON, blocked), ahead, blocked, blocked)
+            return Wait(max(_SOON, blocked), ahead, blocked, blocked, if_quiet)
         left = max(0.0, window.reset - service_now)
         room, usable = window.free(ticket, now, service_now), max(1, window.limit - window.kept_now)
         estimate = 0.0 if ahead < room else left + (ahead - max(0, room)) // usable * WINDOW_SECONDS
@@ -328,7 +354,7 @@ class KeyWindows:
             soon = max(soon, LONE_SECONDS if window.waiting == [ticket] else left - LAST_MOMENT)
         # One after the other: not all of them look in the moment when a window begins.
         seconds = blocked + max(0.001, _SOON_EACH * ahead) if blocked else soon
-        return Wait(seconds, ahead, max(estimate, blocked), blocked)
+        return Wait(seconds, ahead, max(estimate, blocked), blocked, if_quiet)
 
     def leave(self, bucket: str, number: int, pid: int, *, may_be_counted: bool = False) -> None:
         """Give a ticket back whose request was not sent, or brought no response and may be counted."""

@@ -34,6 +34,13 @@ options:
         wait of more than three seconds is announced.
     type: float
     default: 600
+  store:
+    description:
+      - The store that several machines share, V(redis://…) or V(rediss://…), a Redis or Valkey server. They
+        then share the rate limit, take turns with purchases and know of interrupted ones.
+      - If not set, the environment variable E(HOSTING_STORE) of the machine that runs the task is used.
+      - If neither is set, the files of each machine are used.
+    type: str
   mode:
     description:
       - Which keys may change anything, V(live) or V(test) ones. A key of the other mode may then read, and

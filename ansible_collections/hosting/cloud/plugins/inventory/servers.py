@@ -81,6 +81,13 @@ options:
         A wait of more than three seconds is announced.
     type: float
     default: 600
+  store:
+    description:
+      - The store in which several machines share the rate limit, V(redis://…) or V(rediss://…).
+      - It may be a template.
+    type: str
+    env:
+      - name: HOSTING_STORE
   api_filters:
     description:
       - Filters that the API applies, so that fewer servers are transferred. Values may be templates.
@@ -354,8 +361,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             [CACHE_FORMAT, *options.values(), filters, self.get_option("addresses")], sort_keys=True
         )
         self._key = f"{self.get_cache_key(path)}_{hashlib.sha256(request.encode()).hexdigest()[:16]}"
-        times = {name: self.get_option(name) for name in ("timeout", "rate_limit_timeout")}
-        self._source = Source({**options, **times}, self.get_option("strict"), self.display)
+        others = {name: self.get_option(name) for name in ("timeout", "rate_limit_timeout")}
+        others["store"] = self._resolved("store", self.get_option("store"))
+        self._source = Source({**options, **others}, self.get_option("strict"), self.display)
         if self.get_option("cache") and may_be_cached:
             with suppress(KeyError):
                 found: list[Server] = self._cache[self._key]

@@ -47,6 +47,7 @@ CLIENT_OPTIONS: Json = {
     "base_url": {"type": "str", **from_environment("HOSTING_BASE_URL")},
     "timeout": {"type": "float", "default": 30},
     "rate_limit_timeout": {"type": "float", "default": 600},
+    "store": {"type": "str", "no_log": True, **from_environment("HOSTING_STORE")},
     # Unused by modules that only read. They accept both, so that a play can set them for the whole action
     # group.
     "mode": {"type": "str", "choices": ["live", "test"], **from_environment("HOSTING_MODE")},

@@ -26,6 +26,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.exceptions import HostingError, InvalidInput
     from pulumi_hosting.client.requests import HttpRequest
+    from pulumi_hosting.client.shared_store import Scope
     from pulumi_hosting.exactly_once import purchase_journal
     from pulumi_hosting.planning.budget import Budget, Limit
     from pulumi_hosting.planning.monthly_budget import MonthlyBudget
@@ -58,6 +59,7 @@ def new_client(params: Values, read_only: bool) -> Client:
         params["base_url"],
         timeout=params["timeout"],
         rate_limit_timeout=params["rate_limit_timeout"],
+        store=params.get("store"),
         read_only=read_only,
         user_agent=f"ansible hosting.cloud/{VERSION}",
     )
@@ -95,7 +97,7 @@ class ModuleTask:
     """The purchase that was booked last: its identity, and its announced price."""
     lost_orders: list[str] = field(default_factory=list)
     """The operations of purchases whose answer was lost, so that they may have been carried out."""
-    unreported: list[tuple[str, str]] = field(default_factory=list)
+    unreported: list[tuple[Scope, str]] = field(default_factory=list)
     """The entries of the journal about purchases that the task's result reports."""
     progress: TaskProgress | None = None
     wrote: bool = False

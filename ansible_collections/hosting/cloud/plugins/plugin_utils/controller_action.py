@@ -57,7 +57,7 @@ def shared_client(params: Values, read_only: bool) -> Client:
     """A client that the items of a loop share, and so its connection. A worker never uses one of the process
     it was forked from."""
     times = params["timeout"], params["rate_limit_timeout"]
-    key = (os.getpid(), read_only, params["api_key"], params["base_url"], *times)
+    key = (os.getpid(), read_only, params["api_key"], params["base_url"], params.get("store"), *times)
     if key not in _CLIENTS:
         _CLIENTS[key] = new_client(params, read_only)
     return _CLIENTS[key]

@@ -1,0 +1,323 @@
+"""The shared store of several machines: Redis or Valkey, through the library ``redis``.
+
+- A value is a string. One that changes often has a version: a change is computed here, and one script on the
+  server takes it if the version is still that one. Who was refused a few times is given the next turn, so
+  that no writer starves, and a writer that is killed or stopped holds no other up for longer than that turn.
+- A lock is a lease of a minute, renewed by a thread four times as often. Whoever waits for one, or for a
+  ticket of the rate limit, blocks on a list and is woken.
+- A server that was started again may have lost leases in which their holders still believe. It is known by
+  its run id, and gives no lock until all of them have ended.
+- All times are the server's. The clocks of the machines need not be right.
+
+Keys are hashes under ``hosting:``. Nothing secret is stored.
+"""
+
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.private_directory import LocalFilesError
+from pulumi_hosting.client.shared_store import Change, Files, SharedStore, StoreUnavailable, held_leases
+
+if TYPE_CHECKING:
+    from redis import Redis as Server
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 60.0
+MARGIN_SECONDS = 5.0
+"""A write that is sent under a lease ends that long before it."""
+_BEAT_SECONDS = LEASE_SECONDS / 4
+_ANSWER_SECONDS = 5.0  # for which an answer of the server is waited for
+_AGAIN_SECONDS = 5.0  # after which a server is asked again that gave none
+_LONGEST_PAUSE = 1.0  # seconds in one question, so that a run that is cancelled notices it
+_LONGEST_WAIT = 10.0  # seconds, should another waiter have been killed when it was woken
+_REFUSALS = 3  # after which a writer is given the next turn
+_PREFIX = "hosting:"
+_PROCESSES = f"{_PREFIX}processes"
+
+_READ = """
+local t = redis.call('TIME')
+redis.call('ZADD', KEYS[2], t[1] + ARGV[2], ARGV[1])
+local found = redis.call('HMGET', KEYS[1], 'value', 'version')
+return {found[1] or '', found[2] or '', t[1] .. '.' .. string.format('%06d', t[2])}
+"""
+_WRITE = """
+local found = redis.call('HMGET', KEYS[1], 'value', 'version')
+local turn = redis.call('GET', KEYS[2])
+local writer, before, after, refusals = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+if (not turn or turn == writer) and (found[2] or '') == before then
+    redis.call('HSET', KEYS[1], 'value', after, 'version', writer .. refusals)
+    redis.call('EXPIRE', KEYS[1], 86400)
+    redis.call('DEL', KEYS[2])
+    for number = 3, #KEYS do
+        redis.call('RPUSH', KEYS[number], 1)
+        redis.call('EXPIRE', KEYS[number], 60)
+    end
+    return {}
+end
+if not turn and refusals + 1 >= tonumber(ARGV[5]) then redis.call('SET', KEYS[2], writer, 'PX', 500) end
+local t = redis.call('TIME')
+return {found[1] or '', found[2] or '', t[1] .. '.' .. string.format('%06d', t[2])}
+"""
+_TAKE = """
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return math.max(1, redis.call('PTTL', KEYS[1])) end
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or 'unknown'
+local t, known = redis.call('TIME'), redis.call('HMGET', KEYS[2], 'run', 'since')
+if known[1] ~= run then
+    known[2] = t[1]
+    redis.call('HSET', KEYS[2], 'run', run, 'since', t[1])
+end
+local young = known[2] + ARGV[2] / 1000 - t[1]
+if not holder and young > 0 then return -math.ceil(1000 * young) end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 0
+"""
+_RELEASE = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return end
+redis.call('DEL', KEYS[1])
+if redis.call('LLEN', KEYS[2]) == 0 then redis.call('RPUSH', KEYS[2], 1) end
+redis.call('EXPIRE', KEYS[2], 60)
+"""
+_BEAT = """
+redis.call('ZADD', KEYS[1], redis.call('TIME')[1] + ARGV[2] / 1000, ARGV[1])
+local kept = {}
+for number = 2, #KEYS do
+    kept[number - 1] = 0
+    if redis.call('GET', KEYS[number]) == ARGV[number + 1] then
+        kept[number - 1] = redis.call('PEXPIRE', KEYS[number], ARGV[2])
+    end
+end
+return kept
+"""
+_LIVING = """
+local now = redis.call('TIME')[1]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. now)
+return redis.call('ZRANGE', KEYS[1], 0, -1)
+"""
+
+
+def elapsed() -> float:
+    """Seconds, also those in which the process was stopped or the machine slept."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class HeldLease:
+    """A lock that this process holds until ``until``, unless it is renewed."""
+
+    def __init__(self, key: str) -> None:
+        self.key, self.token, self.until = key, uuid4().hex, float("-inf")
+
+    def left(self) -> float:
+        return self.until - elapsed() - MARGIN_SECONDS
+
+
+class Redis(SharedStore):
+    """``url``: of the server. ``server``: a connection to it, in place of one that is made."""
+
+    where: ClassVar[str] = "that shares this store"
+    wakes: ClassVar[bool] = True
+    held_for: ClassVar[float] = LEASE_SECONDS
+
+    def __init__(self, url: Secret, server: "Server | None" = None) -> None:
+        import redis  # loaded by those who share a store
+
+        self._failures = (redis.RedisError, OSError)
+        parts = urlsplit(url.reveal())
+        self._address = f"{parts.scheme}://{parts.hostname}:{parts.port or 6379}"
+        self._secret = Secret(unquote(parts.password or ""))
+        self._server = server or redis.Redis.from_url(
+            url.reveal(),
+            socket_timeout=_ANSWER_SECONDS,
+            socket_connect_timeout=_ANSWER_SECONDS,
+            retry=redis.retry.Retry(
+                redis.backoff.NoBackoff(), 1
+            ),  # a connection that the server has closed meanwhile
+        )
+        self._silent_until = float("-inf")
+        self._pid, self._process = 0, 0
+        self._leases: set[HeldLease] = set()
+        self._starting = threading.Lock()
+
+    # --- the processes, and what they hold
+
+    @property
+    def process(self) -> int:
+        if self._pid != os.getpid():
+            with self._starting:
+                if self._pid != os.getpid():
+                    self._process = int.from_bytes(os.urandom(6), "big")
+                    self._leases, self._pid = set(), os.getpid()
+                    self.beat()
+                    threading.Thread(target=_keep_beating, args=(weakref.ref(self),), daemon=True).start()
+        return self._process
+
+    def living(self) -> Callable[[int], bool]:
+        found = self._run(_LIVING, [_PROCESSES], [])
+        alive = {int(number) for number in found}
+        return lambda number: number in alive
+
+    def beat(self) -> None:
+        """Renew what this process holds, and that it lives."""
+        leases, asked = [*self._leases], elapsed()
+        keys = [_PROCESSES, *(lease.key for lease in leases)]
+        with suppress(StoreUnavailable):
+            kept = self._run(
+                _BEAT, keys, [self._process, _milliseconds(), *(lease.token for lease in leases)]
+            )
+            for lease, is_kept in zip(leases, kept, strict=True):
+                lease.until = asked + LEASE_SECONDS if is_kept else float("-inf")
+
+    # --- values
+
+    def read(self, name: str) -> bytes | None:
+        found = self._ask(lambda: self._server.get(_PREFIX + name))
+        return found if isinstance(found, bytes) else None
+
+    def write(self, name: str, data: bytes, *, survives: bool = False) -> None:
+        self._ask(lambda: self._server.set(_PREFIX + name, data))
+
+    def forget(self, name: str) -> None:
+        self._ask(lambda: self._server.delete(_PREFIX + name))
+
+    def names(self, pattern: str) -> list[str]:
+        found = self._ask(lambda: [*self._server.scan_iter(match=_PREFIX + pattern, count=1000)])
+        return [key.decode().removeprefix(_PREFIX) for key in found]
+
+    def open(self, name: str, what: str) -> "OpenEntry":
+        return OpenEntry(self, name)
+
+    def damaged(self, name: str) -> LocalFilesError:
+        return LocalFilesError(
+            f"the entry {_PREFIX}{name} of the shared store {self._address} is damaged. Next: delete it and "
+            "run again"
+        )
+
+    # --- locks
+
+    @contextmanager
+    def attempts(self, name: str) -> Iterator[Callable[[], float]]:
+        lease, token = HeldLease(f"{_PREFIX}{name}.lock"), None
+
+        def take() -> float:
+            nonlocal token
+            _, asked = self.process, elapsed()
+            wait = int(self._run(_TAKE, [lease.key, f"{_PREFIX}server"], [lease.token, _milliseconds()])[0])
+            if wait:
+                return max(0.001, min(_LONGEST_WAIT, abs(wait) / 1000))
+            lease.until = asked + LEASE_SECONDS
+            self._leases.add(lease)
+            token = held_leases.set((*held_leases.get(), lease))
+            return 0.0
+
+        try:
+            yield take
+        finally:
+            if token is not None:
+                held_leases.reset(token)
+                self._leases.discard(lease)
+                with suppress(StoreUnavailable):  # it ends without that
+                    self._run(_RELEASE, [lease.key, f"{lease.key}.woken"], [lease.token])
+
+    def pause(self, name: str, seconds: float) -> bool:
+        seconds = max(0.01, min(seconds, _LONGEST_PAUSE))  # 0 would be without end
+        return self._ask(lambda: self._server.blpop([f"{_PREFIX}{name}.woken"], seconds)) is not None
+
+    # --- the server
+
+    def _run(self, script: str, keys: list[str], values: list[str | int | float | bytes]) -> list[bytes]:
+        """What a script returns, as a list."""
+        found = self._ask(lambda: self._server.register_script(script)(keys, values))
+        return found if isinstance(found, list) else [found]
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """What the server answers. Raises ``StoreUnavailable``; for some seconds after that, at once."""
+        reason = "it gave no answer a moment ago"
+        if elapsed() >= self._silent_until:
+            try:
+                return question()
+            except self._failures as error:
+                self._silent_until = elapsed() + _AGAIN_SECONDS
+                reason = " ".join(str(error).split())[:200]
+                if secret := self._secret.reveal():
+                    reason = reason.replace(secret, "…")
+        raise StoreUnavailable(
+            f"the shared store {self._address} cannot be used: {reason}; nothing was sent. Next: see that it "
+            "runs and can be reached, then run again"
+        )
+
+
+class OpenEntry:
+    """A value with a version."""
+
+    def __init__(self, store: Redis, name: str) -> None:
+        self._store, self._key = store, _PREFIX + name
+        self._threads, self._pid = threading.Lock(), os.getpid()
+
+    def update(self, change: Change[T], now: float) -> T:
+        if self._pid != os.getpid():  # a thread of the parent may have held it
+            self._threads, self._pid = threading.Lock(), os.getpid()
+        store, writer, refusals = self._store, uuid4().hex, 0
+        with self._threads:
+            found = store._run(_READ, [self._key, _PROCESSES], [store.process, LEASE_SECONDS])
+            while True:
+                before, version, at = found
+                after, result, woken = change(before, float(at))
+                if after == before:
+                    return result
+                keys = [self._key, f"{self._key}.turn", *(f"{_PREFIX}{name}.woken" for name in woken)]
+                found = store._run(_WRITE, keys, [writer, version, after, refusals, _REFUSALS])
+                if not found:
+                    return result
+                refusals += 1
+                if refusals > _REFUSALS:  # another one has the turn
+                    time.sleep(0.005 * random.random())  # noqa: S311  # a pause, not a secret
+
+    def close(self) -> None:
+        """The connections are the store's."""
+
+
+def _milliseconds() -> int:
+    return int(LEASE_SECONDS * 1000)
+
+
+def _keep_beating(found: "weakref.ref[Redis]") -> None:
+    while True:
+        time.sleep(_BEAT_SECONDS)
+        store = found()
+        if store is None:
+            return
+        store.beat()
+        del store
+
+
+_stores: dict[Secret, Redis] = {}
+
+
+def store_at(url: Secret | None) -> SharedStore:
+    """The one of this process at this address; without one, the files of this machine. Raises
+    ``ConfigurationError``."""
+    if url is None:
+        return Files()
+    if url in _stores:
+        return _stores[url]
+    try:
+        return _stores.setdefault(url, Redis(url))
+    except ImportError:
+        problem = "needs the library redis. Next: pip install 'pulumi-hosting[redis]'"
+    except ValueError:
+        problem = (
+            "is not a URL of a Redis server (it is not shown here). Next: correct HOSTING_STORE or store"
+        )
+    raise ConfigurationError(f"the shared store {problem}")

@@ -1,0 +1,1 @@
+"""Machines that share a store: the proof over a real Redis server."""

@@ -92,7 +92,9 @@ class PaidDays:
         paid = self._look()
         began, end = paid.now, paid.now + self.days
         while paid.now < end:
-            moments = {at: by_run for at, by_run in _moments(paid, self._terminated_after) if paid.now < at <= end}
+            moments = {
+                at: by_run for at, by_run in _moments(paid, self._terminated_after) if paid.now < at <= end
+            }
             first = min(moments, default=end)
             together = [at for at in moments if at <= first + _TOGETHER]
             self._advance(max(together, default=end) + _LATER - paid.now)

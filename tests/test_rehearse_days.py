@@ -100,7 +100,7 @@ def test_the_report_says_what_the_account_lost(engine: Engine, tmp_path: Path, a
     alone, web = losses(outcome, "alone"), losses(outcome, "web")
     assert (set(alone), set(web)) == ({"suspended", "terminated"}, {"suspended"})
     assert web["suspended"].announced == {
-        **{"nightly job": 14, "preview": 10, "up": 10, "balance.low": 7},
+        **{"preview": 31, "up": 31, "nightly job": 14, "balance.low": 7},
         **EVENTS_OF_A_SUSPENSION,
     }
     assert alone["suspended"].announced == {"nightly job": 14, "preview": 10, **EVENTS_OF_A_SUSPENSION}

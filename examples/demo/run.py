@@ -18,7 +18,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
@@ -118,7 +117,7 @@ def main() -> None:
     ):
         print(f"emulator: {emulator.base_url}")
         account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
-        account |= dict.fromkeys(API_KEY_SOURCES, "")
+        account |= dict.fromkeys(("HOSTING_API_KEY_FILE", "HOSTING_API_KEY_COMMAND"), "")
         control = Control(emulator.control_url)
         stack = engine.stack(HERE / "program", Path(home), account, name="demo")
         atexit.register(stack.remove)

@@ -153,7 +153,7 @@ def preview(part: Stack | Playbook, checks: Checks, details: Details) -> Plan:
     except Stop as stop:
         plan = Plan(error=str(stop))
     is_refused = bool(REFUSED_TO_TEST_KEYS.search(plan.error))
-    result = NOT_CHECKED if is_refused else plan.error or "done"
+    result = NOT_CHECKED if is_refused else plan.error or summary_of([plan])
     checks.append((f"preview of {part.name}, with a test key", is_refused or not plan.error, result))
     details.append((f"Preview of {part.name}", plan.details))
     return plan

@@ -125,7 +125,7 @@ PolicyPack(
         ),
         ResourceValidationPolicy(
             name="paid-time-covered",
-            description="Servers and domains do not end by themselves.",
+            description="Servers and domains are kept paid.",
             validate=paid_time,
         ),
     ],

@@ -53,15 +53,13 @@ class Account:
 
 def most_per_month(declared: Iterable[Declared], account: Account, amount: Decimal) -> Iterator[str]:
     """All servers and their addresses together cost at most ``amount`` a month, by the price list."""
-    total = Decimal(0)
-    servers = {one.name: one for one in declared if one.kind == "Server"}
-    for server in servers.values():
-        if tariff := account.tariff_of(server.props):
-            total += tariff.price_monthly
-    for one in declared:
-        if one.kind == "ServerIp":
-            dearest = [tariff for server in servers.values() if (tariff := account.tariff_of(server.props))]
-            total += max((tariff.extra_ip_price_monthly for tariff in dearest), default=Decimal(0))
+    resources = [*declared]
+    tariffs = [account.tariff_of(one.props) for one in resources if one.kind == "Server"]
+    known = [tariff for tariff in tariffs if tariff]
+    addresses = sum(one.kind == "ServerIp" for one in resources)
+    # The server of an address may not be known in a preview: the highest price counts.
+    address = max((tariff.extra_ip_price_monthly for tariff in known), default=Decimal(0))
+    total = sum((tariff.price_monthly for tariff in known), addresses * address)
     if total > amount:
         yield f"the servers and addresses cost {total} a month, more than {amount}"
 

@@ -7,7 +7,7 @@ from pulumi_hosting.reports.checks import Check
 from pulumi_hosting.reports.doctor import checks
 from pulumi_hosting.reports.report import Report
 
-_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+_COLOURS = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "red"}
 
 
 def run(as_json: bool) -> None:

@@ -12,6 +12,8 @@ import click
 from pulumi_hosting.cli.lazy import Work, works_in
 from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table
 
+SCHEMA_VERSION = 1
+"""Of what ``--json`` prints: it grows when a field goes or changes its meaning, not when one comes."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 markdown_option = click.option(
     "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a comment on a pull request."
@@ -40,7 +42,7 @@ def reports(place: str, *extras: str, markdown: bool = False, asks: bool = True)
 def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
     if as_json:
-        click.echo(json_text(report.facts))
+        click.echo(json_text({"schema_version": SCHEMA_VERSION, **report.facts}))
     elif as_markdown:
         click.echo(as_markdown_text(report))
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli import rehearse_formats as formats
-from pulumi_hosting.cli.output import json_text, key_values
+from pulumi_hosting.cli.output import SCHEMA_VERSION, json_text, key_values
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.planning.budget import money_limit
 from pulumi_hosting.rehearsal import engines, runner
@@ -53,7 +53,7 @@ def run(
     if junit_file is not None:
         junit_file.write_text(formats.junit(outcome), encoding="utf-8")
     if as_json:
-        click.echo(json_text(outcome.facts()))
+        click.echo(json_text({"schema_version": SCHEMA_VERSION, **outcome.facts()}))
     elif as_markdown:
         click.echo(formats.markdown(outcome))
     sys.exit(1 if not outcome.passed else FOUND if outcome.losses else 0)

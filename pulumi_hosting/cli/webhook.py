@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.cli.output import cannot_listen
@@ -21,7 +20,7 @@ from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
 from pulumi_hosting.webhooks.receiver_options import SECRET_VARIABLE
-from pulumi_hosting.webhooks.relay import TIMEOUT_SECONDS, Form, Relay
+from pulumi_hosting.webhooks.relay import Form, Relay
 
 RELAY_SECRET = "HOSTING_RELAY_SECRET"  # noqa: S105  # the name of a variable
 
@@ -45,8 +44,8 @@ def relay(to: str, form: str, port: int, host: str, path: str, state_file: Path 
     secret = Secret(os.environ.get(RELAY_SECRET, "").strip())
 
     async def pass_on(receive: Receive) -> None:
-        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
-            await receive(Relay(to, Form(form), secret, client))
+        async with Relay(to, Form(form), secret) as handler:
+            await receive(handler)
 
     _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on)
 

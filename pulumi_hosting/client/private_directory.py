@@ -41,9 +41,12 @@ def directory() -> Path:
     check_platform()
     path = _location()
     try:
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700, parents=True)
-        found = path.lstat()
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700, parents=True)
+            found = path.lstat()
     except OSError as error:
         raise LocalFilesError(
             f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "
@@ -87,7 +90,10 @@ def unusable(path: Path, error: OSError) -> LocalFilesError:
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
         kind, reason = "a directory on a local disk", f"its file system has no locks ({reason})"
-    return LocalFilesError(f"cannot use the file {path}: {reason}. Next: set HOSTING_RUNTIME_DIR to {kind}")
+    step = f"set HOSTING_RUNTIME_DIR to {kind}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        step = "free some space there"
+    return LocalFilesError(f"cannot use the file {path}: {reason}. Next: {step}")
 
 
 def process_runs(pid: int) -> bool:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -123,7 +122,7 @@ class Application:
             return
         # ``Date`` is the time of the emulator's clock at the moment of sending.
         sent = response.headers_to_send(self.core.clock.now())
-        headers = [(_header_name(name), value.encode("latin-1")) for name, value in sent.items()]
+        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         content = response.content[: response.truncate]
         is_cut = len(content) < len(response.content)
@@ -157,8 +156,3 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
             wait = RECOVER_SECONDS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), wait)
-
-
-@lru_cache(256)
-def _header_name(name: str) -> bytes:
-    return name.lower().encode("latin-1")

@@ -197,7 +197,7 @@ def serve(
 # --- --export: an emulator that goes on in the background, and its address for a shell
 
 
-def _export(*, export: bool, log: bool, routes: Mapping[str, str], **options: Any) -> None:
+def _export(*, export: bool, log: bool, routes: Mapping[str, str], **options: object) -> None:
     """Start an emulator in a process of its own, which outlives this one and its terminal; print where it is.
 
     From then on it has no standard output, and standard error only with ``log``: a shell that captures the

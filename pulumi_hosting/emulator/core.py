@@ -136,10 +136,9 @@ class Core:
         """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
         progress.
         """
-        if response.at_end:
-            with self.lock:
-                for end in response.at_end:
-                    end()
+        with self.lock:
+            for end in response.at_end:
+                end()
 
     def _record(self, request: ApiRequest) -> RequestLog:
         known = self.store.requests
@@ -219,7 +218,9 @@ class Core:
             # At least a millisecond, the resolution of the clock: a shorter step would not move it.
             if (wait := due - self.clock.now()) > 0:
                 self.clock.advance(max(0.001, wait))
+            self.run_due()
         self.clock.advance(max(0.0, target - self.clock.now()))
+        self.run_due()
         self.deliver_due()
 
     def run_due(self) -> None:

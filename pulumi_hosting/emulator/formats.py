@@ -57,11 +57,6 @@ def format_seconds(value: float) -> str:
     return str(int(value)) if value == int(value) else str(value)
 
 
-def uuid4_from_bytes(raw: bytes) -> str:
-    text = raw[:16].hex()  # a fifth of the time that uuid.UUID takes
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[raw[8] >> 4 & 3]}{text[17:20]}-{text[20:]}"
-
-
 # --- objects ----------------------------------------------------------------------------------------------
 
 

@@ -47,8 +47,6 @@ class Answer:
     def headers_to_send(self, now: float) -> dict[str, str]:
         """All headers, with ``Date`` for the time ``now``."""
         headers = {"Date": format_http_date(int(now // 1)), **self.headers}
-        if not self.without:
-            return headers
         return {name: value for name, value in headers.items() if name.lower() not in self.without}
 
     def encode(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -25,7 +26,7 @@ from pulumi_hosting.api.operations import (
 )
 from pulumi_hosting.emulator import dialects, faults, idempotency_store, validation
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.formats import format_seconds, uuid4_from_bytes
+from pulumi_hosting.emulator.formats import format_seconds
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rate_limits import hit, too_many
@@ -40,7 +41,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
     sent = call.request.headers.get("x-request-id")
-    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or uuid4_from_bytes(call.store.random("request"))
+    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or str(
+        UUID(bytes=call.store.random("request")[:16], version=4)
+    )
 
 
 # --- routing ----------------------------------------------------------------------------------------------

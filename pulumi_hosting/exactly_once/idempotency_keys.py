@@ -20,6 +20,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
@@ -38,6 +39,7 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
+@lru_cache(maxsize=4096)
 def digest(data: bytes) -> str:
     """SHA-256 as 52 characters of a-z and 2-7."""
     return base64.b32encode(hashlib.sha256(data).digest()).decode().lower().rstrip("=")

@@ -118,7 +118,7 @@ class _Operation:
                 listeners.append(write_lines(exit_stack.enter_context(self.options.event_log.open("w"))))
             events = Events(listeners)
             result = self._refuse_changes(self._deploy(snapshot, events, started), events)
-            events.emit("cancelEvent", {})
+            events.cancel()
             if display is not None:
                 display.end(
                     result.changes,
@@ -158,11 +158,9 @@ class _Operation:
 
     def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> StackResult:
         stack, project, options = self.stack, self.stack.project, self.options
-        refresh = options.refresh or options.refresh_only or (project.refresh and options.command != "import")
+        refreshes = options.command == "refresh" or (project.refresh and options.command != "import")
         config = stack.config().values(stack.crypter())
-        events.emit(
-            "preludeEvent", {"config": {key: str(hide_secrets(item)) for key, item in config.items()}}
-        )
+        events.prelude({key: str(hide_secrets(value)) for key, value in config.items()})
         python = find_python(project, stack.environ)
         log = EngineService(events)
         engine_server, engine_address = serve_grpc(add_EngineServicer_to_server, log, threads=16)
@@ -181,7 +179,7 @@ class _Operation:
                 stack.name,
                 project.name,
                 snapshot,
-                replace(options, refresh=refresh),
+                replace(options, refresh=options.refresh or refreshes),
                 Registry(host),
                 None if options.preview else Journal(snapshot, stack.save),
                 events,

@@ -7,7 +7,8 @@ from typing import Literal, ParamSpec, Self
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 
-Status = Literal["ok", "warning", "problem"]
+Status = Literal["ok", "note", "warning", "problem"]
+"""``note``: nothing is wrong, and one may do something."""
 P = ParamSpec("P")
 
 
@@ -69,4 +70,5 @@ def _found(
     return Check(status, text, next, tuple(details), facts)
 
 
-ok, warning, problem = partial(_found, "ok"), partial(_found, "warning"), partial(_found, "problem")
+ok, note = partial(_found, "ok"), partial(_found, "note")
+warning, problem = partial(_found, "warning"), partial(_found, "problem")

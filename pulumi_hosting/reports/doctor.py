@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, SCOPES
 from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import LocalFilesError, check_platform, directory
@@ -102,7 +104,9 @@ def _key(found: Settings | exceptions.ConfigurationError) -> Check:
     if found.is_test_key:
         return ok("a test key: reads are real, changes are simulated", kind="test")
     if found.api_key.reveal().startswith("vk_live_"):
-        return ok("a live key: changes are real and cost money", kind="live")
+        is_here = is_loopback(urlsplit(found.base_url).hostname or "")
+        money = ", and cost money unless this is an emulator" if is_here else " and cost money"
+        return ok(f"a live key: changes are real{money}", kind="live")
     text = "it begins with neither vk_live_ nor vk_test_, and is taken for a live key"
     return warning(text, "compare it with the control panel", kind="unknown")
 

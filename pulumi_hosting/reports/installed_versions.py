@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pulumi_hosting.installation import INSTALL_COLLECTION, NEWER_VERSION, PACKAGE, install_extras
 from pulumi_hosting.provider.plugin import install
-from pulumi_hosting.reports.checks import Check, check, ok, problem, warning
+from pulumi_hosting.reports.checks import Check, check, note, ok, problem, warning
 
 _COLLECTION = Path("ansible_collections", "hosting", "cloud")
 _USUAL_PATHS = "~/.ansible/collections:/usr/share/ansible/collections"
@@ -86,9 +86,9 @@ def _pulumi(environ: Mapping[str, str]) -> Check:
     if sdk is None:
         text = f"CLI {cli}, and no SDK for Python" if cli else "not installed"
         step = f"{install_extras('pulumi')}; needed for programs in Python"
-        return ok(text, step, **facts)
+        return note(text, step, **facts)
     if cli is None:
-        return ok(
+        return note(
             f"SDK {sdk}, and no CLI on PATH",
             "install Pulumi's CLI for real stacks; pulumi-hosting offline works without it",
             **facts,
@@ -110,7 +110,7 @@ def _plugin(environ: Mapping[str, str]) -> Check:
             text = f"{', '.join(others)} is installed, and this package is {wanted.name}"
             return warning(text, step, **facts)
         text = "not installed; pulumi_hosting.native, YAML and TypeScript need it"
-        return ok(text, step, **facts)
+        return note(text, step, **facts)
     launcher = wanted / install.EXECUTABLE
     try:
         text = launcher.read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def _ansible(environ: Mapping[str, str], collection: Path | None) -> Check:
     facts = {"version": core, "needed": needed}
     if core is None:
         text = "not installed; the collection needs it"
-        return ok(text, "pip install ansible-core", **facts)
+        return note(text, "pip install ansible-core", **facts)
     if needed is not None and numbers(core) < numbers(needed):
         text = f"{core}, and the collection needs {needed} or later"
         return problem(text, f"pip install 'ansible-core>={needed}'", **facts)
@@ -157,7 +157,7 @@ def _collection(collection: Path | None) -> Check:
     facts = {"version": version, "needed_package": core, "path": str(collection or "") or None}
     step = f"{INSTALL_COLLECTION} --force, in a clone of {PACKAGE}"
     if collection is None:
-        return ok("hosting.cloud is not installed", step, **facts)
+        return note("hosting.cloud is not installed", step, **facts)
     if version is None:
         text = f"{collection} has no version that can be read"
         return problem(text, step, **facts)

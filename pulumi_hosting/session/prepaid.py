@@ -82,20 +82,15 @@ def of_server(found: m.Server) -> Prepaid:
     amount, months = (billing.recurring_amount, billing.months or 1) if billing else (None, 1)
     if amount is not None and billing and billing.cycle == "hourly":
         amount, months = amount * 24, 0
-    is_locked, safe = (bool(flags.blocked), flags.protected_until) if flags else (False, None)
-    return Prepaid(
-        "server",
-        str(found.id),
-        found.name,
-        until,
-        amount,
-        months,
-        renews and not is_locked,
-        _ended(found),
-        safe,
-        is_locked=is_locked,
-        is_cancelled=found.status == "pending_cancel" or bool(flags and flags.pending_cancel),
-    )
+    is_leaving = found.status == "pending_cancel" or bool(flags and flags.pending_cancel)
+    safe = flags.protected_until if flags else None
+    what = Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found), safe)
+    what = replace(what, is_cancelled=is_leaving)
+    return _locked(what) if flags and flags.blocked else what
+
+
+def _locked(what: Prepaid) -> Prepaid:
+    return replace(what, renews=False, is_locked=True)
 
 
 def _ended(found: m.Server) -> str:
@@ -133,15 +128,8 @@ def of_invoice(found: m.Invoice) -> Prepaid:
 
 def of_domain(found: m.Domain, amount: Decimal | None) -> Prepaid:
     """A domain of the account. ``amount``: the price of one more year."""
-    status, is_locked = found.status if found.status in ENDED else "", bool(found.blocked)
-    return Prepaid(
-        "domain",
-        str(found.id),
-        found.name,
-        found.expires_at,
-        amount,
-        12,
-        bool(found.auto_renew) and not is_locked,
-        status,
-        is_locked=is_locked,
+    status = found.status if found.status in ENDED else ""
+    what = Prepaid(
+        "domain", str(found.id), found.name, found.expires_at, amount, 12, bool(found.auto_renew), status
     )
+    return _locked(what) if found.blocked else what

@@ -15,6 +15,7 @@ import hmac
 import json
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from typing import Self
 
 import httpx
 
@@ -47,7 +48,9 @@ class Relay:
 
     - ``to``: an http or https URL without a user. ``secret``: what the body is signed with; the form ``eda``
       needs one.
-    - ``client``: what sends. ``sleep``: waits between two attempts.
+    - ``transport``: what sends. ``sleep``: waits between two attempts.
+
+    Used in ``async with``, which closes its connections.
 
     Raises ``ConfigurationError`` for a URL or secret that cannot be used.
     """
@@ -57,7 +60,7 @@ class Relay:
         to: str,
         form: Form,
         secret: Secret,
-        client: httpx.AsyncClient,
+        transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         try:
@@ -73,7 +76,14 @@ class Relay:
                 "the form eda needs a secret. Next: set HOSTING_RELAY_SECRET to that of the event stream"
             )
         self._url, self._form, self._secret = url, form, secret
-        self._client, self._sleep = client, sleep
+        self._client = httpx.AsyncClient(timeout=TIMEOUT_SECONDS, transport=transport)
+        self._sleep = sleep
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
 
     async def __call__(self, received: ReceivedEvent) -> None:
         """Return when the event was taken. Raises ``EventRefused`` if it never will be."""

@@ -23,7 +23,7 @@ def test_a_playbook_from_the_pull_request_to_the_nightly_report(ci: CI) -> None:
     (comment,) = ci.service.of(1)
     assert "## site.yml: 1 to change" in comment
     assert "`The web server`" in comment
-    assert "| preview of site.yml, with a test key | passed: `done` |" in comment
+    assert "| preview of site.yml, with a test key | passed: `1 to change` |" in comment
     assert "(none) → first" in comment
     assert (ci.living, ci.ledger(), ci.requested("POST")) == ([], [], [])
 

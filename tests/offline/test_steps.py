@@ -284,10 +284,10 @@ def test_events_have_pulumis_format() -> None:
     found: list[dict[str, Any]] = []
     events = Events([found.append], clock=lambda: 7.9)
     step = UpdateStep("update", thing("a"), thing("a", protect=True), diffs=("n",), detailed={"n": "add"})
-    events.emit("preludeEvent", {"config": {"k": "[secret]"}})
+    events.prelude({"k": "[secret]"})
     events.pre(step, planning=True)
     events.summary({"update": 1}, seconds=1.5, preview=True, corrupt=False, result="succeeded")
-    events.emit("cancelEvent", {})
+    events.cancel()
     assert [(event["sequence"], event["timestamp"]) for event in found] == [(0, 7), (1, 7), (2, 7), (3, 7)]
     metadata = found[1]["resourcePreEvent"]["metadata"]
     assert metadata["detailedDiff"] == {"n": {"diffKind": "add", "inputDiff": False}}

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
@@ -188,6 +189,28 @@ def test_a_test_key_shows_the_renewal_and_sends_nothing(processes: Start, accoun
     assert preview.of("server").diff(web.id, web.outputs, web.inputs).properties == {"keepPaid": "UPDATE"}
     assert "would charge " in preview.lines[0]
     assert account.requested("POST") == ["/servers"]
+
+
+def test_a_simulated_renewal_is_recorded_until_the_time_is_due_again(
+    processes: Start, account: Account
+) -> None:
+    """No read shows it."""
+    hourly = {**WEB, "tariffId": 3.0, "hours": 6.0, "autoRenew": False, "keepPaid": "4h"}
+    simulated = partial(processes, apiKey=account.test_key)
+    web = simulated().create("server", "web", hourly)
+    later(account, 4 / 24)
+    renewed = up(simulated(), "server", web)
+    assert renewed.outputs["nextDueAt"] > web.outputs["nextDueAt"]
+    assert up(simulated(), "server", renewed) is renewed
+    refreshed = simulated().refresh("server", renewed)
+    assert up(simulated(), "server", refreshed) is refreshed
+    assert account.requested("POST").count(f"/servers/{web.id}/renew") == 1
+    later(account, 3 / 24)
+    again = up(simulated(), "server", refreshed)
+    assert again.outputs["nextDueAt"] > renewed.outputs["nextDueAt"]
+    assert up(simulated(), "server", again) is again
+    assert account.requested("POST").count(f"/servers/{web.id}/renew") == 2
+    assert account.ledger() == []
 
 
 @pytest.mark.parametrize(

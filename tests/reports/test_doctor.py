@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.settings import settings
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.reports import doctor
 from tests.reports.conftest import Command, Owner
@@ -17,7 +18,7 @@ def lines(output: str) -> dict[str, str]:
     return {
         line[9:21].strip(): line
         for line in output.splitlines()
-        if line[:7].strip() in ("ok", "warning", "problem")
+        if line[:7].strip() in ("ok", "note", "warning", "problem")
     }
 
 
@@ -367,7 +368,9 @@ def test_json(owner: Owner, command: Command) -> None:
     assert checks["limits"]["limit"] == 120
     assert checks["scopes"]["missing"] == []
     assert checks["contract"]["differences"] == []
-    assert {check["status"] for check in found["checks"]} <= {"ok", "warning", "problem"}
+    assert {check["status"] for check in found["checks"]} <= {"ok", "note", "warning", "problem"}
+    assert [check["name"] for check in found["checks"] if check["status"] == "ok" and check["next"]] == []
+    assert found["schema_version"] == 1
     assert owner.emulator.live_key not in shown.output
 
 
@@ -379,3 +382,17 @@ def test_a_private_directory_that_others_can_use(
     shown = command("doctor", HOSTING_RUNTIME_DIR=str(place))
     assert shown.exit_code == 1
     assert lines(shown.output)["local files"].startswith("problem ")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "money"),
+    [
+        ("http://127.0.0.1:8080/v1", ", and cost money unless this is an emulator"),
+        ("https://api.example.org/v1", " and cost money"),
+    ],
+)
+def test_a_service_on_this_machine_may_be_an_emulator(base_url: str, money: str) -> None:
+    found = doctor._key(
+        settings("vk_live_Zebra4711", base_url, timeout=1, deadline=1, ca_file=None, user_agent="test")
+    )
+    assert found.text == f"a live key: changes are real{money}"

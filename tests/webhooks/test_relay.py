@@ -40,8 +40,8 @@ def received(id: str = "evt_1") -> ReceivedEvent:
 
 
 async def passed_on(answer: Answer, form: Form = Form.CLOUDEVENTS, secret: str = "") -> None:
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
-        await Relay(TO, form, Secret(secret), client, no_pause)(received())
+    async with Relay(TO, form, Secret(secret), httpx.MockTransport(answer), no_pause) as relay:
+        await relay(received())
 
 
 def test_a_cloud_event_has_the_id_the_time_and_the_data_of_the_event() -> None:
@@ -100,7 +100,7 @@ def test_what_never_will_be_taken_is_named(caplog: pytest.LogCaptureFixture) -> 
 )
 def test_other_urls_are_refused_without_being_repeated(url: str) -> None:
     with pytest.raises(ConfigurationError, match="--to must be an http or https URL") as refused:
-        Relay(url, Form.CLOUDEVENTS, Secret(""), httpx.AsyncClient())
+        Relay(url, Form.CLOUDEVENTS, Secret(""))
     assert "pass@" not in str(refused.value)
 
 
@@ -115,8 +115,9 @@ class Relayed(Events):
         return httpx.Response(400 if self.got == ["evt_0", "evt_1"] else 200)
 
     async def handle(self, received: ReceivedEvent) -> None:
-        async with httpx.AsyncClient(transport=httpx.MockTransport(self.answer)) as client:
-            await Relay(TO, Form.CLOUDEVENTS, Secret(""), client, no_pause)(received)
+        transport = httpx.MockTransport(self.answer)
+        async with Relay(TO, Form.CLOUDEVENTS, Secret(""), transport, no_pause) as relay:
+            await relay(received)
 
 
 def test_events_go_on_in_order_and_what_was_refused_at_the_next_start(receivers: Receivers) -> None:

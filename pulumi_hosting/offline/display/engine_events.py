@@ -30,6 +30,12 @@ class Events:
             for listener in self._listeners:
                 listener(event)
 
+    def prelude(self, config: dict[str, str]) -> None:
+        self.emit("preludeEvent", {"config": config})
+
+    def cancel(self) -> None:
+        self.emit("cancelEvent", {})
+
     def diagnostic(self, severity: str, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
         """`severity`: debug, info, info#err (a line that a process printed on stderr), warning or error."""
         prefix = {"error": "error: ", "warning": "warning: "}.get(severity, "")

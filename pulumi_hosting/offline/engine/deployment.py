@@ -234,7 +234,7 @@ class Deployment:
             self._refresh_all(marked)
         else:
             return False
-        return options.refresh_only or self.steps.step_failed or self.steps.cancelled
+        return options.command == "refresh" or self.steps.step_failed or self.steps.cancelled
 
     def _refresh_all(self, states: list[ResourceState]) -> None:
         """Refresh resources of the state without a program, and continue with what was found."""
@@ -302,7 +302,7 @@ class Deployment:
         advice = (
             "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what "
             "the interrupted run created. Do not destroy before that."
-            if self.options.refresh_only
+            if self.options.command == "refresh"
             else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
         )
         self.warn(

@@ -43,10 +43,6 @@ class Options:
         return self.preview_only or self.command == "preview"
 
     @property
-    def refresh_only(self) -> bool:
-        return self.command == "refresh"
-
-    @property
     def mode(self) -> Mode:
         """What is done with a resource that the program registers."""
         if self.command == "refresh" or (self.command == "destroy" and self.run_program):

@@ -151,7 +151,7 @@ class StepRunner:
         if step.internal:
             return
         op, counted = step.op, step.logical
-        if isinstance(step, RefreshStep) and self._options.refresh_only:
+        if isinstance(step, RefreshStep) and self._options.command == "refresh":
             op, counted = step.result_op, True
         if isinstance(step, ReadStep) and step.op == "read":
             counted = step.changed

@@ -12,7 +12,7 @@ from ..model.urns import provider_urn
 from ..providers.registry import ResourceProvider
 from ..steps.base import Step, diff_resource
 from ..steps.changes import CreateStep, UpdateStep
-from .decisions import Course, Decision, Decisions, nothing_to_do
+from .decisions import Course, Decision, Decisions
 from .deletions import delete_dependents, with_replace_on_changes
 
 
@@ -58,7 +58,7 @@ def compare(decisions: Decisions, registration: Registration, old: ResourceState
     if steps:
         return decisions.decide(steps, new)
     if decisions.outcomes.has(new.urn, "import"):
-        return nothing_to_do(old)
+        return Decision([], old)
     return decisions.unchanged(old, new)
 
 

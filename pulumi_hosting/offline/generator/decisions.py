@@ -275,10 +275,6 @@ class Decisions:
         return Decision([SameStep("same", new.copy(), new, skipped=True)], new, unknown=True)
 
 
-def nothing_to_do(state: ResourceState) -> Decision:
-    return Decision([], state)
-
-
 def shown(value: object) -> str:
     """A refused value as Pulumi prints it. Secrets stay hidden; Pulumi would print them."""
     if isinstance(value, SecretValue):

@@ -11,7 +11,7 @@ from ..steps.base import Step, ignoring
 from ..steps.changes import CreateStep, SameStep
 from ..steps.reads import ImportStep, ReadStep, RefreshStep
 from .comparison import Registration, compare, recreate
-from .decisions import Course, Decision, Decisions, nothing_to_do
+from .decisions import Course, Decision, Decisions
 
 
 def register(decisions: Decisions, goal: Goal) -> Course[Decision]:
@@ -57,7 +57,7 @@ def _decision_of_mode(decisions: Decisions, old: ResourceState | None, new: Reso
     """
     skipped = any(decisions.outcomes.has(urn, "skip") for urn in new.needed_urns())
     if decisions.mode == "refresh" and (skipped or _is_managed(new)):
-        return decisions.skip_create(new) if old is None else nothing_to_do(old)
+        return decisions.skip_create(new) if old is None else Decision([], old)
     if decisions.mode == "destroy":
         if skipped or (old is None and _is_managed(new)):
             if old is not None:

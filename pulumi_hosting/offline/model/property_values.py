@@ -19,6 +19,17 @@ RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
 OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+UNKNOWN_STRINGS = frozenset(
+    {
+        UNKNOWN_STRING,
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
 
 
 class UnknownValue:
@@ -144,7 +155,7 @@ def from_struct(struct: struct_pb2.Struct, *, keep_null: bool = True) -> Propert
 def from_value(value: struct_pb2.Value, *, keep_null: bool = True) -> object:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
-        return UNKNOWN if value.string_value == UNKNOWN_STRING else value.string_value
+        return UNKNOWN if value.string_value in UNKNOWN_STRINGS else value.string_value
     if kind == "number_value":
         return number(value.number_value)
     if kind == "bool_value":

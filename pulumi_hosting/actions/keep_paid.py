@@ -6,7 +6,7 @@ number of runs that see the same date pay once between them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -69,13 +69,21 @@ class Renewal:
             if (event := paid.of(key)) is not None and (line := paid.warning(event)):
                 request.warn(line)
             return None
-        return done if done.changed else None
+        return _with_date(done) if done.changed else None
 
     def _must_have_scopes(self, request: Request) -> None:
         """Without one of them a person may decide, as what the key cannot see may be paid already."""
         lacks = sorted({*self.action.scopes} - {*request.client.key_owner.get().scopes})
         if lacks and not request.client.is_test_key:
             raise KeyLacksScope(f"the API key lacks {' and '.join(lacks)}. Next: give it that scope")
+
+
+def _with_date(done: ActionOutcome) -> ActionOutcome:
+    """The same; its change says until when it pays, not what was asked for."""
+    if done.change is None or done.reaches is None:
+        return done
+    before, after = done.change
+    return replace(done, change=(before, {**after, "paid_until": f"at least {done.reaches[:10]}"}))
 
 
 def _is_refusal(error: HostingError) -> bool:

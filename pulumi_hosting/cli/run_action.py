@@ -195,9 +195,9 @@ def _report(action: AnyAction, done: ActionOutcome, *, preview_only: bool) -> Re
         currency = known.get("currency") or (done.cost.currency if done.cost else None)
         facts["charge"] = {"amount": amount, "currency": currency} if done.changed else None
     sections: list[Section] = [*_lines(action, done, is_done=is_done)]
-    if done.changed and done.change is not None and preview_only:
-        sections += [f"{name}: {value}" for name, value in done.change[1].items()]
-    sections += _shown(done.before, done.after)
+    change = done.change[1] if done.changed and done.change is not None and preview_only else {}
+    sections += [f"{name}: {value}" for name, value in change.items()]
+    sections += [line for line in _shown(done.before, done.after) if line not in sections]
     return Report({**facts, action.result: done.after}, sections)
 
 

@@ -47,7 +47,7 @@ PYTHON = Words(
     rate_limit_timeout="rate_limit_timeout",
     reset="client.servers.reset_password({id})",
     renew="pulumi-hosting action {kind}-renew --id {id} --until {until}",
-    top_up="pulumi-hosting action balance-topup --amount {amount} --balance-below {due} --gateway CODE",
+    top_up="pulumi-hosting action balance-topup --amount {amount} --balance-below {due} --gateway {gateway}",
     pay="pulumi-hosting action invoice-pay --id {id}",
     forget="",
 )

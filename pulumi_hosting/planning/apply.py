@@ -244,6 +244,8 @@ def ensure(
     if options.dry_run:
         if cost is not None:
             remark_on_balance(request, cost)
+            if line := paid_reads.to_be_bought(resource, inputs):
+                request.warn(line)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
     refuse_other_mode(request.client, request.session.declared_mode)
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))

@@ -6,7 +6,7 @@ nothing is said of it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
-from pulumi_hosting.resources.powers import Remarked
+from pulumi_hosting.resources.powers import Registered, Remarked
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, UNPAID
 from pulumi_hosting.session.request import WHOLE_RUN, Request
@@ -56,10 +56,10 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
 
 
 def tell(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> str:
-    """Warn of what ``remark`` says, and once in a session how long the balance lasts. Returns how the time of
-    the object is over."""
+    """Warn of what ``remark`` says, and of how long the balance lasts, each once in a session: a preview with
+    a refresh compares twice. Returns how the time of the object is over."""
     found = remark(request, resource, state, declared)
-    if found.line:
+    if found.line and request.session.announces(resource.kind, found.line, state.id):
         request.warn(found.line)
         if request.session.announces(None, "balance", "covers"):
             paid = paid_time_of(request)
@@ -70,14 +70,27 @@ def tell(request: Request, resource: AnyResource, state: State, declared: Mappin
 
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
     """What to say of a new object that the service will not renew, where its declaration does not say so."""
-    shown, given = state.values(), inputs.given()
+    shown = state.values()
     if state.mode == "test" or shown.get("auto_renew") is not False:
         return None
+    until = shown.get("expires_at") or shown.get("next_due_at")
+    return _not_renewed(resource, inputs, shown["name"], f" is paid until {until[:10]}, and" if until else "")
+
+
+def to_be_bought(resource: AnyResource, inputs: Inputs) -> str | None:
+    """The same before it is bought: the service's default for what is registered is not to renew it."""
+    return (
+        _not_renewed(resource, inputs, getattr(inputs, "name", ""))
+        if isinstance(resource, Registered)
+        else None
+    )
+
+
+def _not_renewed(resource: AnyResource, inputs: Inputs, name: str, paid: str = "") -> str | None:
+    given = inputs.given()
     if given.get("auto_renew") is not None or given.get("keep_paid") is not None:
         return None
-    until = shown.get("expires_at") or shown.get("next_due_at")
-    paid = "" if until is None else f" is paid until {until[:10]}, and"
-    return f"{resource.title} {shown['name']}{paid} does not renew itself. Next: set auto_renew or keep_paid"
+    return f"{resource.title} {name}{paid} does not renew itself. Next: set auto_renew or keep_paid"
 
 
 def paid_time_of(request: Request) -> PaidTime:
@@ -138,4 +151,11 @@ def _asked(request: Request) -> PaidTime:
     objects = prepaid.with_invoices(objects, invoices)
     amount, currency = next(((one.balance, one.currency) for one in balances), (None, None))
     now = catalog_reads.service_now(request)
-    return PaidTime(client.words, now, tuple(objects), amount, currency, refused, failed)
+    paid = PaidTime(client.words, now, tuple(objects), amount, currency, refused, failed)
+    if paid.first_short is None or not paid.first_short.what.is_near(now):
+        return paid
+    try:  # a top-up is advised
+        offered = client.balance.topup_info()
+    except HostingError:
+        return paid
+    return replace(paid, gateway=offered.gateways[0] if offered.gateways else paid.gateway, least=offered.min)

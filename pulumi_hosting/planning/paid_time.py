@@ -84,6 +84,7 @@ class PaidTime:
     """What is paid in advance, and what is said of it to a person.
 
     - ``words``: of the frontend. ``now``: the service's time. ``balance``: None where it is not known.
+    - ``gateway``: one that takes a top-up, and ``least`` the smallest top-up, where they were asked for.
     - ``kept``: the objects that runs renew, though the service does not.
     - ``refused``: what the key could not read (``servers``, ``domains``, ``invoices``, ``balance``,
       ``prices``), and why. ``failed``: those of them that it could not read now, though it has the scope.
@@ -97,6 +98,8 @@ class PaidTime:
     refused: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[str] = ()
     kept: Set[tuple[str, str]] = frozenset()
+    gateway: str = "CODE"
+    least: Decimal = Decimal(0)
 
     @cached_property
     def events(self) -> tuple[Due, ...]:
@@ -194,9 +197,9 @@ class PaidTime:
             return self.words.pay.format(id=what.invoice or what.id)
         if event.kind == "short":
             due = event.due.quantize(_CENT, ROUND_CEILING)
-            lacking = (event.due - (self.balance or 0)) / _TOP_UP
+            lacking = max(event.due - (self.balance or 0), self.least) / _TOP_UP
             amount = (lacking.to_integral_value(ROUND_CEILING) * _TOP_UP).quantize(_CENT)
-            return self.words.top_up.format(amount=amount, due=due)
+            return self.words.top_up.format(amount=amount, due=due, gateway=self.gateway)
         until = max(self.now, what.until or self.now) + timedelta(days=1)
         return self.words.renew.format(kind=what.kind, id=what.id, until=f"{until:%Y-%m-%d}")
 

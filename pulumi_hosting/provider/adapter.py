@@ -362,8 +362,8 @@ class Adapter:
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
-        resource = self.resource
-        if not found.fields and isinstance(resource, Remarked) and not resource.is_gone(request, state):
+        prepaid = self.resource if isinstance(self.resource, Remarked) else None
+        if prepaid and not (found.fields or prepaid.is_gone(request, state)):
             # its time was over: no input ends that, and what the account shows is recorded
             state = apply.read(request, self.resource, state) or state
         if found.fields or isinstance(self.resource, Repeatable):

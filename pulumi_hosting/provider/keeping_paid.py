@@ -43,7 +43,11 @@ def show(
     except HostingError as error:
         request.warn(f"whether keepPaid {asks} asks for a renewal is not known: {error}")
         return None
-    return due.plan(request, partial(_show_price, budget, request)) if due else None
+    planned = due.plan(request, partial(_show_price, budget, request)) if due else None
+    if planned and planned.change is not None:
+        before, after = (side["paid_until"] for side in planned.change)
+        request.info(f"keepPaid {asks}: paid until {str(before)[:10]}, and with this renewal until {after}")
+    return planned
 
 
 def is_planned(budget: Budget, request: Request) -> bool:

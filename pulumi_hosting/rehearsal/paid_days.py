@@ -144,8 +144,7 @@ class PaidDays:
         announced: dict[str, int] = {}
         for moment, by, line in self._said:
             is_low = by == "balance.low" and billing["auto_renew"] and moment >= at - _LOW - _LATER
-            names_it = f"{kind} {row['id']} (" in line and "the balance covers everything" not in line
-            if (is_low or names_it) and moment >= since:
+            if (is_low or f"{kind} {row['id']} (" in line) and moment >= since:
                 announced.setdefault(by, round((at - moment) / timedelta(days=1)))
         self.losses.append(Loss(kind, key[1], str(row["name"]), str(row["status"]), at, announced))
 

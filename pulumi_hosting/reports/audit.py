@@ -185,14 +185,18 @@ def _sections(found: Audit, form: Form) -> Iterator[report.Section]:
     for item in found.missing:
         yield f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
     for one in found.ended:
-        yield f"{one.kind} {one.name} ({one.id}) is {one.note}. Next: pulumi-hosting renewals"
+        values = one.state.values()
+        until = values.get("expires_at") or values.get("next_due_at")
+        paid = f" (paid until {until[:10]})" if until else ""
+        yield f"{one.kind} {one.name} ({one.id}) is {one.note}{paid}. Next: pulumi-hosting renewals"
     yield from found.uncovered
     for one in found.ending:
         yield f"{one.kind} {one.name} ({one.id}) is in no stack and no playbook: {one.note}."
     if found.unread:
         yield f"Not checked: {', '.join(map(report.plural, found.unread))}."
     if not found.unmanaged:
-        yield f"Everything {'that was checked' if found.unread else 'on the account'} is managed."
+        if not (found.ended or found.uncovered):
+            yield f"Everything {'that was checked' if found.unread else 'on the account'} is managed."
         return
     objects = [row.object for row in found.unmanaged]
     yield report.Table(

@@ -92,5 +92,7 @@ def _row(paid: PaidTime, event: Due, known: _Known) -> tuple[object, ...]:
     happens = "TO BE PAID" if what.kind == "invoice" else HAPPENS[event.kind]
     if _is_kept(paid, event):
         happens = "kept paid"
+    elif event.kind == "over" and event.at and event.at > paid.now:  # its day is still to come
+        happens = "ENDS" if what.is_cancelled else "SUSPENDED"
     price = money(what.amount, paid.currency)
     return day, what.kind, what.id, what.name, price, happens, ", ".join(_known_to(event, known))

@@ -244,7 +244,7 @@ _FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
 _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
-_FOR_A_DOMAIN = re.compile(r"\d years?( from \S+)?$|^transfer of |on this account already$")
+_FOR_A_DOMAIN = re.compile(r"\d years?(, no auto-renew| from \S+)?$|^transfer of |on this account already$")
 _TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
 _BEYOND_LIMIT = re.compile(_FRONT + r"with a live key it would be refused: (?P<what>.*); it is not ordered")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")

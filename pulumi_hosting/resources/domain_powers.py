@@ -86,6 +86,8 @@ class DomainResource(
             return None
         name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
         what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
+        if desired.get("auto_renew") is None and desired.get("keep_paid") is None:
+            what += ", no auto-renew"  # the service's default
         balance = catalog_reads.balance(request)
         # found again, or a stop: nothing is paid for it either way
         if self._named(request, desired["name"]) is not None:

@@ -84,8 +84,7 @@ def of_server(found: m.Server) -> Prepaid:
         amount, months = amount * 24, 0
     safe = flags.protected_until if flags else None
     what = Prepaid("server", str(found.id), found.name, until, amount, months, renews, _ended(found), safe)
-    is_cancelled = found.status == "pending_cancel" or bool(flags and flags.pending_cancel)
-    what = replace(what, is_cancelled=is_cancelled)
+    what = replace(what, is_cancelled=_is_leaving(found))
     return _locked(what) if flags and flags.blocked else what
 
 
@@ -97,9 +96,11 @@ def _ended(found: m.Server) -> str:
     flags = found.flags
     if found.status == "suspended" or (flags and flags.suspended):
         return "suspended"
-    if found.status == "pending_cancel" or (flags and flags.pending_cancel):
-        return "pending_cancel"
-    return ""
+    return "pending_cancel" if _is_leaving(found) else ""
+
+
+def _is_leaving(found: m.Server) -> bool:
+    return found.status == "pending_cancel" or bool(found.flags and found.flags.pending_cancel)
 
 
 def with_invoices(objects: Iterable[Prepaid], unpaid: Iterable[m.Invoice]) -> list[Prepaid]:

@@ -36,6 +36,12 @@ def test_renewed_once_as_check_mode_says(
     assert predicted["charge"] == done["charge"]
     assert predicted["diff"] == done["diff"]
     assert done["diff"]["before"]["renewal"]["paid_until"] == bought[module][date]
+    said, word, reached = done["diff"]["after"]["renewal"]["paid_until"].partition("at least ")
+    assert (said, word, bought[module][date][:10] < reached <= done[module][date][:10]) == (
+        "",
+        "at least ",
+        True,
+    )
     assert done[module][date] == again[module][date] > bought[module][date]
     assert Play(account)(module, **options)["changed"] is False
     assert [row["amount"] for row in account.ledger()][1] == done["charge"]["amount"]

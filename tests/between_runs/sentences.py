@@ -277,11 +277,13 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (
         lambda said: said["status"] in (said.status(said.kind), said.status(said.kind, said.before)),
         r"(?P<kind>server|domain) ID \([\w.-]+\) is (?P<status>suspended|expired)"
+        r"(?: and locked by the provider's staff)?"
         r"(?:, though it is paid until DATE| \(it was paid until DATE\))?",
     ),
     (
-        lambda said: said.status(said.kind) == "pending_cancel",
-        r"(?P<kind>server) ID \([\w.-]+\) ends with its paid time(?: on DATE)?: its cancellation is approved",
+        lambda said: said.status(said.kind) in ("pending_cancel", "suspended"),
+        r"(?P<kind>server) ID \([\w.-]+\) (?:is suspended, and )?ends(?: on DATE)?: "
+        r"its cancellation is approved",
     ),
     (
         lambda said: said.find(said.kind, said.after).get("auto_renew") is False,
@@ -289,7 +291,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
         r"paid until DATE and does not renew itself",
     ),
     (
-        lambda said: said.find(said.kind, said.after).get("auto_renew") is False,
+        lambda said: not said.find(said.kind, said.after).get("auto_renew"),  # check mode: not there yet
         r"(?P<kind>server|domain) NAME(?: is paid until DATE, and)? does not renew itself",
     ),
     (

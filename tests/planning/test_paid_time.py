@@ -161,6 +161,9 @@ def test_an_unpaid_invoice_is_what_keeps_its_object() -> None:
 def test_an_amount_to_top_up_is_one_that_gateways_take() -> None:
     hourly = what("1", days=0.5, months=0, amount=Decimal("0.1776"))
     assert "--amount 10.00 --balance-below 0.18" in str(said(hourly, "0.00"))
+    paid = PaidTime(PYTHON, NOW, (hourly,), Decimal(0), "EUR", gateway="card", least=Decimal("25.00"))
+    assert paid.first_short is not None
+    assert "--amount 30.00 --balance-below 0.18 --gateway card" in paid.step(paid.first_short)
 
 
 def test_an_invoice_that_is_to_be_paid_is_named_with_its_last_day() -> None:

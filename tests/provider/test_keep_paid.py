@@ -47,11 +47,14 @@ def test_renewed_once_for_each_date(
     assert found.properties == {"keepPaid": "UPDATE"}
     assert "will charge " in preview.lines[0]
     assert "balance" in preview.lines[0]
+    now_until = f"paid until {entry.outputs[date][:10]}, and with this renewal until at least "
+    assert f"keepPaid {keep}d: {now_until}" in preview.lines[1]
     unknown = preview.of(kind).preview_update(entry.id, entry.outputs, entry.inputs)
     assert unknown[date] != entry.outputs[date]
     assert payments(account) == 1
     renewed = up(run, kind, entry)
     assert renewed.outputs[date] > entry.outputs[date]
+    assert renewed.outputs[date][:10] >= preview.lines[1].rpartition(" ")[2] > entry.outputs[date][:10]
     assert any("one: charged " in line for line in run.lines)
     for known in (renewed, entry):  # whatever state the next run has
         assert up(again, kind, known) is known

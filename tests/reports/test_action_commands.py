@@ -42,7 +42,7 @@ def test_a_renewal_is_asked_for_and_paid_once(command: Command, owner: Owner) ->
     assert "It would charge 5.00 EUR (server web, 1 month from " in refused.stderr
     assert "nothing was done: standard input is no terminal to ask at. Next: add --yes" in refused.stderr
     shown = command(*RENEW, end, "--preview-only")
-    assert (shown.exit_code, "would be done" in shown.stdout) == (0, True)
+    assert (shown.exit_code, "would be done" in shown.stdout, shown.stdout.count("months: ")) == (0, True, 1)
     costly = command(*RENEW, end, "--yes", "--max-charge", "4.99")
     assert costly.exit_code == 1
     assert "more than --max-charge 4.99; it is not ordered. Next: raise --max-charge" in costly.stderr

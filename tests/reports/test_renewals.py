@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,18 @@ def test_what_each_line_says_next_keeps_the_object(command: Command, owner: Owne
     assert {row["status"] for kind in ("servers", "domains") for row in owner.objects(kind)} == {"active"}
 
 
+@pytest.mark.parametrize(("status", "word"), [("pending_cancel", "ENDS"), ("suspended", "SUSPENDED")])
+def test_what_is_over_on_a_day_that_is_to_come(
+    command: Command, owner: Owner, status: str, word: str
+) -> None:
+    web = owner.order("web")
+    owner.control("PATCH", f"/servers/{web}", {"status": status})
+    answer = command("renewals")
+    assert answer.exit_code == 7
+    assert f"web   5.00 EUR  {word}\n" in answer.stdout
+    assert "OVER" not in answer.stdout
+
+
 def test_a_key_without_a_scope_gets_a_partial_plan_that_says_so(command: Command, owner: Owner) -> None:
     filled(owner)
     key = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"]})["key"]
@@ -170,7 +183,12 @@ def test_an_audit_names_what_ended_and_what_ends_soon(command: Command, owner: O
     owner.control("POST", "/clock", {"advance": 6 * DAY})
     over = command("audit", "--stack", prod)
     assert over.exit_code == 7
-    assert f"server old ({old}) is suspended. Next: pulumi-hosting renewals" in over.stdout
+    until = datetime.fromtimestamp(
+        next(row["next_due_at"] for row in owner.living if str(row["id"]) == old), UTC
+    )
+    assert over.stdout == (
+        f"server old ({old}) is suspended (paid until {until:%Y-%m-%d}). Next: pulumi-hosting renewals\n"
+    )
     assert [row["id"] for row in facts(command("audit", "--stack", prod, "--json"))["ended"]] == [old]
     wrong = command("audit", "--ends-within", "soon")
     assert (wrong.exit_code, "such as 7d or 36h" in wrong.stderr) == (2, True)

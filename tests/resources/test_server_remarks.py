@@ -91,7 +91,7 @@ def test_a_suspended_server_is_over_whatever_the_state_says(harness: ResourceHar
     found = paid(harness, state)
     assert found.ended == "suspended"
     assert str(found.line).startswith("server 20001 (web-1) is suspended, though it is paid until ")
-    harness.control("POST", "/clock", {"advance": 31 * DAY})
+    harness.control("POST", "/clock", {"advance": 30.5 * DAY})
     assert "is suspended (it was paid until " in str(paid(harness, state).line)
     harness.control("PATCH", f"/servers/{state.id}", {"status": "active"})
     assert paid(harness, state.model_copy(update={"status": "suspended"})) == Remark()
@@ -107,10 +107,11 @@ def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHar
     run = harness.context()
     both = [remark(run, SERVER, state, {}).line for state in (first, second)]
     due = "does not cover the 10.00 EUR that are due by then. Next: "
-    due += "pulumi-hosting action balance-topup --amount 10.00 --balance-below 10.00 --gateway CODE"
+    due += "pulumi-hosting action balance-topup --amount 10.00 --balance-below 10.00 --gateway card"
     assert [str(line)[-len(due) :] for line in both] == [due, due]
     asked = harness.transports[-1].sent
-    assert sorted(asked) == ["GET /v1/balance", "GET /v1/domains", "GET /v1/invoices", "GET /v1/servers"]
+    parts = ("balance", "balance/topup-info", "domains", "invoices", "servers")
+    assert sorted(asked) == [f"GET /v1/{part}" for part in parts]
     harness.control("PATCH", "/account", {"balance": "10.00"})
     assert paid(harness, second) == Remark()
 

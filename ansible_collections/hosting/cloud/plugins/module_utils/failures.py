@@ -59,7 +59,7 @@ def words() -> Words:
         rate_limit_timeout="rate_limit_timeout",
         reset="hosting.cloud.server_password with id: {id} and password_file",
         renew="hosting.cloud.{kind}_renew with id: {id} and until: {until}",
-        top_up="hosting.cloud.balance_topup with amount: {amount}, balance_below: {due} and gateway",
+        top_up="hosting.cloud.balance_topup with amount: {amount}, balance_below: {due}, gateway: {gateway}",
         pay="hosting.cloud.invoice_pay with id: {id}",
         forget="",
     )

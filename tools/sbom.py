@@ -1,6 +1,6 @@
 """Prints what a release consists of and depends on: a list of parts (SBOM) in CycloneDX's JSON.
 
-    python tools/sbom.py dist/pulumi_hosting-0.1.0-py3-none-any.whl dist/hosting-cloud-0.1.0.tar.gz
+    python tools/sbom.py dist/pulumi_hosting-VERSION-py3-none-any.whl dist/hosting-cloud-VERSION.tar.gz
 
 Dependencies come from the metadata of the installed packages, in the versions of requirements-dev.lock, with
 which the release was tested; those of an extra are optional. No time and no random number is in it: the same

@@ -27,6 +27,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.private_directory import LocalFilesError
 from pulumi_hosting.client.shared_store import Change, Files, SharedStore, StoreUnavailable, held_leases
+from pulumi_hosting.installation import install_extras
 
 if TYPE_CHECKING:
     from redis import Redis as Server
@@ -128,6 +129,7 @@ class Redis(SharedStore):
 
     where: ClassVar[str] = "that shares this store"
     wakes: ClassVar[bool] = True
+    spans_machines: ClassVar[bool] = True
     held_for: ClassVar[float] = LEASE_SECONDS
 
     def __init__(self, url: Secret, server: "Server | None" = None) -> None:
@@ -315,7 +317,7 @@ def store_at(url: Secret | None) -> SharedStore:
     try:
         return _stores.setdefault(url, Redis(url))
     except ImportError:
-        problem = "needs the library redis. Next: pip install 'pulumi-hosting[redis]'"
+        problem = f"needs the library redis. Next: {install_extras('redis')}"
     except ValueError:
         problem = (
             "is not a URL of a Redis server (it is not shown here). Next: correct HOSTING_STORE or store"

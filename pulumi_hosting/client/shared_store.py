@@ -105,11 +105,13 @@ class SharedStore(ABC):
 
     - ``where``: of which processes the values are, for messages. ``wakes``: whether :meth:`pause` can end
       early. ``held_for``: seconds for which a process that was killed keeps its locks.
+    - ``spans_machines``: whether processes of several machines may share it, whose clocks differ.
     - ``process``: the number of this process among those that share the store.
     """
 
     where: ClassVar[str] = "on this machine"
     wakes: ClassVar[bool] = False
+    spans_machines: ClassVar[bool] = False
     held_for: ClassVar[float] = 0.0
 
     @property

@@ -4,11 +4,13 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.client.shared_store import SharedStore
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.local_files import turn
@@ -53,7 +55,7 @@ def turn_of_name(request: Request, name: str) -> Iterator[None]:
     with turn(request, purpose, f"ordering a server named {name!r}"):
         scope = local_files.account_scope(request.client)
         last, own = local_files.read(scope, purpose, survives=False), f"{_PROCESS}-{scope.store.process}"
-        now = request.service_now()  # which all machines have
+        now = _time_of_all(request, scope.store)
         is_recent = abs(now.timestamp() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
         if last.get("process") != own and is_recent:
             request.reads.forget(ORDERS_AND_SERVERS)
@@ -61,9 +63,16 @@ def turn_of_name(request: Request, name: str) -> Iterator[None]:
         try:
             yield
         finally:
-            now = request.client.known_time or now
+            now = _time_of_all(request, scope.store)
             with suppress(local_files.LocalFilesError):  # an accepted order is returned
                 local_files.write(scope, purpose, {"process": own, "at": now.timestamp()}, survives=False)
+
+
+def _time_of_all(request: Request, store: SharedStore) -> datetime:
+    """The time on which all agree who share the store: of this machine, or of the service."""
+    if store.spans_machines:
+        return request.client.known_time or request.service_now()
+    return datetime.now(UTC)
 
 
 def living_servers(request: Request) -> list[m.Server]:

@@ -167,12 +167,3 @@ def test_the_folder_of_a_run_fails_as_the_system_does(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"):
         Files(tmp_path).read("link")
-
-
-def test_a_full_disk_needs_space_and_no_other_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(LocalFilesError, match=r"No space left on device\. Next: free some space there$"):
-        Files().write("a.json", b"1")

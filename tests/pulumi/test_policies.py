@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -88,18 +88,11 @@ def installed(folder: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.program("pulumi")
 @pytest.mark.parametrize("form", FORMS)
 def test_the_pack_stops_a_run_of_pulumis_cli(
-    form: str,
-    warm: object,
-    emulator: Running,
-    tmp_path: Path,
-    record_property: Callable[[str, object], None],
+    form: str, warm: object, emulator: Running, tmp_path: Path
 ) -> None:
-    has_cli = shutil.which("pulumi") is not None
-    record_property("program", f"pulumi-policy {'ran' if has_cli else 'not here'}")
-    if not has_cli:
-        pytest.skip("no pulumi on PATH")
     program = make_program(engines.choose("pulumi"), emulator, tmp_path / "program", tmp_path / "home", form)
     config = tmp_path / "config.json"
     config.write_text(

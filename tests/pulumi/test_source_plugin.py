@@ -27,7 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 VERSION, URL = PROJECT["version"], PROJECT["urls"]["Repository"]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("pulumi"), reason="no pulumi on PATH"),
+    pytest.mark.program("pulumi"),
 ]
 
 YAML = """\
@@ -68,8 +68,7 @@ func main() {
 
 
 def needs_host(language: str) -> pytest.MarkDecorator:
-    host = f"pulumi-language-{language}"
-    return pytest.mark.skipif(not shutil.which(host), reason=f"no {host} on PATH")
+    return pytest.mark.program(f"pulumi-language-{language}")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support.programs import Program, make_program
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("pulumi"), reason="no pulumi on PATH"),
+    pytest.mark.program("pulumi"),
 ]
 
 

@@ -77,7 +77,8 @@ def resolve(program: Program, command: Command, path: Path) -> list[str]:
     while True:
         code, found, shown = recover(program, command, path)
         if not code:
-            assert (found, shown) == ({"unfinished": [], "commands": []}, "Nothing is unfinished.\n")
+            assert (found["unfinished"], found["commands"]) == ([], [])
+            assert shown == "Nothing is unfinished.\n"
             return ran
         assert code == 7
         assert found["commands"][0] not in ran, shown

@@ -282,7 +282,7 @@ def test_a_note_for_this_moment_that_lost_its_power_is_none(runtime: Path, text:
 def test_a_note_that_is_written_in_part_is_an_error(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, data[:4], at))
-    with pytest.raises(LocalFilesError, match=r"No space left on device\. Next: set HOSTING_RUNTIME_DIR"):
+    with pytest.raises(LocalFilesError, match=r"No space left on device\. Next: free some space there"):
         local_files.write(Scope("scope"), "it", {"a": 1}, survives=False)
 
 

@@ -28,61 +28,63 @@ WALKS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 """Hops and changes of ``tariff_id``."""
 
 LIMITS = {
-    "functions that a refreshed server passes, from the answer to the state": Limit(42, 30, 25),
+    "functions that a refreshed server passes, from the answer to the state": Limit(42, 28, 25),
     "its returns to a folder that it has left": Limit(21, 8, 8),
     "functions that read `max_charge`": Limit(16, 6, 6),
     "folders of these functions": Limit(4, 1, 1),
-    "uses of `Any`": Limit(1616, 523, 900),
-    "imports inside functions": Limit(208, 104, 120),
+    "uses of `Any`": Limit(1616, 525, 900),
+    "imports inside functions": Limit(208, 105, 120),
     "class names that several modules define": Limit(50, 0, 0),
-    "functions without a docstring, in per cent": Limit(50, 45, 50),
+    "functions without a docstring, in per cent": Limit(50, 44, 50),
     "length of a function that 95 % do not exceed, in lines": Limit(28, 24, 28),
 }
 
 BUDGETS = {
     "pulumi_hosting": Budget(63, 70, "what the package exports, and how it was installed"),
     "pulumi_hosting/actions": Budget(
-        1509, 1465, "a file per action: its price, its key, and the proof that nothing is paid twice"
+        1509, 1455, "a file per action: its price, its key, and the proof that nothing is paid twice"
     ),
     "pulumi_hosting/api": Budget(
-        3714, 3090, "a row for each operation and a model for each body, every field described"
+        3714, 2820, "a row for each operation and a model for each body, every field described"
     ),
-    "pulumi_hosting/cli": Budget(1349, 1260, "options and exit codes of each command"),
+    "pulumi_hosting/cli": Budget(1349, 1295, "options and exit codes of each command"),
     "pulumi_hosting/client": Budget(
-        2891, 3010, "requests, retries, damaged answers, and one queue per key for all processes of a machine"
+        2891,
+        3475,
+        "requests, retries, damaged answers, and one queue per key for all processes of one or many machines",
     ),
     "pulumi_hosting/emulator": Budget(
-        5837, 4910, "the whole service: store, clock, handlers, control interface, both dialects"
+        5837, 4815, "the whole service: store, clock, handlers, control interface, both dialects"
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2340, "a purchase of each good, found again after a kill at any request"
+        1718, 2335, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
-        5133, 4420, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
+        5133, 4240, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
     ),
     "pulumi_hosting/planning": Budget(
-        925, 1330, "check, diff, plan, apply, budget and what ends when, once for every frontend"
+        925, 1380, "check, diff, plan, apply, budget and what ends when, once for every frontend"
     ),
     "pulumi_hosting/provider": Budget(
         2901,
-        3200,
+        3270,
         "dynamic resources and native provider over one adapter, with state, replacements, preview",
     ),
     "pulumi_hosting/rehearsal": Budget(
-        1328, 1415, "rehearsals, a year of them, both engines, and the check of an account"
+        1328, 1520, "rehearsals, a year of them, both engines, and the check of an account"
     ),
     "pulumi_hosting/reports": Budget(
-        2348, 2735, "a file for each question that a command answers, metrics among them"
+        2348, 2810, "a file for each question that a command answers, metrics among them"
     ),
     "pulumi_hosting/resources": Budget(
-        3466, 3445, "a file per resource: inputs, state, mapping, and its powers"
+        3466, 3270, "a file per resource: inputs, state, mapping, and its powers"
     ),
-    "pulumi_hosting/schema": Budget(265, 260, "one reflection of models and operations for every generator"),
-    "pulumi_hosting/session": Budget(792, 790, "what a run shares: reads, ownership, clock, paid time"),
+    "pulumi_hosting/schema": Budget(265, 255, "one reflection of models and operations for every generator"),
+    "pulumi_hosting/session": Budget(792, 805, "what a run shares: reads, ownership, clock, paid time"),
     "pulumi_hosting/webhooks": Budget(
-        825, 785, "verification, and a receiver that neither loses nor repeats an event"
+        825, 870, "verification, a receiver that neither loses nor repeats an event, and a relay"
     ),
     "ansible_collections": Budget(
-        3357, 3320, "modules and action plugins over the planner, inventory, callback, event source"
+        3357, 3360, "modules and action plugins over the planner, inventory, callback, event source"
     ),
 }

@@ -47,7 +47,7 @@ class Subscriber:
 
     @property
     def lists_asked(self) -> int:
-        """How often somebody asked for the list of deliveries."""
+        """How often a client asked for the list of deliveries."""
         return sum("/deliveries" in path for path in self.account.requested("GET"))
 
     def options(self) -> dict[str, Any]:

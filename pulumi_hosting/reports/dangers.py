@@ -3,7 +3,7 @@ limit."""
 
 from collections.abc import Iterable, Iterator
 
-from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports.run_results import Planned, PlannedChange
 
 _ENDS = {
@@ -36,7 +36,10 @@ def _what(change: PlannedChange) -> str:
     if change.kind == SERVER:
         return _ENDS.get(change.action, "")
     if change.kind != DOMAIN:
-        return f"is {change.action}d" if change.action in ("delete", "replace") else ""
+        is_given_up = change.action == "replace" and change.kind == SERVER_IP
+        return (
+            "is deleted" if change.action == "delete" else "is given up for a new one" if is_given_up else ""
+        )
     before, after = change.before, change.after
     if change.action in ("delete", "replace") or (
         before.get("auto_renew") and after.get("auto_renew") is False

@@ -171,6 +171,8 @@ def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Pat
     path = digest(
         tmp_path / "x.json",
         change("server_ip", "delete", ip),
+        {**change("server_ip", "replace", {**ip, "id": "20001/2"}), "urn": "a::mail"},
+        {**change("ptr", "replace", {"id": "20001/1"}), "urn": "a::rev"},
         change("domain", "update", shop, name="shop.com", autoRenew=False),
         {**change("server", "update", {"id": "20001", "os": "debian-12"}, os="ubuntu-24"), "urn": "a::web"},
         {**change("server", "replace", {"id": "20002", "os": "debian-12"}, os="debian-12"), "urn": "a::db"},
@@ -185,14 +187,15 @@ def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Pat
         "server old (20003) is deleted, and its disk is erased",
         "domain domain (70001) will not renew itself: it lapses on 2031-02-03",
         "server ip server_ip (20001/1) is deleted",
+        "server ip mail (20001/2) is given up for a new one",
         "mail: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, 1 month they would be 10.00, and "
         "budget is 6.00/month",
     ]
     assert json.loads(command("cost", path, "--json", key="").stdout)["dangers"] == expected
     text = command("cost", path, key="").stdout.splitlines()
-    assert text[:6] == [f"danger: {line}" for line in expected]
+    assert text[:7] == [f"danger: {line}" for line in expected]
     markdown = command("cost", path, "--markdown", key="").stdout.splitlines()
-    assert markdown[:8] == ["**Danger**:", "", *(f"- `{line}`" for line in expected)]
+    assert markdown[:9] == ["**Danger**:", "", *(f"- `{line}`" for line in expected)]
 
 
 def test_a_missing_refund_is_no_refund_of_nothing(command: Command, tmp_path: Path) -> None:

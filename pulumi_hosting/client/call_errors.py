@@ -75,16 +75,17 @@ class RateLimitTimeout(HostingError):
     """The rate limit left no room for a request within ``rate_limit_timeout``. Nothing was sent.
 
     ``operation``: its id; ``bucket``: ``normal`` or ``expensive``; ``waited``: seconds; ``summary``: what is
-    wrong, without what to do next.
+    wrong, without what to do next. ``step``: that, if waiting longer does not help.
     """
 
-    def __init__(self, summary: str, *, operation: str, bucket: str, waited: float) -> None:
-        self.summary = summary
+    def __init__(self, summary: str, *, operation: str, bucket: str, waited: float, step: str = "") -> None:
+        self.summary, self.step = summary, step
         self.operation, self.bucket, self.waited = operation, bucket, waited
         super().__init__(summary)
 
     def __str__(self) -> str:
-        return f"{self.summary}. Next: run it again later, or raise {self._words.rate_limit_timeout}"
+        step = self.step or f"run it again later, or raise {self._words.rate_limit_timeout}"
+        return f"{self.summary}. Next: {step}"
 
 
 class CallError(HostingError):

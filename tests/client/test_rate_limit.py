@@ -263,6 +263,19 @@ def test_an_endless_wait_is_an_error_that_names_bucket_and_wait() -> None:
     assert (caught.value.bucket, caught.value.operation) == ("normal", "get_server")
 
 
+def test_a_service_whose_clock_stands_still_is_not_waited_for(machine: Machine) -> None:
+    """An emulator with a manual clock: no window ends."""
+    machine.use(0)
+    place = machine.place()
+    place.wait()  # one window, since a clock that moves would have ended it
+    place.answered(429, headers(0))
+    waited = machine.time.now
+    with pytest.raises(RateLimitTimeout, match="clock of the service stands still") as refused:
+        place.wait()
+    assert machine.time.now == waited
+    assert str(refused.value).count("Next:") == 1
+
+
 def test_who_is_interrupted_leaves_the_queue(machine: Machine) -> None:
     machine.use(0)
 
@@ -304,9 +317,12 @@ def test_a_write_that_met_an_empty_bucket_was_not_processed_and_waits() -> None:
 
 
 def test_other_machines_that_take_each_window_never_make_it_an_error() -> None:
-    refused = refusal(429, "rate_limited", Retry_After="1")
-    refused.headers.update(headers(0))
-    client, script = scripted(*[refused] * 9, answer(200, SERVER), deadline=10)  # 540 s
+    refused = [refusal(429, "rate_limited", Retry_After="1") for _ in range(9)]
+    for number, response in enumerate(refused):
+        seconds = END * number
+        date = formatdate(EPOCH + seconds, usegmt=True)
+        response.headers.update({**headers(0, reset=seconds + END), "Date": date})
+    client, script = scripted(*refused, answer(200, SERVER), deadline=10)  # 540 s
     assert client.servers.get(1).id == 1
     assert len(script.requests) == 10
 

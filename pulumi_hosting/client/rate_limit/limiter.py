@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +38,7 @@ ANNOUNCE_AFTER = 3.0  # seconds of waiting after which a line says so
 LONGEST_PAUSE = 1.0  # seconds between two looks at the queue
 LOOK_FOR_DEAD = 1.0  # seconds between two looks whether processes in the queue have ended
 LOOK_WHEN_QUIET = 10.0  # the same as the longest pause, if a waiter is woken when its turn comes
+STANDS_STILL = 20.0  # seconds in which a service whose clock moves shows another time
 _NEXT_EACH = 0.25  # seconds that a waiter which can be woken leaves to each one before it
 
 
@@ -68,6 +70,14 @@ class RateLimiter:
         self.clock, self.sleep, self.wall, self.rng = clock, sleep, wall, rng
         self._api_key, self._base_url = api_key, base_url
         self.store = store
+        self._service_time: datetime | None = None
+        self._first_seen = 0.0
+
+    def stands_still(self, service_time: datetime | None) -> bool:
+        """Whether the service's clock, which ends the windows, shows the time of long ago."""
+        if service_time is None or service_time != self._service_time:
+            self._service_time, self._first_seen = service_time, self.clock()
+        return self.clock() - self._first_seen >= STANDS_STILL
 
     def place(self, operation: Operation, query: Mapping[str, str], words: Words = PYTHON) -> "Place":
         """A place for one call; it is in no queue before it waits. ``words``: those of its errors."""
@@ -129,7 +139,7 @@ class Place:
         self._looked_for_dead = 0.0
         self.waited = 0.0
         self.refusals = 0
-        self._is_refused = self._is_empty = False
+        self._is_refused = self._is_empty = self._is_endless = False
 
     @contextmanager
     def turn(self, failure: HostingError | None) -> Iterator[None]:
@@ -153,6 +163,8 @@ class Place:
         try:
             while (wait := self.step()) is not None:
                 left = limiter.timeout - self.waited
+                if self._is_endless:
+                    raise self._timed_out(wait)
                 if left <= 0 or wait.earliest > left:
                     raise failure or self._timed_out(wait)
                 if waited >= ANNOUNCE_AFTER and not announced:
@@ -225,6 +237,7 @@ class Place:
             self._is_empty = count is not None and count.remaining == 0
             self.refusals += int(self._is_refused)
         date = parse_http_date(headers.get("Date", ""))
+        self._is_endless = self._limiter.stands_still(date) and self._is_empty
         facts = Facts(count, None if date is None else date.timestamp(), status == 429)
         block = 0.0
         if self._is_refused:
@@ -255,10 +268,17 @@ class Place:
             self._limiter.update(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
-        error = RateLimitTimeout(
-            f"{self._operation.id}: the {self._bucket} rate limit of this API key leaves no room for it "
+        bucket, step = f"the {self._bucket} rate limit of this API key leaves no room for it", ""
+        why = (
             f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
-            f"more to wait; nothing was sent",
+            "more to wait"
+        )
+        if self._is_endless:
+            why = "and the clock of the service stands still, so no wait ends"
+            step = "move the clock of the emulator, or give the key a higher limit"
+        error = RateLimitTimeout(
+            f"{self._operation.id}: {bucket} {why}; nothing was sent",
+            step=step,
             operation=self._operation.id,
             bucket=self._bucket,
             waited=self.waited,

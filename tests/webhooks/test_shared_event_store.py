@@ -134,7 +134,9 @@ def test_the_other_one_goes_on_when_the_lease_ends(relays: Relays) -> None:
     assert second is not None
     relays.end_leases()  # one is killed, or stopped, before it acknowledges
     assert drained(two) == ["evt_1", "evt_2", "evt_3"]
+    add(one, "evt_4")
     assert one.next_pending(second.number) is None  # it goes on, and knows that it is not its turn
+    assert drained(two) == ["evt_4"]
 
 
 def test_who_lost_its_turn_takes_it_again(relays: Relays) -> None:
@@ -172,6 +174,19 @@ def test_a_store_that_was_started_again_empty_has_higher_numbers(relays: Relays)
     second = store.next_pending(first.number)
     assert second is not None
     assert second.id == "evt_2"
+
+
+def test_numbers_grow_when_the_clock_of_the_store_is_set_back(relays: Relays) -> None:
+    store = relays.open()
+    (about,) = relays.values.keys("hosting:relay.*.about")
+    relays.values.hset(about, "last", 4_000_000_000_000_000)
+    ids = [f"evt_{number}" for number in (2, 1, 0)]
+    for id in ids:
+        add(store, id)
+    first = store.next_pending(0)
+    assert first is not None
+    assert first.number == 4_000_000_000_000_001
+    assert drained(store) == ids
 
 
 def test_old_ids_are_forgotten_unless_their_event_is_pending(

@@ -57,7 +57,7 @@ PROOFS = {
     "teams": Proof(
         "tests.teams",
         20,
-        "machines that share a store: 1,000 orders at once, kills, stops, a store that is lost, one budget",
+        "machines that share a store: 1,000 orders at once, kills, stops, a lost store, a budget, relays",
         "tests/teams/test_teams.py",
     ),
     "simulation": Proof(

@@ -352,16 +352,18 @@ def listen() -> None:
     "--state-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where events are kept until they were taken. Default: webhook-PORT.sqlite in the state directory.",
+    help="Where events are kept until they were taken. Default: the shared store of HOSTING_STORE, without "
+    "one webhook-PORT.sqlite in the state directory.",
 )
 @works_in("pulumi_hosting.cli.webhook:relay")
 def relay() -> None:
     """Pass the events that the service delivers on to another receiver, until Ctrl-C.
 
-    Each is verified, kept on disk, and posted at least once, in the order of arrival, until the receiver
-    answers 2xx. The secret of the subscription is read from HOSTING_WEBHOOK_SECRET. With
-    HOSTING_RELAY_SECRET the body is signed in the header X-Hub-Signature-256; the form eda needs it. Exit
-    codes: 0 after Ctrl-C, 1 if it cannot listen, 2 without a usable secret or URL.
+    Each is verified, kept, and posted at least once, in the order of arrival, until the receiver answers
+    2xx. With HOSTING_STORE the relays to one URL share a queue. The secret of the subscription is read from
+    HOSTING_WEBHOOK_SECRET. With HOSTING_RELAY_SECRET the body is signed in the header X-Hub-Signature-256;
+    the form eda needs it. Exit codes: 0 after Ctrl-C, 1 if it cannot listen, 2 without a usable secret, URL
+    or store.
 
     Example: pulumi-hosting webhook relay --to https://eda.example.org/stream --form eda
     """

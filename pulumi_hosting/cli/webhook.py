@@ -17,10 +17,14 @@ import click
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.cli.output import cannot_listen
 from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.redis_store import Redis, store_at
+from pulumi_hosting.client.settings import STORE_VARIABLE, checked_store
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
+from pulumi_hosting.webhooks.delivery_store import EventStore
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
 from pulumi_hosting.webhooks.receiver_options import SECRET_VARIABLE
 from pulumi_hosting.webhooks.relay import Form, Relay
+from pulumi_hosting.webhooks.shared_event_store import SharedEventStore
 
 RELAY_SECRET = "HOSTING_RELAY_SECRET"  # noqa: S105  # the name of a variable
 
@@ -47,10 +51,21 @@ def relay(to: str, form: str, port: int, host: str, path: str, state_file: Path 
         async with Relay(to, Form(form), secret) as handler:
             await receive(handler)
 
-    _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on)
+    def open_store(path: Path) -> EventStore | SharedEventStore:
+        return SharedEventStore(shared, to) if isinstance(shared, Redis) else EventStore(path)
+
+    try:
+        shared = None if state_file else store_at(checked_store(os.environ.get(STORE_VARIABLE)))
+    except ConfigurationError as error:
+        raise Unusable(str(error)) from None
+    _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on, open_store)
 
 
-def _run(options: dict[str, object], work: Callable[[Receive], Coroutine[Any, Any, None]]) -> None:
+def _run(
+    options: dict[str, object],
+    work: Callable[[Receive], Coroutine[Any, Any, None]],
+    open_store: Callable[[Path], EventStore | SharedEventStore] = EventStore,
+) -> None:
     """Receive until Ctrl-C. ``work`` calls what receives with the handler of events."""
     if not os.environ.get(SECRET_VARIABLE, "").replace(",", " ").strip():
         raise Unusable(f"no webhook secret. Next: export {SECRET_VARIABLE}=…, the subscription's whsec_…")
@@ -59,7 +74,7 @@ def _run(options: dict[str, object], work: Callable[[Receive], Coroutine[Any, An
     logging.getLogger("pulumi_hosting.webhooks").setLevel(logging.INFO)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        receiver = Receiver(ReceiverOptions.from_values(options))
+        receiver = Receiver(ReceiverOptions.from_values(options), open_store=open_store)
         asyncio.run(work(partial(receiver.run, wait_for_port=False)))
     except OSError as error:
         raise CannotAnswer(cannot_listen(str(options["host"]), int(str(options["port"])), error)) from None

@@ -166,7 +166,7 @@ class Redis(SharedStore):
         return self._process
 
     def living(self) -> Callable[[int], bool]:
-        found = self._run(_LIVING, [_PROCESSES], [])
+        found = self.run(_LIVING, [_PROCESSES], [])
         alive = {int(number) for number in found}
         return lambda number: number in alive
 
@@ -175,9 +175,7 @@ class Redis(SharedStore):
         leases, asked = [*self._leases], elapsed()
         keys = [_PROCESSES, *(lease.key for lease in leases)]
         with suppress(StoreUnavailable):
-            kept = self._run(
-                _BEAT, keys, [self._process, _milliseconds(), *(lease.token for lease in leases)]
-            )
+            kept = self.run(_BEAT, keys, [self._process, _milliseconds(), *(lease.token for lease in leases)])
             for lease, is_kept in zip(leases, kept, strict=True):
                 lease.until = asked + LEASE_SECONDS if is_kept else float("-inf")
 
@@ -215,7 +213,7 @@ class Redis(SharedStore):
         def take() -> float:
             nonlocal token
             _, asked = self.process, elapsed()
-            wait = int(self._run(_TAKE, [lease.key, f"{_PREFIX}server"], [lease.token, _milliseconds()])[0])
+            wait = int(self.run(_TAKE, [lease.key, f"{_PREFIX}server"], [lease.token, _milliseconds()])[0])
             if wait:
                 return max(0.001, min(_LONGEST_WAIT, abs(wait) / 1000))
             lease.until = asked + LEASE_SECONDS
@@ -230,7 +228,7 @@ class Redis(SharedStore):
                 held_leases.reset(token)
                 self._leases.discard(lease)
                 with suppress(StoreUnavailable):  # it ends without that
-                    self._run(_RELEASE, [lease.key, f"{lease.key}.woken"], [lease.token])
+                    self.run(_RELEASE, [lease.key, f"{lease.key}.woken"], [lease.token])
 
     def pause(self, name: str, seconds: float) -> bool:
         seconds = max(0.01, min(seconds, _LONGEST_PAUSE))  # 0 would be without end
@@ -238,7 +236,7 @@ class Redis(SharedStore):
 
     # --- the server
 
-    def _run(self, script: str, keys: list[str], values: list[str | int | float | bytes]) -> list[bytes]:
+    def run(self, script: str, keys: list[str], values: list[str | int | float | bytes]) -> list[bytes]:
         """What a script returns, as a list."""
         found = self._ask(lambda: self._server.register_script(script)(keys, values))
         return found if isinstance(found, list) else [found]
@@ -272,14 +270,14 @@ class OpenEntry:
             self._threads, self._pid = threading.Lock(), os.getpid()
         store, writer, refusals = self._store, uuid4().hex, 0
         with self._threads:
-            found = store._run(_READ, [self._key, _PROCESSES], [store.process, LEASE_SECONDS])
+            found = store.run(_READ, [self._key, _PROCESSES], [store.process, LEASE_SECONDS])
             while True:
                 before, version, at = found
                 after, result, woken = change(before, float(at))
                 if after == before:
                     return result
                 keys = [self._key, f"{self._key}.turn", *(f"{_PREFIX}{name}.woken" for name in woken)]
-                found = store._run(_WRITE, keys, [writer, version, after, refusals, _REFUSALS])
+                found = store.run(_WRITE, keys, [writer, version, after, refusals, _REFUSALS])
                 if not found:
                     return result
                 refusals += 1

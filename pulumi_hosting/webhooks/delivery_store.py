@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 
@@ -44,6 +44,9 @@ class EventStore:
     ``now``: the clock, in unix seconds. ``max_pending``: how many events may be pending.
     Raises ``ConfigurationError`` when the file cannot be used, ``StoreInUse`` while another process uses it.
     """
+
+    poll_seconds: ClassVar[float | None] = None
+    """How often to look for events that another process has added; None if none does."""
 
     def __init__(
         self, path: Path, *, now: Callable[[], float] = time.time, max_pending: int = MAX_PENDING

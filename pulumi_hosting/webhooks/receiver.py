@@ -31,7 +31,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -42,15 +42,15 @@ from pulumi_hosting.api.models import Delivery, Event
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import (
     ApiError,
-    ConfigurationError,
     HostingError,
     InvalidResponse,
     WebhookRejected,
 )
 from pulumi_hosting.webhooks.background import LimitedWarnings, log, one_line, retry_until_success
-from pulumi_hosting.webhooks.delivery_store import EventStore, StoredEvent, StoreFull
+from pulumi_hosting.webhooks.delivery_store import EventStore, StoredEvent
 from pulumi_hosting.webhooks.http_server import Limits, PostedRequest, WebhookServer
 from pulumi_hosting.webhooks.receiver_options import ReceiverOptions, WebhookSecrets
+from pulumi_hosting.webhooks.shared_event_store import SharedEventStore
 from pulumi_hosting.webhooks.signature import EVENT_HEADER, ID_HEADER, TIMESTAMP_HEADER, parse, verify
 
 __all__ = ["Limits", "ReceivedEvent", "Receiver", "ReceiverOptions"]
@@ -84,8 +84,8 @@ class Receiver:
 
     - ``client``: what fetches missed events, instead of a client made of the options. It is closed when that
       is done.
-    - ``limits``: of the HTTP server. ``open_store``: opens the state file. ``sleep``: waits between two
-      attempts of what failed.
+    - ``limits``: of the HTTP server. ``open_store``: opens the state file, or another store of events.
+      ``sleep``: waits between two attempts of what failed.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Receiver:
         *,
         client: Client | None = None,
         limits: Limits | None = None,
-        open_store: Callable[[Path], EventStore] = EventStore,
+        open_store: Callable[[Path], EventStore | SharedEventStore] = EventStore,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._options, self._open_store, self._sleep = options, open_store, sleep
@@ -105,7 +105,7 @@ class Receiver:
             self._receive, path=options.path, tls=options.tls(), warnings=self._warnings, limits=limits
         )
         self._arrived = asyncio.Event()
-        self._store: EventStore
+        self._store: EventStore | SharedEventStore
         # SQLite waits for the disk, in a thread of its own so that nothing else waits with it.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pulumi-hosting-webhooks")
 
@@ -183,7 +183,7 @@ class Receiver:
         except WebhookRejected as refusal:
             self._warnings.warn(f"refused a delivery from {request.remote}: {refusal}")
             return 401
-        except (StoreFull, ConfigurationError, OSError, ValueError, sqlite3.Error) as failure:
+        except (HostingError, OSError, ValueError, sqlite3.Error) as failure:
             self._warnings.warn(f"could not keep a delivery, the service will try again: {one_line(failure)}")
             return 503
         if is_new:
@@ -197,7 +197,8 @@ class Receiver:
             next_pending = partial(self._in_thread, self._store.next_pending, number)
             stored: StoredEvent | None = await self._retry("cannot read the state file", next_pending)
             if stored is None:
-                await self._arrived.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._arrived.wait(), self._store.poll_seconds)
                 continue
             number = stored.number
             try:

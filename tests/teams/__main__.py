@@ -20,6 +20,7 @@ from pathlib import Path
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.teams.fleet import Fleet, Process, Work, between_orders, charged, make, refused, roomy_key, servers
+from tests.teams.relays import two_relays
 from tests.teams.servers import IS_HERE, Proxy, RedisServer
 
 SERVER = {"name": "{}", "tariff_id": 1, "os": "debian-12"}
@@ -36,6 +37,7 @@ class Size:
     processes: int = 6
     orders: int = 1000
     limit: int = 400
+    events: int = 10_000
 
 
 @contextmanager
@@ -150,6 +152,7 @@ PARTS: dict[str, Callable[[Size], list[str]]] = {
     "disturbed": disturbed,
     "address": one_address,
     "budget": one_budget,
+    "relays": lambda size: two_relays(size.events),
 }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.teams.__main__ import Size, disturbed, one_address, one_budget
+from tests.teams.relays import two_relays
 from tests.teams.servers import IS_HERE
 
 pytestmark = pytest.mark.slow
@@ -27,3 +28,7 @@ def test_machines_stay_within_one_budget() -> None:
 
 def test_every_order_is_made_once_whatever_is_killed_stopped_or_cut_off() -> None:
     assert disturbed(Size(machines=3, processes=2, orders=20)) == []
+
+
+def test_two_relays_with_one_queue_lose_no_event_and_keep_the_order() -> None:
+    assert two_relays(300) == []

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Self
 
 import httpx
 import pytest
@@ -170,3 +172,35 @@ def self_signed() -> bytes:
     return builder.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(
         pem, form, serialization.NoEncryption()
     )
+
+
+class Downstream:
+    """A server that takes what is posted to it, in a thread. ``ids``: the events, in their order."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        taken = self.ids
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                raw = self.rfile.read(int(self.headers["Content-Length"]))
+                taken.append(json.loads(raw)["id"])
+                self.send_response(202)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing is printed."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+
+    def __enter__(self) -> Self:
+        self._thread = Thread(target=self.server.serve_forever)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self._thread.join()

@@ -11,10 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
@@ -27,7 +24,17 @@ from pulumi_hosting.webhooks.receiver import ReceivedEvent
 from pulumi_hosting.webhooks.relay import EventRefused, Form, Relay
 from pulumi_hosting.webhooks.signature import parse
 from tests.support.waiting import wait_until
-from tests.webhooks.support import LIMIT_SECONDS, SECRET, Events, Receivers, body, no_pause, signed, until
+from tests.webhooks.support import (
+    LIMIT_SECONDS,
+    SECRET,
+    Downstream,
+    Events,
+    Receivers,
+    body,
+    no_pause,
+    signed,
+    until,
+)
 
 TO = "https://eda.example.org/streams/7"
 KEY = "relay-secret-Walrus99"
@@ -136,37 +143,10 @@ def test_events_go_on_in_order_and_what_was_refused_at_the_next_start(receivers:
     assert relayed.got == [*ids, "evt_1"]
 
 
-class Downstream:
-    """A server that takes what is posted to it, in a thread. ``ids``: the events, in their order."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        taken = self.ids
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                raw = self.rfile.read(int(self.headers["Content-Length"]))
-                taken.append(json.loads(raw)["id"])
-                self.send_response(202)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Nothing is printed."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
-
-
 @pytest.fixture
 def downstream() -> Iterator[Downstream]:
-    started = Downstream()
-    thread = Thread(target=started.server.serve_forever)
-    thread.start()
-    yield started
-    started.server.shutdown()
-    started.server.server_close()
-    thread.join()
+    with Downstream() as started:
+        yield started
 
 
 @contextmanager

@@ -41,6 +41,13 @@ def test_it_copies_what_the_repository_has() -> None:
     assert all((ROOT / name).exists() for names in copied for name in names)
 
 
+def test_it_and_the_source_plugin_can_use_a_shared_store() -> None:
+    extras = [rest.partition(".[")[2].partition("]")[0] for name, rest in STEPS if name == "RUN"]
+    plugin = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()[-1]
+    assert [found.split(",")[-1] for found in extras if found] == ["redis"]
+    assert plugin == ".[pulumi,redis]"
+
+
 @pytest.mark.slow
 def test_its_commands_make_what_it_runs(tmp_path: Path) -> None:
     source, home, opt = tmp_path / "source", tmp_path / "home", tmp_path / "hosting"

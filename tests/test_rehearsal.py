@@ -196,15 +196,17 @@ def test_the_report_of_a_defect(
         assert re.search(rf"^FAILED [^\n]*\n +\| {problem}$", report, re.MULTILINE), report
 
 
-def test_the_limit_and_the_mode_of_the_account_are_not_those_of_a_rehearsal(
+def test_the_limit_the_mode_and_the_store_of_the_account_are_not_those_of_a_rehearsal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOSTING_MAX_CHARGE", "0.00")
     monkeypatch.setenv("HOSTING_MODE", "test")
+    monkeypatch.setenv("HOSTING_STORE", "redis://store.example.com")
     monkeypatch.setenv("HOSTING_SCOPE", "prod")
     stack = Stack(Engine("offline", "", ()), tmp_path, tmp_path, "dev", {"HOSTING_MODE": "live"})
     found = stack.environment()
-    assert [found.get(f"HOSTING_{name}") for name in ("MAX_CHARGE", "MODE", "SCOPE")] == [
+    assert [found.get(f"HOSTING_{name}") for name in ("MAX_CHARGE", "STORE", "MODE", "SCOPE")] == [
+        None,
         None,
         "live",
         "prod",

@@ -20,7 +20,12 @@ create the whole program, and charge nothing real.
 """
 PROGRESS_SECONDS = 30
 """How often a command that runs on is named: a job that prints nothing looks as if it hung."""
-OF_THE_STATE = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+OF_THE_STATE = (
+    "PULUMI_ACCESS_TOKEN",
+    "PULUMI_CONFIG_PASSPHRASE",
+    "PULUMI_CONFIG_PASSPHRASE_FILE",
+    "HOSTING_STORE",  # its address may hold a password
+)
 CLOSED_TO_TEST_KEYS = re.compile(r"(cannot|closed to).* test key")
 """What the provider says of something that it leaves out with a test key."""
 NO_CAUSE = re.compile(r"(?:error: )?(?:preview|update|refresh|destroy) failed")

@@ -63,11 +63,12 @@ def turn(request: Request, purpose: str, doing: str) -> Iterator[None]:
             yield
             return
         scope = account_scope(request.client)
+        new = ", or the store was started within the last minute" if scope.store.spans_machines else ""
         with lock(
             scope,
             purpose,
             max(request.wait_timeout, _SECONDS) + scope.store.held_for,
-            on_wait=lambda: request.info(f"another run {scope.store.where} is {doing}: waiting for it"),
+            on_wait=lambda: request.info(f"another run {scope.store.where} is {doing}{new}: waiting for it"),
             check=lambda: request.clock.sleep(0.0),
         ):
             yield
@@ -80,6 +81,7 @@ class TakenAgain:
 
     def __init__(self, request: Request) -> None:
         self._request, self._until = request, request.clock.monotonic() + _STORE_SECONDS
+        self._is_told = False
 
     def __enter__(self) -> None:
         """Nothing is held."""
@@ -90,7 +92,9 @@ class TakenAgain:
             request.info("this run was held up for longer than its turn lasts: looking again")
             return True  # of this turn: with that of one around it, that one is taken again
         if isinstance(error, StoreUnavailable) and request.clock.monotonic() < self._until:
-            request.info(f"waiting for the shared store: {error}")
+            if not self._is_told:
+                request.info(f"waiting for the shared store, a minute at most: {error}")
+            self._is_told = True
             request.clock.sleep(5.0)
             return True
         return False

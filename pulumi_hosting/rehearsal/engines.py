@@ -22,8 +22,9 @@ from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 OFFLINE, PULUMI = "offline", "pulumi"
-OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE")
-"""Variables that guard the user's account. A stack of this module has none of its money and its keys."""
+OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE", "HOSTING_STORE")
+"""Variables that guard the user's account, a shared store among them. A stack of this module has none of its
+money and its keys."""
 
 
 class EngineError(Exception):

@@ -65,8 +65,9 @@ def checks(
     """Every check, in the order in which a new user needs them. Raises nothing."""
     environ = os.environ if environ is None else environ
     rest = {name: value for name, value in environ.items() if name != STORE_VARIABLE}
-    key = _settings(rest, base_url="https://api.example.com/v1")
     address = _settings(rest, api_key=_NO_KEY)
+    base_url = address.base_url if isinstance(address, Settings) else "https://api.example.com/v1"
+    key = _settings(rest, base_url=base_url)
     yield _key(key)
     yield _base_url(address)
     unusable = "" if isinstance(address, Settings) else "base URL"
@@ -143,9 +144,7 @@ def _shared_store(given: str) -> Check:
         url = checked_store(given)
         store_at(url).living()
     except exceptions.HostingError as error:
-        return Check.of_error(
-            error, f"correct {STORE_VARIABLE}, or unset it to use the files of this machine"
-        )
+        return Check.of_error(error)
     return ok(f"it answers; this run shares it with every run that has the same {STORE_VARIABLE}")
 
 

@@ -183,6 +183,7 @@ def test_output_cannot_end_its_block_nor_ping_anybody() -> None:
 def test_secrets_of_the_job_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTING_LIVE_KEY", "vk_live_Zebra4711")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "Zebra-4712")
-    text = report_text(["vk_live_Zebra4711"], [("Run", "Zebra-4712")])
+    monkeypatch.setenv("HOSTING_STORE", "redis://:Zebra-4713@store")
+    text = report_text(["vk_live_Zebra4711"], [("Run", "Zebra-4712, redis://:Zebra-4713@store")])
     assert "Zebra" not in text
-    assert text.count("[redacted]") == 2
+    assert text.count("[redacted]") == 3

@@ -28,11 +28,10 @@ def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, A
     assert "cAnary" not in failure.reason
 
 
-def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> None:
-    answer = plugin(
-        "CheckConfig", provider_pb2.CheckRequest(news=marshal({"apiKey": "k", "baseUrl": UNKNOWN}))
-    )
-    assert unmarshal(answer.inputs).secrets == {"apiKey"}
+def test_the_api_key_and_the_store_are_secrets_whatever_the_program_says(plugin: Asked) -> None:
+    news = {"apiKey": "k", "store": "redis://team:hunter2@store", "baseUrl": UNKNOWN}
+    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=marshal(news)))
+    assert unmarshal(answer.inputs).secrets == {"apiKey", "store"}
     assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.settings import settings
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.reports import doctor
 from tests.reports.conftest import Command, Owner
@@ -30,7 +29,9 @@ def test_everything_is_right(owner: Owner, command: Command) -> None:
     shown = command("doctor")
     assert shown.exit_code == 0, shown.output
     found = lines(shown.output)
-    assert found["key"] == "ok       key           a live key: changes are real and cost money"
+    assert found["key"] == (
+        "ok       key           a live key: changes are real, and cost money unless this is an emulator"
+    )
     assert found["base URL"].endswith(owner.emulator.base_url)
     for name in (
         "service",
@@ -389,10 +390,21 @@ def test_a_private_directory_that_others_can_use(
     [
         ("http://127.0.0.1:8080/v1", ", and cost money unless this is an emulator"),
         ("https://api.example.org/v1", " and cost money"),
+        ("nowhere", " and cost money"),
     ],
 )
 def test_a_service_on_this_machine_may_be_an_emulator(base_url: str, money: str) -> None:
-    found = doctor._key(
-        settings("vk_live_Zebra4711", base_url, timeout=1, deadline=1, ca_file=None, user_agent="test")
+    found = doctor.checks({"HOSTING_API_KEY": "vk_live_Zebra4711", "HOSTING_BASE_URL": base_url})
+    assert next(found).text == f"a live key: changes are real{money}"
+
+
+def test_a_shared_store_that_does_not_answer(command: Command) -> None:
+    shown = command("doctor", HOSTING_STORE="redis://team:hunter2@127.0.0.1:1/0")
+    assert shown.exit_code == 1
+    found = lines(shown.output)
+    assert found["shared store"].startswith(
+        "problem  shared store  the shared store redis://127.0.0.1:1 cannot be used: "
     )
-    assert found.text == f"a live key: changes are real{money}"
+    assert found["shared store"].endswith("Next: see that it runs and can be reached, then run again")
+    assert found["service"].endswith("not asked: there is no shared store that can be used")
+    assert "hunter2" not in shown.output

@@ -31,13 +31,16 @@ class Team:
         self.harness, self.moved = harness, 0.0
         self.server = fakeredis.FakeServer()
         self.values = fakeredis.FakeRedis(server=self.server)
-        self.values.hset("hosting:server", mapping={"run": "unknown", "since": "1"})
+        self.started_long_ago()
         elapsed = redis_store.elapsed
         monkeypatch.setattr(redis_store, "elapsed", lambda: elapsed() + self.moved)
         monkeypatch.setattr(redis_store, "_keep_beating", lambda found: None)
         monkeypatch.setattr(redis_store, "_stores", {})
         monkeypatch.setenv("HOSTING_STORE", URL)
         self.another_machine()
+
+    def started_long_ago(self) -> None:
+        self.values.hset("hosting:server", mapping={"run": "unknown", "since": "1"})
 
     def another_machine(self) -> None:
         self.harness.another_machine()
@@ -110,8 +113,23 @@ def test_without_the_store_nothing_is_bought_and_nothing_made_that_has_no_key(
     with pytest.raises(StoreUnavailable, match=r"store\.example\.com:6400 cannot be used: .* Next: "):
         team.make(kind, inputs)
     assert harness.requested("POST") == []
-    assert any("waiting for the shared store" in line for line in harness.messages)
+    assert sum("waiting for the shared store" in line for line in harness.messages) == 1
     assert "hunter2" not in " ".join(harness.messages)
+
+
+def test_a_store_that_was_just_started_is_named_as_the_reason_to_wait(
+    team: Team, harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.values.delete("hosting:server")
+
+    def the_minute_passes(*_: object) -> bool:
+        team.started_long_ago()
+        return True
+
+    monkeypatch.setattr(Redis, "pause", the_minute_passes)
+    team.make("server", GOOD)
+    assert harness.charges == 1
+    assert sum("or the store was started within the last minute" in line for line in harness.messages) == 1
 
 
 def test_a_store_that_comes_back_within_a_minute_stops_nothing(team: Team, harness: ResourceHarness) -> None:

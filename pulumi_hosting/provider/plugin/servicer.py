@@ -43,7 +43,7 @@ from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarsha
 from pulumi_hosting.provider.plugin.protocol import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi_hosting.provider.plugin.protocol import provider_pb2 as rpc
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
+from pulumi_hosting.provider.stack_settings import SETTINGS, STACK_SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
 
@@ -176,7 +176,7 @@ def _reporting(method: Callable[..., object]) -> Callable[..., object]:
 
 
 Context = grpc.ServicerContext
-SECRET_SETTINGS = frozenset({"apiKey"})
+SECRET_SETTINGS = frozenset(name for name, setting in STACK_SETTINGS.items() if setting.secret)
 IMPORT_REMARK = (
     "in Python, the printed code needs `import pulumi_hosting.native as hosting` in place of `import "
     "pulumi_hosting_sdk as hosting`, unless the program has added that package"

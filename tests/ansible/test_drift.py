@@ -53,7 +53,7 @@ def run_files(
     played = ansible.finish(ansible.start_file(first, arguments, chosen), well=False)
     assert "Traceback" not in played.output
     warnings = [line for line in played.output.splitlines() if "WARNING" in line]
-    of_paid_time = re.compile("paid until|the balance covers everything")
+    of_paid_time = re.compile("paid until|does not renew itself|the balance covers everything")
     assert [line for line in warnings if not of_paid_time.search(line)] == [], played.output
     written: dict[str, Any] = json.loads(report.read_text())
     assert report.stat().st_mode & 0o777 == 0o600

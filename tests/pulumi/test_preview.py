@@ -112,7 +112,7 @@ def test_prices_are_shown_and_whether_the_balance_covers_them(program: Program) 
     )
     program.control("PATCH", "/account", {"balance": "1000.00"})
     looked = program.run(program.stack.preview())
-    assert "(example.com, 2 years)" in looked.output
+    assert "(example.com, 2 years, no auto-renew)" in looked.output
     assert "will charge 4.00 EUR (VDS-1, 1 month)" in looked.output
     assert "balance 1000.00 EUR (sufficient)" in looked.output
 

@@ -51,19 +51,13 @@ class HttpTransport:
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
         """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes
         at most ``timeout`` seconds. Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (too large)
-        and ``ConfigurationError`` (certificate refused).
-        """
+        and ``ConfigurationError`` (certificate refused)."""
         from pulumi_hosting.client import httpx_connection
 
         # Translated inside, raised outside of the except block: the failure underneath does not even become
         # __context__.
         failure: HostingError
-        if stop_at <= self._clock():  # this process was stopped: what a write rests on may have ended
-            raise TimedOut(
-                f"{request.operation.id}: its time was over before it was sent",
-                outcome_unknown=False,
-                operation=request.operation.id,
-            )
+        self._must_have_time(request.operation.id, stop_at)
         response: httpx.Response | None = None
         made: httpx.Request | None = None
         try:
@@ -94,6 +88,12 @@ class HttpTransport:
             failure = httpx_connection.failure(request.operation, error, self._settings.host)
         response = made = None  # nor may the frame of the failure hold them: they carry the key
         raise failure
+
+    def _must_have_time(self, operation: str, stop_at: float) -> None:
+        """Raises ``TimedOut`` if this process was stopped meanwhile: what a write rests on may have ended."""
+        if stop_at <= self._clock():
+            why = f"{operation}: its time was over before it was sent"
+            raise TimedOut(why, outcome_unknown=False, operation=operation)
 
     def close(self) -> None:
         """Closes the connections; the next request opens new ones. Those of the caller's own client stay."""

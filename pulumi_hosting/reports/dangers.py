@@ -1,8 +1,6 @@
 """What a reader must not miss of a change: erased disks, deletions, domains that lapse, charges above a
 limit."""
 
-from collections.abc import Iterable, Iterator
-
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, SERVER, SERVER_IP
 from pulumi_hosting.reports.run_results import Planned, PlannedChange
 
@@ -14,32 +12,22 @@ _ENDS = {
 
 
 def dangers(planned: Planned) -> tuple[str, ...]:
-    """A sentence each, the worst kind first."""
-    return (
-        *_sentences(planned.changes, (SERVER,)),
-        *_sentences(planned.changes, (DOMAIN,)),
-        *_sentences(planned.changes, ()),
-        *planned.beyond_limit,
-    )
-
-
-def _sentences(changes: Iterable[PlannedChange], kinds: tuple[str, ...]) -> Iterator[str]:
-    """Of these kinds; without any, of all others than servers and domains."""
-    for change in changes:
-        is_meant = change.kind in kinds if kinds else change.kind not in (SERVER, DOMAIN)
-        if is_meant and (what := _what(change)):
+    """A sentence each: of servers, of domains, of other objects, and of what a limit refuses."""
+    found = []
+    for change in sorted(planned.changes, key=lambda change: (change.kind != SERVER, change.kind != DOMAIN)):
+        if what := _what(change):
             id = f" ({change.before['id']})" if change.before.get("id") else ""
-            yield f"{change.kind.replace('_', ' ')} {change.name}{id} {what}"
+            found.append(f"{change.kind.replace('_', ' ')} {change.name}{id} {what}")
+    return (*found, *planned.beyond_limit)
 
 
 def _what(change: PlannedChange) -> str:
     if change.kind == SERVER:
         return _ENDS.get(change.action, "")
     if change.kind != DOMAIN:
-        is_given_up = change.action == "replace" and change.kind == SERVER_IP
-        return (
-            "is deleted" if change.action == "delete" else "is given up for a new one" if is_given_up else ""
-        )
+        if change.action == "replace" and change.kind == SERVER_IP:
+            return "is given up for a new one"
+        return "is deleted" if change.action == "delete" else ""
     before, after = change.before, change.after
     if change.action in ("delete", "replace") or (
         before.get("auto_renew") and after.get("auto_renew") is False

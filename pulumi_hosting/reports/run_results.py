@@ -355,7 +355,8 @@ def of_preview(digest: JsonObject) -> list[PlannedChange]:
         before = _kept(_snake(old.get("outputs")), old.get("id"))
         after = {**_kept(_snake(new.get("inputs"))), **_kept(_snake(new.get("outputs")))}
         charge = decimal_of((new.get("outputs") or {}).get("charged")) if action != "keep" else None
-        if action == "update" and kind == managed_objects.SERVER and before.get("os") != after.get("os"):
+        was, becomes = before.get("os"), after.get("os")
+        if action == "update" and kind == managed_objects.SERVER and was and becomes and was != becomes:
             action = "reinstall"
         found[key] = replace(
             change,

@@ -24,7 +24,7 @@ from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.webhooks.background import log, retry_until_success
 from pulumi_hosting.webhooks.receiver import ReceivedEvent
 
-SIGNATURE_HEADER = "X-Hub-Signature-256"
+HUB_SIGNATURE_HEADER = "X-Hub-Signature-256"
 """``sha256=`` and the HMAC of the body alone, in hex, as event streams of the type HMAC expect it."""
 TIMEOUT_SECONDS = 10.0
 _REFUSED = frozenset({400, 413, 415, 422})
@@ -104,7 +104,7 @@ class Relay:
         headers = {"Content-Type": kind}
         if self._secret:
             signature = hmac.new(self._secret.reveal().encode(), body, hashlib.sha256).hexdigest()
-            headers[SIGNATURE_HEADER] = f"sha256={signature}"
+            headers[HUB_SIGNATURE_HEADER] = f"sha256={signature}"
         return body, headers
 
     async def _post(self, body: bytes, headers: dict[str, str]) -> int:

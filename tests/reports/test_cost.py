@@ -178,6 +178,7 @@ def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Pat
         {**change("server", "replace", {"id": "20002", "os": "debian-12"}, os="debian-12"), "urn": "a::db"},
         {**change("server", "delete", {"id": "20003"}), "urn": "a::old"},
         {**change("server", "update", {"id": "20005", "os": "debian-12"}, os="debian-12"), "urn": "a::same"},
+        {**change("server", "update", {"id": "20006"}, os="debian-12"), "urn": "a::unknown"},
         {**kept, "urn": "a::kept"},
         diagnostics=[{"message": warning, "severity": "warning"}],
     )

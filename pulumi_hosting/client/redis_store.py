@@ -1,8 +1,9 @@
 """The shared store of several machines: Redis or Valkey, through the library ``redis``.
 
-- A value is a string. One that changes often has a version: a change is computed here, and one script on the
-  server takes it if the version is still that one. Who was refused a few times is given the next turn, so
-  that no writer starves, and a writer that is killed or stopped holds no other up for longer than that turn.
+- A value is a string. One that changes often has a queue of writers: one script gives a writer its turn with
+  the value, a change is computed here, and another script takes it and wakes the next writer. A writer that
+  is killed or stopped holds no other up for longer than a turn; what it writes later is refused, since the
+  value has another version by then.
 - A lock is a lease of a minute, renewed by a thread four times as often. Whoever waits for one, or for a
   ticket of the rate limit, blocks on a list and is woken.
 - A server that was started again may have lost leases in which their holders still believe. It is known by
@@ -13,7 +14,6 @@ Keys are hashes under ``hosting:``. Nothing secret is stored.
 """
 
 import os
-import random
 import threading
 import time
 import weakref
@@ -42,33 +42,45 @@ _ANSWER_SECONDS = 5.0  # for which an answer of the server is waited for
 _AGAIN_SECONDS = 5.0  # after which a server is asked again that gave none
 _LONGEST_PAUSE = 1.0  # seconds in one question, so that a run that is cancelled notices it
 _LONGEST_WAIT = 10.0  # seconds, should another waiter have been killed when it was woken
-_REFUSALS = 3  # after which a writer is given the next turn
+_TURN_MS = 500  # after which the turn of a writer that was killed or stopped is the next one's
 _PREFIX = "hosting:"
 _PROCESSES = f"{_PREFIX}processes"
 
-_READ = """
-local t = redis.call('TIME')
+_BEGIN = """
+local turn, t = redis.call('GET', KEYS[3]), redis.call('TIME')
 redis.call('ZADD', KEYS[2], t[1] + ARGV[2], ARGV[1])
+redis.call('LREM', KEYS[4], 0, ARGV[3])
+if turn and turn ~= ARGV[3] then
+    redis.call('RPUSH', KEYS[4], ARGV[3])
+    redis.call('EXPIRE', KEYS[4], 60)
+    return {}
+end
+redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[4])
 local found = redis.call('HMGET', KEYS[1], 'value', 'version')
 return {found[1] or '', found[2] or '', t[1] .. '.' .. string.format('%06d', t[2])}
 """
-_WRITE = """
-local found = redis.call('HMGET', KEYS[1], 'value', 'version')
-local turn = redis.call('GET', KEYS[2])
-local writer, before, after, refusals = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-if (not turn or turn == writer) and (found[2] or '') == before then
-    redis.call('HSET', KEYS[1], 'value', after, 'version', writer .. refusals)
+_END = """
+local writer, before, after = ARGV[1], ARGV[2], ARGV[3]
+local is_taken = (redis.call('HGET', KEYS[1], 'version') or '') == before
+if is_taken then
+    redis.call('HSET', KEYS[1], 'value', after, 'version', writer)
     redis.call('EXPIRE', KEYS[1], 86400)
-    redis.call('DEL', KEYS[2])
-    for number = 3, #KEYS do
+    for number = 4, #KEYS do
         redis.call('RPUSH', KEYS[number], 1)
         redis.call('EXPIRE', KEYS[number], 60)
     end
-    return {}
 end
-if not turn and refusals + 1 >= tonumber(ARGV[5]) then redis.call('SET', KEYS[2], writer, 'PX', 500) end
-local t = redis.call('TIME')
-return {found[1] or '', found[2] or '', t[1] .. '.' .. string.format('%06d', t[2])}
+if (redis.call('GET', KEYS[2]) or writer) == writer then
+    local following = redis.call('LPOP', KEYS[3])
+    if following then
+        redis.call('SET', KEYS[2], following, 'PX', ARGV[4])
+        redis.call('RPUSH', KEYS[3] .. following, 1)
+        redis.call('EXPIRE', KEYS[3] .. following, 60)
+    else
+        redis.call('DEL', KEYS[2])
+    end
+end
+return is_taken and 1 or 0
 """
 _TAKE = """
 local holder = redis.call('GET', KEYS[1])
@@ -232,7 +244,11 @@ class Redis(SharedStore):
 
     def pause(self, name: str, seconds: float) -> bool:
         seconds = max(0.01, min(seconds, _LONGEST_PAUSE))  # 0 would be without end
-        return self._ask(lambda: self._server.blpop([f"{_PREFIX}{name}.woken"], seconds)) is not None
+        return self.is_woken(f"{_PREFIX}{name}.woken", seconds)
+
+    def is_woken(self, key: str, seconds: float) -> bool:
+        """Wait for that long, or until something is put on this list. Whether it was."""
+        return self._ask(lambda: self._server.blpop([key], seconds)) is not None
 
     # --- the server
 
@@ -263,26 +279,27 @@ class OpenEntry:
 
     def __init__(self, store: Redis, name: str) -> None:
         self._store, self._key = store, _PREFIX + name
+        self._of_turn, self._queue = f"{self._key}.turn", f"{self._key}.queue"
         self._threads, self._pid = threading.Lock(), os.getpid()
 
     def update(self, change: Change[T], now: float) -> T:
         if self._pid != os.getpid():  # a thread of the parent may have held it
             self._threads, self._pid = threading.Lock(), os.getpid()
-        store, writer, refusals = self._store, uuid4().hex, 0
+        writer = uuid4().hex
         with self._threads:
-            found = store.run(_READ, [self._key, _PROCESSES], [store.process, LEASE_SECONDS])
             while True:
-                before, version, at = found
+                before, version, at = self._turn(writer)
                 after, result, woken = change(before, float(at))
-                if after == before:
+                keys = [self._key, self._of_turn, self._queue, *(f"{_PREFIX}{name}.woken" for name in woken)]
+                if int(self._store.run(_END, keys, [writer, version, after, _TURN_MS])[0]):
                     return result
-                keys = [self._key, f"{self._key}.turn", *(f"{_PREFIX}{name}.woken" for name in woken)]
-                found = store.run(_WRITE, keys, [writer, version, after, refusals, _REFUSALS])
-                if not found:
-                    return result
-                refusals += 1
-                if refusals > _REFUSALS:  # another one has the turn
-                    time.sleep(0.005 * random.random())  # noqa: S311  # a pause, not a secret
+
+    def _turn(self, writer: str) -> list[bytes]:
+        """Wait for the turn of this writer: value, version and time."""
+        store, keys = self._store, [self._key, _PROCESSES, self._of_turn, self._queue]
+        while not (found := store.run(_BEGIN, keys, [store.process, LEASE_SECONDS, writer, _TURN_MS])):
+            store.is_woken(self._queue + writer, _TURN_MS / 1000)
+        return found
 
     def close(self) -> None:
         """The connections are the store's."""

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import fakeredis
 import pytest
@@ -115,13 +114,15 @@ def test_the_server_says_what_time_it_is(machines: Machines) -> None:
     assert at == pytest.approx(machines.now)
 
 
-def test_a_change_is_made_again_if_another_machine_was_faster(machines: Machines) -> None:
+def test_a_change_is_made_again_if_its_turn_was_over(machines: Machines) -> None:
+    """As that of a process that was stopped: another one has written since."""
     one, other = (machines.machine().open("a.rate", "it") for _ in range(2))
     seen: list[bytes] = []
 
     def slow(value: bytes, now: float) -> tuple[bytes, int, list[str]]:
         seen.append(value)
         if len(seen) == 1:
+            machines.wait(1.0)
             other.update(counted, 0.0)
         return counted(value, now)
 
@@ -129,36 +130,32 @@ def test_a_change_is_made_again_if_another_machine_was_faster(machines: Machines
     assert seen == [b"", b"1"]
 
 
-def test_a_writer_that_others_overtake_has_the_next_turn(
-    machines: Machines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However fast the others are: they are refused until it has written."""
-    one, other = (machines.machine().open("a.rate", "it") for _ in range(2))
-    looks, waiting = 0, threading.Event()
-    pauses: list[float] = []
+def test_writers_take_turns(machines: Machines) -> None:
+    """None of them asks again while another one writes: it is woken, in the order in which they came."""
+    entries = [machines.machine().open("a.rate", "it") for _ in range(4)]
+    first, order, queue = threading.Event(), list[int](), "hosting:a.rate.queue"
 
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        waiting.wait(5)
+    def write(number: int) -> None:
+        def change(value: bytes, now: float) -> tuple[bytes, int, list[str]]:
+            order.append(number)
+            if number == 0:
+                first.wait(5)
+            return counted(value, now)
 
-    monkeypatch.setattr(redis_store, "time", SimpleNamespace(sleep=pause))
-    late = threading.Thread(target=lambda: other.update(counted, 0.0))
+        entries[number].update(change, 0.0)
 
-    def overtaken(value: bytes, now: float) -> tuple[bytes, int, list[str]]:
-        nonlocal looks
-        looks += 1
-        if looks <= 3:
-            other.update(counted, 0.0)
-        if looks == 4:  # refused three times by now: the fourth one is its turn
-            late.start()
-            while not pauses:
-                time.sleep(0.001)
-        return counted(value, now)
-
-    assert one.update(overtaken, 0.0) == 4
-    waiting.set()
-    late.join(10)
-    assert one.update(lambda value, now: (value, value, []), 0.0) == b"5"
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        while number and machines.connection.llen(queue) < number:
+            time.sleep(0.001)
+        while not order:
+            time.sleep(0.001)
+    first.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == [0, 1, 2, 3]
+    assert entries[0].update(lambda value, now: (value, value, []), 0.0) == b"4"
 
 
 def test_who_is_named_by_a_change_is_woken(machines: Machines) -> None:

@@ -200,12 +200,14 @@ def test_the_limit_the_mode_and_the_store_of_the_account_are_not_those_of_a_rehe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOSTING_MAX_CHARGE", "0.00")
+    monkeypatch.setenv("HOSTING_BUDGET", "0.01/month")
     monkeypatch.setenv("HOSTING_MODE", "test")
     monkeypatch.setenv("HOSTING_STORE", "redis://store.example.com")
     monkeypatch.setenv("HOSTING_SCOPE", "prod")
     stack = Stack(Engine("offline", "", ()), tmp_path, tmp_path, "dev", {"HOSTING_MODE": "live"})
     found = stack.environment()
-    assert [found.get(f"HOSTING_{name}") for name in ("MAX_CHARGE", "STORE", "MODE", "SCOPE")] == [
+    assert [found.get(f"HOSTING_{name}") for name in ("MAX_CHARGE", "BUDGET", "STORE", "MODE", "SCOPE")] == [
+        None,
         None,
         None,
         "live",

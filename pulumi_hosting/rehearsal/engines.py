@@ -22,7 +22,7 @@ from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 OFFLINE, PULUMI = "offline", "pulumi"
-OF_THE_ACCOUNT = ("HOSTING_MAX_CHARGE", "HOSTING_MODE", "HOSTING_STORE")
+OF_THE_ACCOUNT = ("HOSTING_BUDGET", "HOSTING_MAX_CHARGE", "HOSTING_MODE", "HOSTING_STORE")
 """Variables that guard the user's account, a shared store among them. A stack of this module has none of its
 money and its keys."""
 

@@ -50,7 +50,7 @@ class _Machine(Redis):
         self.machines, self.of_run = machines, machines.number
         super().__init__(URL, fakeredis.FakeRedis(server=machines.server))
 
-    def pause(self, name: str, seconds: float) -> bool:
+    def is_woken(self, key: str, seconds: float) -> bool:
         assert self.machines.network is not None
         self.machines.network.sleep(max(0.01, seconds))
         return False
@@ -70,10 +70,11 @@ current: list[Machines] = []
 def sharing(folder: Path) -> Iterator[None]:
     """Within, all runs share a store."""
     machines = Machines(folder)
-    os.environ["HOSTING_STORE"] = URL.reveal()
     current.append(machines)
     try:
         with (
+            patch.dict(os.environ, HOSTING_STORE=URL.reveal()),
+            patch.dict(redis_store._stores),
             patch.object(redis_store, "elapsed", machines.now),
             patch.object(redis_store, "_keep_beating", lambda found: None),
             patch("time.time", machines.now),
@@ -82,7 +83,6 @@ def sharing(folder: Path) -> Iterator[None]:
             yield
     finally:
         current.remove(machines)
-        del os.environ["HOSTING_STORE"], redis_store._stores[URL]
 
 
 def joined(network: KillingNetwork) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal.control_client import Control
@@ -74,10 +75,11 @@ def speed(size: Size) -> list[str]:
 
 
 def disturbed(size: Size, seed: int = 0) -> list[str]:
-    """The same, while processes are killed and stopped, a clock is wrong, the store is cut off and lost."""
+    """The same, while processes are killed and stopped, a clock is wrong, one machine is cut off from the
+    store and another from the service, and the store is lost."""
     dice = random.Random(seed)  # noqa: S311  # which ones, not a secret
     with fleet(make("server", SERVER), size.limit, LEASE) as (some, control, store):
-        proxy = Proxy(store.port)
+        proxy, to_service = Proxy(store.port), Proxy(urlsplit(some.emulator.base_url).port or 0)
         found = _processes(size, store.url)
         for number, process in enumerate(found):
             process.stop_at = 1 + number // 3 % 12 if number % 3 == 0 else None
@@ -85,11 +87,15 @@ def disturbed(size: Size, seed: int = 0) -> list[str]:
                 process.days_off = 1.0
             if process.machine == 1:
                 process.store = f"redis://127.0.0.1:{proxy.port}/0"
+            if process.machine == 2:
+                process.service_port = to_service.port
         kills = [dice.uniform(0.5, 20.0) for _ in range(max(1, size.orders // 20))]
         steps: list[tuple[float, Callable[[], None]]] = [
             (1.0, store.restart_empty),
             (3.0, proxy.cut),
             (8.0, proxy.heal),
+            (9.0, to_service.cut),
+            (14.0, to_service.heal),
         ]
         killed = 0
 
@@ -104,16 +110,17 @@ def disturbed(size: Size, seed: int = 0) -> list[str]:
 
         took = some.finish(found, disturb=disturb, most_runs=10)
         proxy.close()
+        to_service.close()
         reruns = sum(process.runs - 1 for process in found)
         print(
             f"disturbed: {size.orders} orders in {took:.1f} s: {killed} kills, {some.stopped} stops beyond "
-            f"the lease, {reruns} further runs, store cut off and lost once: {len(some.failures)} failed, "
-            f"{refused(control)} x 429",
+            f"the lease, {reruns} further runs, store and service cut off, store lost: "
+            f"{len(some.failures)} failed, {refused(control)} x 429",
             flush=True,
         )
         for error in sorted(set(some.errors())):
             print(f"  a run ended with: {error}", flush=True)
-        missed = ["the run ended before the store was lost and cut off"] * bool(steps)
+        missed = ["the run ended before the store was lost and the machines cut off"] * bool(steps)
         return missed + _problems(some, control, size.orders, most_refused=1)
 
 

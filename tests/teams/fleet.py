@@ -6,6 +6,7 @@ stopped. What became of each order is read from the account.
 
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -50,13 +51,14 @@ Work = Callable[[Session, str], None]
 @dataclass
 class Process:
     """One process of a machine, and what it still has to do. ``stop_at``: the request before which it is
-    stopped; None for one that is not."""
+    stopped; None for one that is not. ``service_port``: where it reaches the service; None: directly."""
 
     machine: int
     names: list[str]
     store: str
     days_off: float = 0.0
     stop_at: int | None = None
+    service_port: int | None = None
     pid: int = 0
     runs: int = 0
 
@@ -91,8 +93,15 @@ class Fleet:
             redis_store.LEASE_SECONDS, redis_store.MARGIN_SECONDS = self.lease, self.lease / 10
             redis_store._BEAT_SECONDS = self.lease / 4
             redis_store.Redis.held_for = self.lease
-        real = time.time
-        with patch("time.time", lambda: real() + process.days_off * DAY):
+        real, connect = time.time, socket.create_connection
+
+        def connected(address: tuple[str, int], *given: Any, **options: Any) -> socket.socket:
+            return connect((address[0], process.service_port or address[1]), *given, **options)
+
+        with (
+            patch("time.time", lambda: real() + process.days_off * DAY),
+            patch("socket.create_connection", connected),
+        ):
             return self._work_off(process)
 
     def _work_off(self, process: Process) -> int:

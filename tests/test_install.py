@@ -1,12 +1,14 @@
-"""Installation as the README describes it: from a clone, and from the files that a release consists of."""
+"""Installation as README and docs/installing.md describe it: each block runs as pasted."""
 
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import textwrap
 import tomllib
 import zipfile
 from email.parser import Parser
@@ -19,12 +21,28 @@ import pytest
 from tools.package_page import absolute
 
 ROOT = Path(__file__).parent.parent
-COMMAND = re.compile(r"^    ((?:pip|ansible-galaxy|\.ci/build) .+)$", re.MULTILINE)
+BLOCK = re.compile(r"(?:^    .+\n)+", re.MULTILINE)
+OF_TESTS = next(folder for folder in sys.path if folder.endswith("site-packages"))
+AS_ON_THIS_MACHINE = f"""
+set -e
+python3() {{
+    command python3 "$@"
+    echo {OF_TESTS} > "$(echo "$3"/lib/python3*/site-packages)/dependencies.pth"
+    for command in ansible-galaxy ansible-playbook; do
+        sed "1s|.*|#!$3/bin/python|" {Path(sys.executable).parent}/$command > "$3/bin/$command"
+        chmod +x "$3/bin/$command"
+    done
+}}
+if ! command -v pulumi > /dev/null; then pulumi() {{ pulumi-hosting offline "$@"; }}; fi
+trap 'kill $HOSTING_EMULATOR_PID 2> /dev/null || true' EXIT
+"""
+"""Before a block: its environments see the packages that are here, so nothing is downloaded."""
 
 
-def install_section() -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return text.partition("\n## Install\n")[2].partition("\n## ")[0]
+def blocks(section: str, page: str = "README.md") -> list[str]:
+    """The commands of a section, as they are pasted."""
+    text = (ROOT / page).read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return [textwrap.dedent(block) for block in BLOCK.findall(text)]
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +73,35 @@ def run(command: str, home: str, path: str) -> str:
     return done.stdout
 
 
+ACCOUNT = """
+python -c "
+import json, os, urllib.request
+found = json.load(urllib.request.urlopen(os.environ['HOSTING_EMULATOR_CONTROL_URL'] + '/objects'))
+print('on the account:', [server['name'] for server in found['servers']])"
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["from a clone", "from files"])
-def test_the_commands_of_the_readme_install_everything(way: str, built: Path, tmp_path: Path) -> None:
-    commands = COMMAND.findall(install_section())
-    assert len(commands) == 5
-    chosen = commands[:2] if way == "from a clone" else commands[3:]
+@pytest.mark.parametrize("section", ["Pulumi", "Ansible"])
+def test_the_blocks_of_the_readme_run_as_pasted(section: str, tmp_path: Path) -> None:
+    """In an empty home, and the account has what they declare."""
+    pasted = AS_ON_THIS_MACHINE + "\n".join(blocks(section)) + ACCOUNT
+    pulumi = [str(Path(found).parent)] if (found := shutil.which("pulumi")) else []
+    python = Path(sys.executable).resolve().parent
+    told = run(pasted, str(tmp_path), ":".join([str(python), *pulumi, "/usr/bin", "/bin"]))
+    assert told.splitlines()[-1] == "on the account: ['web']"
+
+
+@pytest.mark.slow
+def test_the_files_that_a_page_names_install_everything(built: Path, tmp_path: Path) -> None:
+    build, *install = blocks("Files for other machines", "docs/installing.md")[0].splitlines()
+    assert build == ".ci/build dist"
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     site = next((tmp_path / "venv" / "lib").glob("python3*/site-packages"))
-    of_tests = next(Path(folder) for folder in sys.path if folder.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(f"{of_tests}\n")
+    (site / "dependencies.pth").write_text(f"{OF_TESTS}\n")
     path = f"{python.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
-    for command in chosen:
+    for command in install:
         run(command.replace("dist/", f"{built}/"), str(tmp_path), path)
 
     told = run(

@@ -270,7 +270,7 @@ class Redis(SharedStore):
                     reason = reason.replace(secret, "…")
         raise StoreUnavailable(
             f"the shared store {self._address} cannot be used: {reason}; nothing was sent. Next: see that it "
-            "runs and can be reached, then run again"
+            "runs, can be reached and takes this user and password, then run again"
         )
 
 

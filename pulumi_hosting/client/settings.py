@@ -33,6 +33,7 @@ STORE_VARIABLE = "HOSTING_STORE"
 
 _API_KEY = re.compile(r"[A-Za-z0-9_.\-]{8,256}")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_DATABASE = re.compile(r"(/[0-9]*)?")
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 _AGENT = re.compile(r"[ -~]{1,128}")
 _COMMAND_SECONDS = 10.0
@@ -268,15 +269,21 @@ def store_problem(url: str) -> str | None:
     """Why this cannot be the address of a shared store; None if it can. It is not repeated: it may hold a
     password.
 
-    >>> store_problem("redis://cache.example.com:6379/0"), store_problem("")
-    (None, 'must begin with redis:// or rediss:// and name a host (it is not shown here)')
+    >>> store_problem("redis://cache.example.com:6379/0")
+    >>> store_problem("redis://:part#rest@cache.example.com") == store_problem("")
+    True
     """
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and parts.port != 0
+        # else the library takes another database, or a part of the password for the host
+        is_address &= bool(_DATABASE.fullmatch(parts.path)) and not parts.fragment and "@" not in parts.query
     except ValueError:  # its port
         is_address = False
-    wanted = "must begin with redis:// or rediss:// and name a host (it is not shown here)"
+    wanted = (
+        "must begin with redis:// or rediss://, name a host, and end with the number of a database at most; "
+        "a password has / ? # as %2F %3F %23 (it is not shown here)"
+    )
     return None if is_address else wanted
 
 

@@ -405,6 +405,6 @@ def test_a_shared_store_that_does_not_answer(command: Command) -> None:
     assert found["shared store"].startswith(
         "problem  shared store  the shared store redis://127.0.0.1:1 cannot be used: "
     )
-    assert found["shared store"].endswith("Next: see that it runs and can be reached, then run again")
+    assert found["shared store"].endswith("takes this user and password, then run again")
     assert found["service"].endswith("not asked: there is no shared store that can be used")
     assert "hunter2" not in shown.output

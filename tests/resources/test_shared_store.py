@@ -169,7 +169,20 @@ def test_a_wait_for_the_rate_limit_ends_without_the_store_too(team: Team, harnes
 # --- where it is set
 
 
-@pytest.mark.parametrize("store", ["", "memcached://h", "redis://", "redis:///0", "hunter2", "redis://h:x"])
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "memcached://h",
+        "redis://",
+        "redis:///0",
+        "hunter2",
+        "redis://h:x",
+        "redis://h/zero",
+        "redis://h/1/x",
+    ]
+    + [f"redis://:p@hunter2{character}w@h:1" for character in "/?#"],
+)
 def test_what_is_no_address_of_a_store_is_refused_by_name_and_not_shown(store: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^store must begin with redis:// or rediss://") as caught:
         Client("vk_test_0123456789", "https://api.example.com/v1", store=store)

@@ -128,7 +128,7 @@ class Receiver:
         """
         with self._thread:
             self._store = await self._retry(
-                "cannot open the state file",
+                "cannot open the store of events",
                 lambda: self._in_thread(self._open_store, self._options.state_path),
             )
             try:
@@ -146,7 +146,7 @@ class Receiver:
     async def acknowledge(self, event_id: str) -> None:
         """Mark an event as handled: it is never handed over again."""
         await self._retry(
-            "cannot write the state file", lambda: self._in_thread(self._store.acknowledge, event_id)
+            "cannot write to the store of events", lambda: self._in_thread(self._store.acknowledge, event_id)
         )
 
     async def _retry(self, what_fails: str, action: Callable[[], Awaitable[T]]) -> T:
@@ -195,7 +195,7 @@ class Receiver:
         while True:
             self._arrived.clear()
             next_pending = partial(self._in_thread, self._store.next_pending, number)
-            stored: StoredEvent | None = await self._retry("cannot read the state file", next_pending)
+            stored: StoredEvent | None = await self._retry("cannot read the store of events", next_pending)
             if stored is None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._arrived.wait(), self._store.poll_seconds)
@@ -215,7 +215,9 @@ class Receiver:
 
     async def _forget_old(self) -> None:
         while True:
-            await self._retry("cannot write the state file", lambda: self._in_thread(self._store.forget_old))
+            await self._retry(
+                "cannot write to the store of events", lambda: self._in_thread(self._store.forget_old)
+            )
             await asyncio.sleep(FORGET_INTERVAL_SECONDS)
 
     async def _reconcile(self, client: Client) -> None:

@@ -342,9 +342,9 @@ def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, 
 
     asyncio.run(play())
     assert "could not keep a delivery, the service will try again: disk is full" in receivers.lines()
-    assert "cannot read the state file: disk is full; trying again in 1 s" in receivers.lines()
+    assert "cannot read the store of events: disk is full; trying again in 1 s" in receivers.lines()
     # the mark, and the events of last month
-    assert receivers.lines().count("cannot write the state file: disk is full; trying again in 1 s") == 2
+    assert receivers.lines().count("cannot write to the store of events: disk is full; trying again in 1 s") == 2
     assert pending(state_file) == []
 
 
@@ -363,7 +363,7 @@ def test_a_port_and_a_state_file_in_use_are_waited_for(receivers: Receivers, sta
             second = start(0)
             await until(
                 lambda: logged(
-                    f"cannot open the state file: another process uses {state_file}; trying again in 2 s"
+                    f"cannot open the store of events: another process uses {state_file}; trying again in 2 s"
                 )
             )
         await until(receivers.listening_on)

@@ -1,4 +1,4 @@
-"""What is served: the API, and beside it the control interface, the console, and the answer to other paths."""
+"""What is served: the API, the control interface, the console, and the answer to any other path."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

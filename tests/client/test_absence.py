@@ -13,6 +13,8 @@ from tests.client.support import BASE, answer, refusal, scripted
 from tests.client.test_retries import FIELDS
 from tests.support.account import Account
 
+pytestmark = pytest.mark.usefixtures("both")
+
 GONE = refusal(404, "not_found")
 PAGE = httpx.Response(200, html="<h1>Welcome</h1>")
 ABOUT_OBJECTS = [operation for operation in OPERATIONS if "not_found" in operation.error_codes]

@@ -22,6 +22,8 @@ from pulumi_hosting.client.results import matching, readable, whole
 from tests.client.support import KEY, answer, scripted
 from tests.support.waiting import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("both")
+
 SERVER: dict[str, Any] = {
     "id": 20001,
     "name": "web",

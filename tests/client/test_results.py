@@ -12,6 +12,8 @@ from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import UNSET, Document, Done, File, Items, given
 from tests.client.support import answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 
 def order(number: int) -> dict[str, Any]:
     return {"invoice_id": number, "status": "provisioning"}

@@ -18,6 +18,8 @@ from pulumi_hosting.client.exceptions import (
 )
 from tests.client.support import BASE, KEY, FakeTime, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 SERVER = {"id": 1, "name": "a", "status": "active"}
 CREATED = {"server": SERVER, "charged": "5.00"}
 

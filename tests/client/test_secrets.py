@@ -21,6 +21,8 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
 from tests.client.support import KEY, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 PASSWORD = "canary7Password"
 AUTH_CODE = "canary/EPP+code 9"
 WEBHOOK = "whsec_canary8"

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
+from uuid import uuid4
 
 from pulumi_hosting.api.models import Me
 from pulumi_hosting.api.models.body import RequestModel
@@ -67,6 +68,7 @@ class AsyncClient(AsyncServices):
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: Rng | None = None,
+        new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         self._core = core = Client(
             api_key,
@@ -81,6 +83,7 @@ class AsyncClient(AsyncServices):
             clock=clock,
             wall=wall,
             rng=rng,
+            new_id=new_id,
         )
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None, is_async=True)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from typing import Any, cast
 
 import httpx
+import pytest
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.async_client import AsyncClient
@@ -82,6 +83,9 @@ class OnLoop:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_holder(self.of, name), name, value)
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        return self.of.__reduce_ex__(protocol)
+
     def __iter__(self) -> Iterator[Any]:
         walk = aiter(self.of)
         while (item := LOOP.run_until_complete(anext(walk, walk))) is not walk:
@@ -126,6 +130,8 @@ def on_loop(*arguments: Any, sleep: Callable[[float], None] | None = None, **opt
 
 
 FORMS: dict[str, Callable[..., Any]] = {"Client": Client, "AsyncClient": on_loop}
+CLIENT_ONLY = pytest.mark.parametrize("both", ["Client"], indirect=True)
+"""For a test of what only the synchronous form has: threads, its connections, indexes of a list."""
 made: Callable[..., Any] = Client
 """How clients are made: the fixture ``both`` has each test run with both forms."""
 

@@ -1,4 +1,5 @@
-"""The client's services from the table of operations: a class for each group, a method for each operation."""
+"""The client's services from the table of operations: a class for each group, a method for each operation;
+and the same awaited."""
 
 import types
 import typing
@@ -20,8 +21,12 @@ from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources.base import mentions_secret
 from pulumi_hosting.schema.fields import fields, id_of
 
-FOLDER = "pulumi_hosting/client/services"
-OWNED = (f"{FOLDER}/*.py",)
+FOLDERS: Mapping[str, Mapping[str, str]] = {
+    "services": {"prefix": "", "async": "", "await": ""},
+    "async_services": {"prefix": "Async", "async": "async ", "await": "await "},
+}
+"""Of ``Client`` and of ``AsyncClient``, with what stands before names, definitions and calls."""
+OWNED = tuple(f"pulumi_hosting/client/{folder}/*.py" for folder in FOLDERS)
 
 WAITS = {"orders": "OrderWait"}
 """Base classes, written by hand, of services that do more than single calls. ``OrderWait`` is in
@@ -115,15 +120,20 @@ def files() -> Mapping[str, str]:
         ],
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
-    texts = {
-        f"{FOLDER}/{group[0].path}.py": render(
-            "services/service.py.j2", filters, services=[*reversed(group)], area=_area(group[0])
+    texts: dict[str, str] = {}
+    for folder, words in FOLDERS.items():
+        path = f"pulumi_hosting/client/{folder}"
+        for group in groups:
+            texts[f"{path}/{group[0].path}.py"] = render(
+                "services/service.py.j2", filters, services=[*reversed(group)], area=_area(group[0]), **words
+            )
+        texts[f"{path}/__init__.py"] = render(
+            "services/__init__.py.j2",
+            filters,
+            services=[group[0] for group in groups],
+            folder=folder,
+            **words,
         )
-        for group in groups
-    }
-    texts[f"{FOLDER}/__init__.py"] = render(
-        "services/__init__.py.j2", filters, services=[group[0] for group in groups]
-    )
     return formatted(texts)
 
 

@@ -7,6 +7,7 @@ from pulumi_hosting import webhooks as webhooks
 from pulumi_hosting.api import models as models
 from pulumi_hosting.api.metadata import Meta as Meta
 from pulumi_hosting.api.secrets import Secret as Secret
+from pulumi_hosting.client.async_client import AsyncClient as AsyncClient
 from pulumi_hosting.client.client import Client as Client
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.exceptions import ApiError as ApiError
@@ -52,6 +53,7 @@ from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 from pulumi_hosting.client.exceptions import WebhookRejected as WebhookRejected
 from pulumi_hosting.client.exceptions import WriteRefused as WriteRefused
 from pulumi_hosting.client.results import UNSET as UNSET
+from pulumi_hosting.client.results import AsyncPages as AsyncPages
 from pulumi_hosting.client.results import Damaged as Damaged
 from pulumi_hosting.client.results import Document as Document
 from pulumi_hosting.client.results import File as File

@@ -48,7 +48,8 @@ def lines() -> Iterator[str]:
                 yield f"{name}.{public}{signature(definitions(home[public], '.pyi')[public])}"
             else:
                 yield from described(f"{name}.{public}", getattr(module, public))
-    yield from services("Client", client())
+    for name in ("AsyncClient", "Client"):
+        yield from services(name, client(name))
 
 
 def names() -> dict[str, tuple[str, ...]]:
@@ -57,10 +58,10 @@ def names() -> dict[str, tuple[str, ...]]:
     return dict(sorted((whole | PARTS).items()))
 
 
-def client() -> Any:
-    from pulumi_hosting import Client
-
-    return Client("vk_live_public_api_of_the_tests", "https://api.example.com/v1")
+def client(name: str) -> Any:
+    return getattr(import_module("pulumi_hosting"), name)(
+        "vk_live_public_api_of_the_tests", "https://api.example.com/v1"
+    )
 
 
 def services(path: str, holder: object) -> Iterator[str]:

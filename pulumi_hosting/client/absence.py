@@ -50,19 +50,33 @@ class KeyOwner:
         self._me = me
 
 
-def judged(error: ApiError, operation: Operation, owner: KeyOwner, base_url: str, words: Words) -> ApiError:
-    """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
-    API. Asks for the owner of the key if that decides."""
-    is_foreign, row = error.code == NO_ENVELOPE, BY_ID.get(operation.id)
+def depends_on_owner(error: HostingError, operation: Operation) -> bool:
+    """Whether it is a 404 that is believed if the owner of the key is known."""
+    row = BY_ID.get(operation.id)
     # A 404 of an operation that the table does not have may be about an object too.
     names_object = row is None or "not_found" in row.error_codes
-    if operation.id == _ME or (not owner.is_known and (is_foreign or not names_object)):
+    is_about_object = isinstance(error, ApiError) and error.status == 404 and error.code != NO_ENVELOPE
+    return is_about_object and names_object and operation.id != _ME
+
+
+def judged(
+    error: ApiError,
+    operation: Operation,
+    owner: KeyOwner,
+    base_url: str,
+    words: Words,
+    ask: Callable[[], Me] | None = None,
+) -> ApiError:
+    """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
+    API. Asks for the owner of the key if that decides; ``ask``: instead of the usual way."""
+    is_foreign = error.code == NO_ENVELOPE
+    if operation.id == _ME or not (owner.is_known or depends_on_owner(error, operation)):
         return _no_api(error, base_url, words)
     if is_foreign:
         error._remedy = "check the proxies on the way to the base URL, then run again"
         return error
     try:
-        owner.get()
+        owner.get(ask)
         return error
     except HostingError as failure:
         reason = failure

@@ -201,6 +201,32 @@ class Client(Services):
         makes the request for a key in another way (:meth:`request`). Raises
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
+        request, attempts = self._begun(operation, ids, query, body, idempotency_key, cursor, prepared)
+        place = self.rate_limiter.place(request.operation, request.query, self.words)
+        failure: HostingError | None = None
+        while True:
+            with place.turn(failure):
+                stop_at = self._attempted(attempts, place)
+                try:
+                    answer = self.transport.send(request, attempts.sent_id, stop_at)
+                    return self._answered(request, answer, place, attempts)
+                except HostingError as error:
+                    failure = error
+            failure, after = self._decided(place, attempts, self._judged(request, failure), request)
+            if after:
+                self._sleep(after)
+
+    def _begun(
+        self,
+        operation: Operation | str,
+        ids: Sequence[int | str],
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | RequestModel | None,
+        idempotency_key: str | None,
+        cursor: str | None,
+        prepared: Callable[[str | None], HttpRequest] | None,
+    ) -> tuple[HttpRequest, Attempts]:
+        """The request of a call that begins now."""
         row = _row(operation)
         key = self._admitted(row, idempotency_key)
         request = (
@@ -208,21 +234,15 @@ class Client(Services):
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        attempts = Attempts(row, key, began=self._clock())
-        place = self.rate_limiter.place(row, request.query, self.words)
-        failure: HostingError | None = None
-        while True:
-            with place.turn(failure):
-                attempts.begin(self._new_id(), self._clock())
-                stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
-                if row.is_write:
-                    stop_at = min(stop_at, self._clock() + self._time_to_write(place))
-                try:
-                    answer = self.transport.send(request, attempts.sent_id, stop_at)
-                    return self._answered(request, answer, place, attempts)
-                except HostingError as error:
-                    failure = error
-            failure = self._failed(request, place, attempts, failure)
+        return request, Attempts(row, key, began=self._clock())
+
+    def _attempted(self, attempts: Attempts, place: "Place") -> float:
+        """One more attempt begins: when to give it up."""
+        attempts.begin(self._new_id(), self._clock())
+        stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
+        if attempts.operation.is_write:
+            stop_at = min(stop_at, self._clock() + self._time_to_write(place))
+        return stop_at
 
     def _time_to_write(self, place: "Place") -> float:
         """Seconds for a write that is sent now: it ends before a lease under which it is sent does."""
@@ -258,20 +278,26 @@ class Client(Services):
     def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
         return self.observer if row.is_write or row.path.endswith("}") else None
 
-    def _failed(
-        self, request: HttpRequest, place: "Place", attempts: Attempts, failure: HostingError
+    def _judged(
+        self, request: HttpRequest, failure: HostingError, ask: Callable[[], Me] | None = None
     ) -> HostingError:
-        """Wait until the request may be sent again after ``failure``, or raise that. Not in the except block:
-        the context of an error must not grow with the attempts."""
-        if isinstance(failure, ApiError) and failure.status == 404:
-            failure = absence.judged(failure, request.operation, self.key_owner, self.base_url, self.words)
+        """What a failure is, if it is a 404; ``ask``: for the owner of the key."""
+        if not isinstance(failure, ApiError) or failure.status != 404:
+            return failure
+        return absence.judged(failure, request.operation, self.key_owner, self.base_url, self.words, ask)
+
+    def _decided(
+        self, place: "Place", attempts: Attempts, failure: HostingError, request: HttpRequest
+    ) -> tuple[HostingError, float]:
+        """The failure, if the request may be sent again, and after how many seconds; else it is raised. Not
+        in the except block: the context of an error must not grow with the attempts."""
         if observer := self._observer(request.operation):
             observer(request, failure)
         failure = attempts.failed(failure, attempts.sent_id)
         failure._words = self.words
         if place.is_refused(request.operation):
             self._log(request, "no room in the rate limit", attempts, attempts.sent_id)
-            return failure
+            return failure, 0.0
         decision = decide(
             request.operation,
             failure,
@@ -287,8 +313,7 @@ class Client(Services):
                 self.refusal = copy.copy(failure)
                 self.refusal.sent_as()
             raise failure
-        self._sleep(decision.after)
-        return failure
+        return failure, decision.after
 
     def request(
         self,
@@ -323,17 +348,19 @@ class Client(Services):
         :param idempotency_key: 16 to 128 printable characters.
         :param expensive: Whether the operation counts in the expensive bucket of the rate limit.
         """
+        row, prepared = self._raw(method, path, query, body, expensive, idempotency_key is not None)
+        found: RawResponse = self.call(row, idempotency_key=idempotency_key, prepared=prepared)
+        return found
+
+    def _raw(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: Any, expensive: bool, keyed: bool
+    ) -> tuple[Operation, Callable[[str | None], HttpRequest]]:
         from pulumi_hosting.client import raw_request  # most programs never need it
 
-        row = raw_request.row(method, path, expensive=expensive, keyed=idempotency_key is not None)
-        found: RawResponse = self.call(
-            row,
-            idempotency_key=idempotency_key,
-            prepared=lambda key: raw_request.prepare(
-                row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
-            ),
+        row = raw_request.row(method, path, expensive=expensive, keyed=keyed)
+        return row, lambda key: raw_request.prepare(
+            row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
         )
-        return found
 
     def pages(
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
@@ -341,10 +368,17 @@ class Client(Services):
         """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the
         filters.
         """
+        row, filters, cursor = self._filters(operation, ids, query)
+        return self._walk(row, ids, filters, cursor)
+
+    def _filters(
+        self, operation: Operation | str, ids: Sequence[int | str], query: Mapping[str, Any] | None
+    ) -> tuple[Operation, dict[str, Any], str | None]:
+        """The filters of a list, checked, and the cursor of its first page."""
         row = _row(operation)
         filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
         self._prepare(row, ids, filters, {})
-        return self._walk(row, ids, filters, filters.pop("cursor", None))
+        return row, filters, filters.pop("cursor", None)
 
     def items(
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None

@@ -16,6 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
+from httpx import AsyncClient as AsyncClient
 from httpx import Client as Client
 from httpx import Request as Request
 
@@ -50,18 +51,19 @@ OUR_HEADERS = frozenset(
 
 
 Connection = Client | httpx.BaseTransport
+AsyncConnection = AsyncClient | httpx.AsyncBaseTransport
 """The caller's client, or our own connections: those of a client would prepare cookies and redirects for each
 request, which takes as long as the request itself.
 """
 
 
 def facts_of(
-    connection: Connection, request: HttpRequest, request_id: str, agent: str, wait: float
+    connection: Connection | AsyncConnection, request: HttpRequest, request_id: str, agent: str, wait: float
 ) -> dict[str, Any]:
     """The request for httpx, without its body. Its headers are those of the caller's client, and ours, which
     take precedence: the key is in them. Each wait takes at most ``wait`` seconds.
     """
-    theirs = connection.headers.multi_items() if isinstance(connection, Client) else ()
+    theirs = connection.headers.multi_items() if isinstance(connection, Client | AsyncClient) else ()
     headers = httpx.Headers([(name, value) for name, value in theirs if name.lower() not in OUR_HEADERS])
     identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
     headers.update({**request.headers, "X-Request-ID": request_id, **identity})
@@ -77,17 +79,26 @@ def facts_of(
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.BaseTransport:
     """Connections to this deployment, of bounded sockets; those of the caller's ``transport`` if there is
     one."""
-    tls = settings.base_url.startswith("https:")
-    made = transport or httpx.HTTPTransport(
-        verify=tls_context(settings.ca_file) if tls else False,
-        # A proxy would read what goes to this machine over plain http.
-        proxy=_proxy(httpx.URL(settings.base_url).host) if tls else None,
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
-        ),
-    )
+    made = transport or httpx.HTTPTransport(**_options(settings))
     bound(made)
     return made
+
+
+def async_opened(settings: Settings, transport: httpx.AsyncBaseTransport | None) -> httpx.AsyncBaseTransport:
+    """The same for the tasks of one event loop. Its sockets need no bounds: a task is cancelled in time."""
+    return transport or httpx.AsyncHTTPTransport(**_options(settings))
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    tls = settings.base_url.startswith("https:")
+    return {
+        "verify": tls_context(settings.ca_file) if tls else False,
+        # A proxy would read what goes to this machine over plain http.
+        "proxy": _proxy(httpx.URL(settings.base_url).host) if tls else None,
+        "limits": httpx.Limits(
+            max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
+        ),
+    }
 
 
 def _proxy(host: str) -> str | None:
@@ -103,23 +114,76 @@ def read(
     """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the
     body.
     """
-    parts: list[bytes] = []
-    size = 0
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    # An in-process transport has it all in memory already.
-    is_plain = response.is_stream_consumed or encoding in ("", "identity")
-    for part in response.iter_bytes() if is_plain else _unpacked(response, encoding):
-        size += len(part)
-        if size > MAX_ANSWER_BYTES:
-            return InvalidResponse(
-                f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
-                operation=operation.id,
-                status=response.status_code,
-            )
-        if is_over():
-            return _late(operation, "ReadTimeout", host)
-        parts.append(part)
-    return HttpResponse(response.status_code, response.headers, b"".join(parts))
+    body = _Body(operation, response, host, is_over)
+    for raw in response.iter_bytes() if body.is_plain else response.iter_raw():
+        if failure := body.add(raw):
+            return failure
+    return body.whole()
+
+
+async def read_async(
+    operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
+) -> HttpResponse | HostingError:
+    """The same of a response that a task reads."""
+    body = _Body(operation, response, host, is_over)
+    async for raw in response.aiter_bytes() if body.is_plain else response.aiter_raw():
+        if failure := body.add(raw):
+            return failure
+    return body.whole()
+
+
+class _Body:
+    """The body of an answer, as it comes. gzip is unpacked in pieces of bounded size, so that a small answer
+    cannot fill the memory."""
+
+    def __init__(
+        self, operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
+    ) -> None:
+        self._operation, self._response, self._host, self._is_over = operation, response, host, is_over
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        # An in-process transport has it all in memory already.
+        self.is_plain = response.is_stream_consumed or encoding in ("", "identity")
+        if not self.is_plain and encoding not in ("gzip", "x-gzip"):
+            raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
+        self._unpack = None if self.is_plain else _unpacker()
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, raw: bytes) -> HostingError | None:
+        """What came. The error if it cannot be the answer, or came too late."""
+        operation = self._operation
+        for part in self._unpacked(raw) if self._unpack else (raw,):
+            self._size += len(part)
+            if self._size > MAX_ANSWER_BYTES:
+                return InvalidResponse(
+                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
+                    operation=operation.id,
+                    status=self._response.status_code,
+                )
+            if self._is_over():
+                return late(operation, "ReadTimeout", self._host)
+            self._parts.append(part)
+        return None
+
+    def _unpacked(self, raw: bytes) -> Iterator[bytes]:
+        while raw:
+            if self._unpack is None or self._unpack.eof:  # a further member of the same file
+                self._unpack = _unpacker()
+            yield self._unpack.decompress(raw, 1024 * 1024)
+            raw = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
+
+    def whole(self) -> HttpResponse:
+        response, unpack = self._response, self._unpack
+        if unpack is not None:
+            has_begun = bool(self._parts)
+            self._parts.append(unpack.flush())
+            if not unpack.eof and has_begun:
+                raise httpx.DecodingError("the compressed answer ends early", request=response.request)
+        return HttpResponse(response.status_code, response.headers, b"".join(self._parts))
+
+
+def _unpacker() -> "zlib._Decompress":
+    return zlib.decompressobj(zlib.MAX_WBITS | 16)
 
 
 def failure(operation: Operation, error: Exception, host: str) -> HostingError:
@@ -138,7 +202,7 @@ def failure(operation: Operation, error: Exception, host: str) -> HostingError:
         | httpx.UnsupportedProtocol,
     )
     if isinstance(error, httpx.TimeoutException):
-        return _late(operation, type(error).__name__, host, unsent=unsent)
+        return late(operation, type(error).__name__, host, unsent=unsent)
     # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
     why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
     what = (
@@ -161,26 +225,6 @@ def _is_certificate(error: BaseException | None) -> bool:
     return False
 
 
-def _unpacked(response: httpx.Response, encoding: str) -> Iterator[bytes]:
-    """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill
-    the memory.
-    """
-    if encoding not in ("gzip", "x-gzip"):
-        raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    begun = False
-    for raw in response.iter_raw():
-        while raw:
-            if unpack.eof:  # a further member of the same file
-                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            begun = True
-            yield unpack.decompress(raw, 1024 * 1024)
-            raw = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
-    yield unpack.flush()
-    if not unpack.eof and begun:
-        raise httpx.DecodingError("the compressed answer ends early", request=response.request)
-
-
 @lru_cache(maxsize=8)
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more
@@ -199,7 +243,7 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
-def _late(operation: Operation, failure: str, host: str, *, unsent: bool = False) -> TimedOut:
+def late(operation: Operation, failure: str, host: str, *, unsent: bool = False) -> TimedOut:
     """The error of what did not come in time. ``failure``: the class of what httpx raised."""
     what = _LATE.get(failure, "no usable answer from")
     return TimedOut(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client.exceptions import OrderFailed, WaitTimeout
-from pulumi_hosting.client.service_base import Service
+from pulumi_hosting.client.service_base import AsyncService, Service
 
 
 class OrderWait(Service):
@@ -42,28 +42,64 @@ class OrderWait(Service):
         poller = self._caller.poller(timeout, poll_interval)
         while True:
             found: m.Order = self._caller.call(BY_ID["get_order"], invoice_id)
-            if found.is_failed:
-                reason = f": {found.failure_reason}" if found.failure_reason else ""
-                raise OrderFailed(
-                    f"order {invoice_id} ended as {found.status}{reason}; its charge was returned to the "
-                    f"balance. Next: order again with another idempotency_key",
-                    invoice_id=invoice_id,
-                    status=found.status,
-                )
-            if found.is_active and found.server_id is not None:
-                server: m.Server = self._caller.call(BY_ID["get_server"], found.server_id)
+            if (server_id := _server_of(found, invoice_id, timeout if poller.over else None)) is not None:
+                server: m.Server = self._caller.call(BY_ID["get_server"], server_id)
                 return server
-            if found.awaits_payment:
-                raise WaitTimeout(
-                    f"order {invoice_id} is not paid. Next: client.invoices.pay({invoice_id})",
-                    str(invoice_id),
-                )
-            if poller.over:
-                raise WaitTimeout(
-                    f"order {invoice_id} is {found.status} after {timeout:.0f} s. Next: wait on with "
-                    f"client.orders.wait({invoice_id}), do not order again",
-                    str(invoice_id),
-                )
             if on_wait is not None:
                 on_wait(found)
             poller.pause()
+
+
+class AsyncOrderWait(AsyncService):
+    """The same of an ``AsyncClient``."""
+
+    async def wait(
+        self,
+        order: int | m.Order | m.ServerCreated,
+        *,
+        timeout: float = 600.0,  # noqa: ASYNC109  # named as in Client
+        poll_interval: float = 10.0,
+        on_wait: Callable[[m.Order], None] | None = None,
+    ) -> m.Server:
+        """The server of an order, as soon as it exists: ``client.orders.wait`` of a ``Client`` describes
+        arguments and errors."""
+        if isinstance(order, m.ServerCreated):
+            return order.server
+        invoice_id = order.invoice_id if isinstance(order, m.Order) else order
+        poller = self._caller.poller(timeout, poll_interval)
+        while True:
+            found: m.Order = await self._caller.call(BY_ID["get_order"], invoice_id)
+            if (server_id := _server_of(found, invoice_id, timeout if poller.over else None)) is not None:
+                server: m.Server = await self._caller.call(BY_ID["get_server"], server_id)
+                return server
+            if on_wait is not None:
+                on_wait(found)
+            await self._caller.sleep(poller.next)
+            poller.paused()
+
+
+def _server_of(order: m.Order, invoice_id: int, waited: float | None) -> int | None:
+    """The id of its server, None while there is none. Raises when there will be none, and, if the wait is
+    over, after how many seconds it ``waited``."""
+    if order.is_failed:
+        reason = f": {order.failure_reason}" if order.failure_reason else ""
+        raise OrderFailed(
+            f"order {invoice_id} ended as {order.status}{reason}; its charge was returned to the "
+            f"balance. Next: order again with another idempotency_key",
+            invoice_id=invoice_id,
+            status=order.status,
+        )
+    if order.is_active and order.server_id is not None:
+        return order.server_id
+    if order.awaits_payment:
+        raise WaitTimeout(
+            f"order {invoice_id} is not paid. Next: client.invoices.pay({invoice_id})",
+            str(invoice_id),
+        )
+    if waited is not None:
+        raise WaitTimeout(
+            f"order {invoice_id} is {order.status} after {waited:.0f} s. Next: wait on with "
+            f"client.orders.wait({invoice_id}), do not order again",
+            str(invoice_id),
+        )
+    return None

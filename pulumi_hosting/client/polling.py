@@ -1,6 +1,6 @@
 """The wait with an end: for what the service finishes later."""
 
-import threading
+from contextvars import ContextVar
 from typing import Protocol
 
 
@@ -30,22 +30,27 @@ class Poller:
     def pause(self) -> None:
         """Wait. The read that follows yields to other requests at the rate limit."""
         self._clock.sleep(self.next)
+        self.paused()
+
+    def paused(self) -> None:
+        """A pause of ``next`` seconds is over."""
         self.next = min(self.next * 2, self._longest)
         next_read_is_a_poll()
 
 
 # --- which reads are polls: looks at what is not finished yet, served after all others
 
-_next = threading.local()
+_next: ContextVar[bool] = ContextVar("next_read_is_a_poll", default=False)
 
 
 def next_read_is_a_poll() -> None:
-    """The next call of this thread, if it reads, is a poll."""
-    _next.is_poll = True
+    """The next call of this thread or task, if it reads, is a poll."""
+    _next.set(True)
 
 
 def take() -> bool:
     """Whether the call that begins now was announced as a poll."""
-    was: bool = getattr(_next, "is_poll", False)
-    _next.is_poll = False
+    was = _next.get()
+    if was:
+        _next.set(False)
     return was

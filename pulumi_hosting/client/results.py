@@ -6,7 +6,7 @@ Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), a
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NoReturn, Self, TypeVar, overload
@@ -225,24 +225,12 @@ class Pages(Generic[R]):
 
     def pages(self) -> "Iterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
-        cursor = self._cursor
-        used = {cursor}
+        cursor, used = self._cursor, {self._cursor}
         while True:
             page = self._fetch(cursor)
             yield page
-            # A deployment may leave the cursor out, or empty, on the last page.
-            if not page.next_cursor:
+            if not (cursor := _next_cursor(self._operation, page, used)):
                 return
-            cursor = page.next_cursor
-            if cursor in used:
-                request_id = page.meta.request_id if page.meta else None
-                raise InvalidResponse(
-                    f"{self._operation}: the service gave the same page cursor twice",
-                    operation=self._operation,
-                    status=page.meta.status if page.meta else None,
-                    request_id=request_id,
-                )
-            used.add(cursor)
 
     def __iter__(self) -> Iterator[R]:
         for page in self.pages():
@@ -287,3 +275,72 @@ class Pages(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Pages of {self._operation}>"
+
+
+class AsyncPages(Generic[R]):
+    """A list of an ``AsyncClient``, read as it is walked: ``async for server in client.servers.list()``, or
+    whole: ``await client.servers.list()``.
+
+    Walks, damaged items and errors are those of :class:`Pages`.
+    """
+
+    def __init__(
+        self, operation: str, fetch: "Callable[[str | None], Awaitable[Page[R]]]", cursor: str | None = None
+    ) -> None:
+        self._operation = operation
+        self._fetch = fetch
+        self._cursor = cursor
+
+    async def pages(self) -> "AsyncIterator[Page[R]]":
+        """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
+        cursor, used = self._cursor, {self._cursor}
+        while True:
+            page = await self._fetch(cursor)
+            yield page
+            if not (cursor := _next_cursor(self._operation, page, used)):
+                return
+
+    async def __aiter__(self) -> AsyncIterator[R]:
+        async for page in self.pages():
+            for item in page.data:
+                yield item
+
+    def __await__(self) -> Generator[Any, None, list[R]]:
+        return self._list().__await__()
+
+    async def _list(self) -> list[R]:
+        return [item async for item in self]
+
+    async def first(self) -> R | None:
+        """The first item, ``None`` of an empty list; one request."""
+        async for item in self:
+            return item
+        return None
+
+    async def all(self) -> list[R]:
+        """All items as a list. Raises ``InvalidResponse`` if one of them could not be read; ``await`` of the
+        list itself has it as :class:`Damaged` instead.
+        """
+        return whole(await self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"whether {self._operation} has items is not known before it is asked; use await and first()"
+        )
+
+    def __repr__(self) -> str:
+        return f"<AsyncPages of {self._operation}>"
+
+
+def _next_cursor(operation: str, page: "Page[R]", used: set[str | None]) -> str | None:
+    """The cursor of the page after this one, which joins those that were ``used``. A deployment may leave it
+    out, or empty, on the last page."""
+    if page.next_cursor and page.next_cursor in used:
+        raise InvalidResponse(
+            f"{operation}: the service gave the same page cursor twice",
+            operation=operation,
+            status=page.meta.status if page.meta else None,
+            request_id=page.meta.request_id if page.meta else None,
+        )
+    used.add(page.next_cursor)
+    return page.next_cursor

@@ -8,7 +8,7 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import AmbiguousMatch
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.client.results import Items, Pages, matching
+from pulumi_hosting.client.results import AsyncPages, Items, Pages, matching
 
 
 class Caller(Protocol):
@@ -40,6 +40,41 @@ class Service:
     """A group of operations."""
 
     def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._caller!r}>"
+
+
+class AsyncCaller(Protocol):
+    """The same of an :class:`~pulumi_hosting.client.async_client.AsyncClient`."""
+
+    async def call(
+        self,
+        operation: Operation,
+        *ids: int | str,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any: ...
+
+    def pages(
+        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
+    ) -> AsyncPages[Any]: ...
+
+    async def items(
+        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
+    ) -> Items[Any]: ...
+
+    def poller(self, seconds: float, longest: float) -> Poller: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class AsyncService:
+    """A group of operations that are awaited."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
 
     def __repr__(self) -> str:

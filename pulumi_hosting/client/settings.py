@@ -108,12 +108,16 @@ def settings(
     )
 
 
-def check_http_client(http_client: object, *, alone: bool) -> None:
-    """Raise ``ConfigurationError`` for what is no ``httpx.Client``, and if another option would do the
-    same (not ``alone``).
+def check_http_client(http_client: object, *, alone: bool, is_async: bool = False) -> None:
+    """Raise ``ConfigurationError`` for what is no ``httpx.Client``, or ``httpx.AsyncClient`` if it
+    ``is_async``, and if another option would do the same (not ``alone``).
     """
-    if not callable(getattr(http_client, "send", None)) or hasattr(http_client, "aclose"):
-        raise ConfigurationError("http_client must be an httpx.Client, which is not asynchronous")
+    if not callable(getattr(http_client, "send", None)) or hasattr(http_client, "aclose") is not is_async:
+        raise ConfigurationError(
+            "http_client must be an httpx.AsyncClient"
+            if is_async
+            else "http_client must be an httpx.Client, which is not asynchronous"
+        )
     if not alone:
         raise ConfigurationError(
             "http_client brings its own transport and certificates. Next: leave out transport and ca_file, "

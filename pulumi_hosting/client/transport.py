@@ -57,7 +57,7 @@ class HttpTransport:
         # Translated inside, raised outside of the except block: the failure underneath does not even become
         # __context__.
         failure: HostingError
-        self._must_have_time(request.operation.id, stop_at)
+        must_have_time(request.operation.id, stop_at, self._clock())
         response: httpx.Response | None = None
         made: httpx.Request | None = None
         try:
@@ -89,12 +89,6 @@ class HttpTransport:
         response = made = None  # nor may the frame of the failure hold them: they carry the key
         raise failure
 
-    def _must_have_time(self, operation: str, stop_at: float) -> None:
-        """Raises ``TimedOut`` if this process was stopped meanwhile: what a write rests on may have ended."""
-        if stop_at <= self._clock():
-            why = f"{operation}: its time was over before it was sent"
-            raise TimedOut(why, outcome_unknown=False, operation=operation)
-
     def close(self) -> None:
         """Closes the connections; the next request opens new ones. Those of the caller's own client stay."""
         if not self._own:
@@ -121,3 +115,97 @@ class HttpTransport:
                 # A client that is not closed closes its connections when it is collected.
                 weakref.finalize(self, self._connection.close)
             return self._connection
+
+
+class AsyncHttpTransport:
+    """Sends requests of the tasks of an event loop. Nothing is opened before the first request; in another
+    loop it opens connections of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float],
+        transport: "httpx.AsyncBaseTransport | None" = None,
+        http_client: "httpx.AsyncClient | None" = None,
+    ) -> None:
+        self._settings, self._clock = settings, clock
+        self._transport, self._http_client = transport, http_client
+        self._opened: tuple[object, httpx.AsyncBaseTransport] | None = None
+
+    async def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
+        """The answer, as :meth:`HttpTransport.send` gives it, with the same errors."""
+        import asyncio  # who has no loop does not wait for it
+
+        from pulumi_hosting.client import httpx_connection
+
+        failure: HostingError  # as there: translated inside, raised outside
+        must_have_time(request.operation.id, stop_at, self._clock())
+        response: httpx.Response | None = None
+        made: httpx.Request | None = None
+        step = ""  # of the exchange, as httpcore names it
+
+        async def noted(name: str, info: object) -> None:
+            nonlocal step
+            step = name
+
+        try:
+            wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
+            connection = self._http_client or self._connected(
+                asyncio.get_running_loop(), httpx_connection.async_opened
+            )
+            agent = self._settings.user_agent
+            made = httpx_connection.Request(
+                content=request.body,
+                **httpx_connection.facts_of(connection, request, request_id, agent, wait),
+            )
+            made.extensions["trace"] = noted
+            async with asyncio.timeout(wait):
+                response = (
+                    await connection.send(made, stream=True, auth=None, follow_redirects=False)
+                    if isinstance(connection, httpx_connection.AsyncClient)
+                    else await connection.handle_async_request(made)
+                )
+                try:
+                    found = await httpx_connection.read_async(
+                        request.operation, response, self._settings.host, lambda: self._clock() > stop_at
+                    )
+                finally:
+                    await response.aclose()
+            if isinstance(found, HttpResponse):
+                return found
+            failure = found
+        except HostingError as error:
+            failure = error
+        except TimeoutError:
+            failure = httpx_connection.late(
+                request.operation,
+                "ConnectTimeout" if step.startswith("connection.") else "ReadTimeout",
+                self._settings.host,
+                unsent=step.startswith("connection."),
+            )
+        except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
+            failure = httpx_connection.failure(request.operation, error, self._settings.host)
+        response = made = None
+        raise failure
+
+    def _connected(
+        self,
+        loop: object,
+        opened: "Callable[[Settings, httpx.AsyncBaseTransport | None], httpx.AsyncBaseTransport]",
+    ) -> "httpx.AsyncBaseTransport":
+        if self._opened is None or self._opened[0] is not loop:
+            self._opened = loop, opened(self._settings, self._transport)
+        return self._opened[1]
+
+    async def close(self) -> None:
+        """Closes the connections; those of the caller's own client stay."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened[1].aclose()
+
+
+def must_have_time(operation: str, stop_at: float, now: float) -> None:
+    """Raises ``TimedOut`` if this process was stopped meanwhile: what a write rests on may have ended."""
+    if stop_at <= now:
+        why = f"{operation}: its time was over before it was sent"
+        raise TimedOut(why, outcome_unknown=False, operation=operation)

@@ -13,8 +13,7 @@ from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
-from pulumi_hosting.emulator.site import API, other_response
-from pulumi_hosting.emulator.webhook_delivery import Outbound
+from pulumi_hosting.emulator.site import API, api_response, other_response
 
 Message = MutableMapping[str, Any]
 Scope = Message
@@ -82,23 +81,11 @@ class Application:
             client=scope["client"][0] if scope["client"] else "127.0.0.1",
         )
         if is_api:
-            answer = await self._api(request)
+            answer = await api_response(self.core, request)
         else:
             # In a thread: a control call may wait.
             answer = await asyncio.to_thread(other_response, self.core, request, self.names)
         await self._send(answer, scope, receive, send)
-
-    async def _api(self, request: ApiRequest) -> Answer:
-        step = self.core.begin(request)
-        if isinstance(step, Outbound):
-            # The only calls that use the network before they are answered.
-            step = step.then(await asyncio.to_thread(self.core.try_send, step.attempt))
-        try:
-            if step.delay:
-                await asyncio.sleep(step.delay)
-        finally:
-            self.core.finish(step)
-        return step
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Run the delivery loop from the start of the server to its end."""

@@ -1,15 +1,34 @@
-"""What is served beside the API: the control interface, the console, and the answer to any other path."""
+"""What is served: the API, the control interface, the console, and the answer to any other path."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.console import PATH, console_response
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
+from pulumi_hosting.emulator.webhook_delivery import Outbound
 
 API = "/v1/"
 """How paths of the API begin."""
 CONTROL = "/_control"
+
+
+async def api_response(
+    core: Core, request: ApiRequest, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Answer:
+    """The answer of the API in an event loop, after its delay."""
+    step = core.begin(request)
+    if isinstance(step, Outbound):
+        # The only calls that use the network before they are answered.
+        step = step.then(await asyncio.to_thread(core.try_send, step.attempt))
+    try:
+        if step.delay:
+            await sleep(step.delay)
+    finally:
+        core.finish(step)
+    return step
 
 
 def other_response(core: Core, request: ApiRequest, names: Names = None) -> Answer:

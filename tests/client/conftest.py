@@ -1,9 +1,17 @@
-"""A certificate for servers on loopback."""
+"""Both forms of the client, and a certificate for servers on loopback."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+
+from tests.client import support
+
+
+@pytest.fixture(params=support.FORMS)
+def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs with a ``Client``, and with an ``AsyncClient`` on a loop."""
+    monkeypatch.setattr(support, "made", support.FORMS[request.param])
 
 
 @pytest.fixture(scope="module")

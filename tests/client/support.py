@@ -2,16 +2,22 @@
 that uses both.
 """
 
+import asyncio
+import inspect
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from typing import Any, cast
 
 import httpx
+import pytest
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.client.async_client import AsyncClient
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
+from pulumi_hosting.client.results import AsyncPages
+from pulumi_hosting.client.service_base import AsyncService
 
 KEY = "vk_live_canary0123456789ABCDEF"
 BASE = "https://api.example.com/v1"
@@ -62,6 +68,74 @@ class Script:
         return [json.loads(request.content) if request.content else None for request in self.requests]
 
 
+LOOP = asyncio.new_event_loop()
+
+
+class OnLoop:
+    """An ``AsyncClient``, or a part of one, as if it were synchronous: what it awaits runs to its end."""
+
+    def __init__(self, of: Any) -> None:
+        vars(self)["of"] = of
+
+    def __getattr__(self, name: str) -> Any:
+        return _run(getattr(_holder(self.of, name), name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_holder(self.of, name), name, value)
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        return self.of.__reduce_ex__(protocol)
+
+    def __iter__(self) -> Iterator[Any]:
+        walk = aiter(self.of)
+        while (item := LOOP.run_until_complete(anext(walk, walk))) is not walk:
+            yield item
+
+    def __bool__(self) -> bool:
+        return bool(self.of)
+
+    def __repr__(self) -> str:
+        return repr(self.of)
+
+    def __enter__(self) -> "OnLoop":
+        return OnLoop(LOOP.run_until_complete(self.of.__aenter__()))
+
+    def __exit__(self, *error: Any) -> None:
+        LOOP.run_until_complete(self.of.__aexit__(*error))
+
+
+def _holder(of: Any, name: str) -> Any:
+    """What a ``Client`` shows more than an ``AsyncClient``, its core has."""
+    return of if hasattr(of, name) or not isinstance(of, AsyncClient) else of._core
+
+
+def _run(value: Any) -> Any:
+    if inspect.iscoroutine(value):
+        return _run(LOOP.run_until_complete(value))
+    if inspect.ismethod(value):
+        return lambda *arguments, **options: _run(value(*arguments, **options))
+    return OnLoop(value) if isinstance(value, AsyncService | AsyncPages | AsyncIterable) else value
+
+
+def on_loop(*arguments: Any, sleep: Callable[[float], None] | None = None, **options: Any) -> Any:
+    """An ``AsyncClient`` made with the arguments of a ``Client``."""
+
+    async def awaited(seconds: float) -> None:
+        assert sleep is not None
+        sleep(seconds)
+
+    if sleep is not None:
+        options["sleep"] = awaited
+    return OnLoop(AsyncClient(*arguments, **options))
+
+
+FORMS: dict[str, Callable[..., Any]] = {"Client": Client, "AsyncClient": on_loop}
+CLIENT_ONLY = pytest.mark.parametrize("both", ["Client"], indirect=True)
+"""For a test of what only the synchronous form has: threads, its connections, indexes of a list."""
+made: Callable[..., Any] = Client
+"""How clients are made: the fixture ``both`` has each test run with both forms."""
+
+
 def scripted(
     *steps: Step, time: FakeTime | None = None, key: str = KEY, knows_owner: bool = False, **options: Any
 ) -> tuple[Client, Script]:
@@ -70,7 +144,7 @@ def scripted(
     script = Script(steps)
     time = time or FakeTime()
     given = {"clock": time.clock, "sleep": time.sleep, "rng": dice(), "base_url": BASE, **options}
-    client = Client(key, transport=httpx.MockTransport(script), **given)
+    client: Client = made(key, transport=httpx.MockTransport(script), **given)
     client.rate_limiter.store = WindowsInMemory()  # clients of one test are not about one another
     if knows_owner:
         client.key_owner.told(cast(m.Me, object()))

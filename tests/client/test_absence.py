@@ -9,9 +9,11 @@ import pytest
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ApiError, InsufficientFunds, NotFound
-from tests.client.support import BASE, answer, refusal, scripted
+from tests.client.support import BASE, CLIENT_ONLY, answer, refusal, scripted
 from tests.client.test_retries import FIELDS
 from tests.support.account import Account
+
+pytestmark = pytest.mark.usefixtures("both")
 
 GONE = refusal(404, "not_found")
 PAGE = httpx.Response(200, html="<h1>Welcome</h1>")
@@ -143,6 +145,7 @@ def test_an_operation_that_is_newer_than_this_version_is_asked_about_too(me: htt
         assert paths(script.requests) == ["/snapshots/5", "/me"]
 
 
+@CLIENT_ONLY
 def test_threads_share_the_question(me: httpx.Response) -> None:
     meeting = threading.Barrier(4)
     asked = list[str]()
@@ -195,6 +198,7 @@ def test_every_object_of_a_path_is_covered() -> None:
     }
 
 
+@CLIENT_ONLY
 @pytest.mark.parametrize("operation", ABOUT_OBJECTS, ids=lambda operation: operation.id)
 def test_no_method_says_that_an_object_is_gone_at_a_wrong_version(
     account: Account, operation: Operation

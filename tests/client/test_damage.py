@@ -19,8 +19,10 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import matching, readable, whole
-from tests.client.support import KEY, answer, scripted
+from tests.client.support import CLIENT_ONLY, KEY, answer, scripted
 from tests.support.waiting import HANG_SECONDS
+
+pytestmark = pytest.mark.usefixtures("both")
 
 SERVER: dict[str, Any] = {
     "id": 20001,
@@ -277,6 +279,7 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
 # --- lists that are read as they are walked
 
 
+@CLIENT_ONLY
 def test_a_walk_refuses_bool_and_len_with_advice() -> None:
     client, script = scripted(answer(200, {"data": [SERVER, {**SERVER, "id": 2}], "next_cursor": None}))
     walk = client.servers.list()

@@ -16,6 +16,8 @@ from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from tests.client.support import KEY, answer, refusal, scripted
 from tests.client.test_secrets import ACTS, SERVICES, leaks
 
+pytestmark = pytest.mark.usefixtures("both")
+
 ORDER = {"server": {"id": 1, "name": "a", "status": "active"}, "charged": "1.00", "root_password": "x7Secret"}
 
 

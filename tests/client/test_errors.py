@@ -7,6 +7,8 @@ from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import CODES, ApiError, error_class
 from tests.client.support import refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
 def test_every_code_says_what_is_wrong_and_what_to_do_next(code: exceptions.Code) -> None:

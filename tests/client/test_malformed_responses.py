@@ -18,6 +18,8 @@ from pulumi_hosting.client.results import Damaged
 from tests.client.responses import SERVER, read
 from tests.client.support import refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 
 def least(model: Any) -> Any:
     """The smallest JSON that the model takes, made from its schema."""

@@ -17,6 +17,8 @@ from pulumi_hosting.client.results import Document, Done, File, Items, Pages
 from pulumi_hosting.client.service_base import Service
 from tests.client.support import scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 # What the client itself has beside the operations.
 OWN = {
     "service_now", "call", "pages", "items", "request", "poller", "monotonic", "sleep", "close", "base_url",

@@ -13,6 +13,8 @@ from pulumi_hosting.client.exceptions import HostingError
 from tests.client.support import answer, scripted
 from tests.client.test_retries import FIELDS, QUERIES, call
 
+pytestmark = pytest.mark.usefixtures("both")
+
 NUMBERS = st.sampled_from([True, False, 0, 1, -1, 1.0, 1e27, 10**27, 10**400, float("nan"), 2**63])
 TEXTS = st.sampled_from(
     [

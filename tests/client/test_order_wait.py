@@ -9,6 +9,8 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound, OrderFailed, WaitTimeout
 from tests.client.support import FakeTime, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 SERVER = {
     "id": 7,
     "name": "web",

@@ -21,6 +21,8 @@ from pulumi_hosting.client.exceptions import (
 from tests.client.support import answer, refusal, scripted
 from tests.client.test_retries import CREATED, call
 
+pytestmark = pytest.mark.usefixtures("both")
+
 # What one attempt meets, and whether it may have been processed.
 EVENTS: dict[str, tuple[Any, bool]] = {
     "lost": (httpx.ReadError("gone"), True),

@@ -15,6 +15,8 @@ from pulumi_hosting.client.exceptions import AmbiguousMatch, InvalidResponse
 from pulumi_hosting.client.results import Damaged, File, Items, file_name
 from tests.client.support import KEY, answer, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 PASSWORD = "Canary-password-1"  # made up
 
 

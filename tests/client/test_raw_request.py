@@ -18,6 +18,8 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.results import File
 from tests.client.support import KEY, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 PASSWORD = "Canary-password-1"  # made up
 IDEMPOTENCY_KEY = "snapshot-2026-11-22"
 BUSY = refusal(503, "temporarily_unavailable")

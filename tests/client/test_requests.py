@@ -18,6 +18,8 @@ from pulumi_hosting.client.requests import build_path, checked_key
 from pulumi_hosting.client.results import UNSET
 from tests.client.support import answer, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 SERVER = BY_ID["get_server"]
 
 # --- paths

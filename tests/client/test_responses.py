@@ -11,6 +11,8 @@ from pulumi_hosting.client import exceptions
 from tests.client.responses import SERVER, read
 from tests.client.support import KEY, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 
 def test_unknown_fields_enum_values_and_statuses_survive() -> None:
     server = read(

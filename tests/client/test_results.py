@@ -10,7 +10,9 @@ import pytest
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import UNSET, Document, Done, File, Items, given
-from tests.client.support import answer, refusal, scripted
+from tests.client.support import CLIENT_ONLY, answer, refusal, scripted
+
+pytestmark = pytest.mark.usefixtures("both")
 
 
 def order(number: int) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def test_a_cursor_that_comes_twice_is_an_error(pages: list[httpx.Response]) -> N
         list(client.orders.list(cursor="start"))
 
 
+@CLIENT_ONLY
 def test_pages_can_be_read_one_by_one_and_carry_their_meta() -> None:
     client, _ = scripted(page([1], "c1"), page([2], None))
     pages = list(client.orders.list().pages())

@@ -16,7 +16,9 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from tests.client.support import BASE, KEY, FakeTime, answer, refusal, scripted
+from tests.client.support import BASE, CLIENT_ONLY, KEY, FakeTime, answer, refusal, scripted
+
+pytestmark = pytest.mark.usefixtures("both")
 
 SERVER = {"id": 1, "name": "a", "status": "active"}
 CREATED = {"server": SERVER, "charged": "5.00"}
@@ -207,6 +209,7 @@ def test_a_damaged_answer_is_not_asked_for_again() -> None:
 # --- threads and the object itself
 
 
+@CLIENT_ONLY
 def test_one_client_serves_many_threads() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -223,6 +226,7 @@ def test_one_client_serves_many_threads() -> None:
     assert len({server.meta.request_id for server in found if server.meta}) == 200
 
 
+@CLIENT_ONLY
 def test_a_client_can_be_closed_and_used_again() -> None:
     client, _ = scripted(answer(200, SERVER))
     with client as same:

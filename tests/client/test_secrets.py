@@ -19,7 +19,9 @@ import pytest
 from pulumi_hosting.api.secrets import MASK, Redactor, Secret, clean_text
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
-from tests.client.support import KEY, answer, refusal, scripted
+from tests.client.support import CLIENT_ONLY, KEY, answer, refusal, scripted
+
+pytestmark = pytest.mark.usefixtures("both")
 
 PASSWORD = "canary7Password"
 AUTH_CODE = "canary/EPP+code 9"
@@ -129,6 +131,7 @@ def test_no_failure_shows_a_secret(
     assert [line for line in frames(error) if leaks(line)] == []
 
 
+@CLIENT_ONLY
 def test_a_client_shows_its_key_nowhere() -> None:
     client, _ = scripted(answer(200, {"id": 1, "name": "a", "status": "active"}))
     client.servers.get(1)

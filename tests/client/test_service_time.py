@@ -11,6 +11,8 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.client.retry import parse_http_date
 from tests.client.support import FakeTime, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
+
 HEALTH = {"status": "ok", "time": "2030-01-01T12:00:00Z", "version": "1"}
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DATE = "Sun, 06 Nov 2033 08:49:37 GMT"

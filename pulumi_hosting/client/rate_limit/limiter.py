@@ -100,6 +100,15 @@ class RateLimiter:
         self.store = memory(name)
         return self.store.update(change, self.clock())
 
+    def take_over(self, change: Callable[[KeyWindows], object]) -> None:
+        """Change the windows; what the change returns is not waited for."""
+        self.update(change)
+
+    @property
+    def wakes(self) -> bool:
+        """Whether a waiter is woken when its turn comes."""
+        return self.store is not None and self.store.wakes
+
     def pause(self, ticket: Ticket | None, seconds: float) -> float:
         """Wait for that long, or until the ticket is granted, in a store that wakes. The seconds that it
         took."""
@@ -139,7 +148,7 @@ class Place:
         self._looked_for_dead = 0.0
         self.waited = 0.0
         self.refusals = 0
-        self._is_refused = self._is_empty = self._is_endless = False
+        self._is_refused = self._is_empty = self._is_endless = self._is_announced = False
 
     @contextmanager
     def turn(self, failure: HostingError | None) -> Iterator[None]:
@@ -156,38 +165,52 @@ class Place:
         Raises ``failure``, or else ``RateLimitTimeout``, when that takes too long. ``KeyboardInterrupt``, and
         what ``sleep`` raises, end the wait.
         """
-        self._is_refused = self._is_empty = False
-        if not self._operation.auth:  # counted by address, if at all
+        if not self.begins():
             return
-        limiter, waited, announced = self._limiter, 0.0, False
+        waited = 0.0
         try:
             while (wait := self.step()) is not None:
-                left = limiter.timeout - self.waited
-                if self._is_endless:
-                    raise self._timed_out(wait)
-                if left <= 0 or wait.earliest > left:
-                    raise failure or self._timed_out(wait)
-                if waited >= ANNOUNCE_AFTER and not announced:
-                    announced = True
-                    limiter.on_wait(_line(wait))
-                slept = limiter.pause(self._ticket, min(self.pause(wait, waited), left))
+                left = self.left(wait, waited, failure)
+                slept = self._limiter.pause(self._ticket, min(self.pause(wait, waited), left))
                 waited += slept
                 self.waited += slept
         except BaseException:
             self.leave()
             raise
 
+    def begins(self) -> bool:
+        """Whether one more request has to wait for its turn at all."""
+        self._is_refused = self._is_empty = self._is_announced = False
+        return self._operation.auth  # without a key it is counted by address, if at all
+
+    def left(self, wait: Wait, waited: float, failure: HostingError | None) -> float:
+        """The seconds for which the call may wait yet, after ``waited`` of them, which is announced if they
+        are many. Raises what :meth:`wait` raises."""
+        limiter = self._limiter
+        left = limiter.timeout - self.waited
+        if self._is_endless:
+            raise self._timed_out(wait)
+        if left <= 0 or wait.earliest > left:
+            raise failure or self._timed_out(wait)
+        if waited >= ANNOUNCE_AFTER and not self._is_announced:
+            self._is_announced = True
+            limiter.on_wait(_line(wait))
+        return left
+
     def pause(self, wait: Wait, waited: float) -> float:
         """Seconds until the next look, after ``waited`` of them. When responses decide, the pauses grow; who
         is woken looks when time alone may have changed something, those in front first."""
-        store = self._limiter.store
-        if store is not None and store.wakes:
+        if self._limiter.wakes:
             return min(wait.if_quiet + _NEXT_EACH * wait.ahead, LOOK_WHEN_QUIET)
         soon = wait.seconds if wait.earliest else max(wait.seconds, min(0.25, waited / 10))
         return min(soon, LONGEST_PAUSE)
 
     def step(self) -> Wait | None:
         """One look at the queue: None if the request may be sent now."""
+        return self._limiter.update(self.next_look())
+
+    def next_look(self) -> Callable[[KeyWindows], Wait | None]:
+        """The change of the windows that looks. It may be made again if others were faster."""
         limiter, is_alive = self._limiter, None
         now = limiter.clock()
         if self._ticket is None:
@@ -196,7 +219,7 @@ class Place:
             self._looked_for_dead = now
             with suppress(LocalFilesError):
                 is_alive = limiter.values.living()
-        return limiter.update(partial(self._look, limiter.values.process, is_alive))
+        return partial(self._look, limiter.values.process, is_alive)
 
     def _look(self, pid: int, is_alive: Callable[[int], bool] | None, windows: KeyWindows) -> Wait | None:
         now = windows.at
@@ -244,10 +267,12 @@ class Place:
             after = parse_retry_after(headers.get("Retry-After"), self._limiter.wall())
             block = pause(after, self.refusals, self._limiter.rng)
 
-        def take_over(windows: KeyWindows) -> str:
-            return windows.answered(self._bucket, ticket, self._operation, facts, windows.at, block)
+        bucket = self._bucket
 
-        self._bucket = self._limiter.update(take_over)
+        def take_over(windows: KeyWindows) -> None:
+            self._bucket = windows.answered(bucket, ticket, self._operation, facts, windows.at, block)
+
+        self._limiter.take_over(take_over)
 
     def is_refused(self, operation: Operation) -> bool:
         """Whether the latest request got a 429 of its bucket, and may wait for another turn: if it may be
@@ -265,7 +290,7 @@ class Place:
     def _end(self, *, may_be_counted: bool) -> None:
         if self._is_queued and self._ticket is not None:
             self._is_queued, place = False, (self._bucket, self._ticket.number, self._ticket.pid)
-            self._limiter.update(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
+            self._limiter.take_over(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
         bucket, step = f"the {self._bucket} rate limit of this API key leaves no room for it", ""

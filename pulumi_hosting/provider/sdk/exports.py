@@ -61,6 +61,7 @@ STOPS = (
 )
 RESULTS = (
     "UNSET",
+    "AsyncPages",
     "Damaged",
     "Document",
     "File",
@@ -129,6 +130,7 @@ LOOKUPS = (*_LOOKUPS, *(f"{name}_output" for name in _LOOKUPS))
 
 PACKAGE: Mapping[str, str] = {
     "Client": "pulumi_hosting.client.client",
+    "AsyncClient": "pulumi_hosting.client.async_client",
     "Secret": "pulumi_hosting.api.secrets",
     "Meta": "pulumi_hosting.api.metadata",
     "models": "pulumi_hosting.api.models",

@@ -105,8 +105,8 @@ def _to_json(secret: Secret, info: SerializationInfo) -> str:
     """A mask in a file would lose what is shown once."""
     if info.context is not REVEALED:
         raise PydanticSerializationError(
-            "this holds a secret, which JSON would show or lose. Next: to_dict(reveal=True) to save the secret "
-            "too, or exclude its field"
+            "this holds a secret, which JSON would show or lose. Next: to_dict(reveal=True) to save the "
+            "secret too, or exclude its field"
         )
     return secret.reveal()
 

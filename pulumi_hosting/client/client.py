@@ -45,7 +45,7 @@ from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.service_base import Service
 from pulumi_hosting.client.services import Services
-from pulumi_hosting.client.settings import check_http_client, check_seconds, checked_headers, settings
+from pulumi_hosting.client.settings import check_http_client, checked_headers, settings, with_limits
 from pulumi_hosting.client.shared_store import LeaseLost, SharedStore, time_to_write
 from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
@@ -388,8 +388,10 @@ class Client(Services):
         """A list with cursors, with the same filters for each page, of at most ``max_items``. Sends nothing
         yet, but checks the filters.
         """
-        row, filters, cursor = self._filters(operation, ids, query)
-        return self._walk(row, ids, filters, cursor, max_items)
+        row, filters, start = self._filters(operation, ids, query)
+        return Pages(
+            row.id, lambda cursor: self.call(row, *ids, query=filters, cursor=cursor), start, max_items
+        )
 
     def _filters(
         self, operation: Operation | str, ids: Sequence[int | str], query: Mapping[str, Any] | None
@@ -405,23 +407,9 @@ class Client(Services):
     ) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
         row = _row(operation)
-        pages = list(self._walk(row, ids, query or {}, None).pages())
+        walk = Pages[Any](row.id, lambda cursor: self.call(row, *ids, query=query, cursor=cursor))
+        pages = list(walk.pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
-
-    def _walk(
-        self,
-        operation: Operation,
-        ids: Sequence[int | str],
-        query: Mapping[str, Any],
-        start: str | None,
-        max_items: int | None = None,
-    ) -> Pages[Any]:
-        return Pages(
-            operation.id,
-            lambda cursor: self.call(operation, *ids, query=query, cursor=cursor),
-            start,
-            max_items,
-        )
 
     def _log(self, request: HttpRequest, what: str, attempts: Attempts, request_id: str) -> None:
         if log.isEnabledFor(logging.DEBUG):
@@ -458,18 +446,12 @@ class Client(Services):
         - ``headers``: sent besides those of the client; it decides ``Authorization``, ``Idempotency-Key`` and
           the like alone.
         """
-        policy = self._settings.retry_policy
-        timeout = self._settings.timeout if timeout is None else timeout
-        deadline = policy.deadline if deadline is None else deadline
-        check_seconds(timeout=timeout, deadline=deadline)
         view = object.__new__(type(self))
         # Without the services that were used: they call this client.
         vars(view).update(
             {name: value for name, value in vars(self).items() if not isinstance(value, Service)}
         )
-        view._settings = replace(
-            self._settings, timeout=float(timeout), retry_policy=replace(policy, deadline=float(deadline))
-        )
+        view._settings = with_limits(self._settings, timeout, deadline)
         view._headers = self._headers | checked_headers(headers or {})
         Services.__init__(view, view)
         return view

@@ -11,7 +11,7 @@ import shlex
 import stat
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -116,12 +116,21 @@ def check_seconds(**limits: float) -> None:
             raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
 
 
+def with_limits(settings: Settings, timeout: float | None, deadline: float | None) -> Settings:
+    """The settings with other limits, if they are given. Raises ``ConfigurationError``."""
+    timeout = settings.timeout if timeout is None else timeout
+    deadline = settings.retry_policy.deadline if deadline is None else deadline
+    check_seconds(timeout=timeout, deadline=deadline)
+    policy = replace(settings.retry_policy, deadline=float(deadline))
+    return replace(settings, timeout=float(timeout), retry_policy=policy)
+
+
 def checked_headers(given: Mapping[str, str]) -> dict[str, str]:
     """Headers of a user, which are sent besides ours. Raises ``ConfigurationError``."""
     for name, value in given.items():
         if not isinstance(name, str) or not _HEADER.fullmatch(name) or name.lower() in OUR_HEADERS:
             raise ConfigurationError(
-                f"headers: {clean_text(str(name), 64)} cannot be set, the client sends it or it is no name"
+                f"headers: {clean_text(str(name), 64)} must be the name of a header not set by the client"
             )
         if not isinstance(value, str) or not _AGENT.fullmatch(value):
             raise ConfigurationError(f"headers: {name} must be 1 to 128 printable ASCII characters")

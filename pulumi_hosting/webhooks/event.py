@@ -1,7 +1,7 @@
 """A delivered event with its object as the model of its kind (API document, "Events")."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
@@ -30,32 +30,32 @@ class Event(m.Event):
     @property
     def server(self) -> m.ServerDetail | None:
         """The server of a ``server.…`` event, as it was then."""
-        return self._typed("server", m.ServerDetail)
+        return _typed(self, "server", m.ServerDetail)
 
     @property
     def invoice(self) -> m.Invoice | None:
         """The invoice of an ``invoice.…`` event, as it was then."""
-        return self._typed("invoice", m.Invoice)
+        return _typed(self, "invoice", m.Invoice)
 
     @property
     def balance(self) -> m.Balance | None:
         """The balance of a ``balance.low`` event."""
-        return self._typed("balance", m.Balance)
+        return _typed(self, "balance", m.Balance)
 
     @property
     def domain(self) -> m.Domain | None:
         """The domain of a ``domain.…`` event, as it was then."""
-        return self._typed("domain", m.Domain)
+        return _typed(self, "domain", m.Domain)
 
     @property
     def key(self) -> m.ApiKey | None:
         """The API key of a ``key.…`` event, without its text."""
-        return self._typed("key", m.ApiKey)
+        return _typed(self, "key", m.ApiKey)
 
     @property
     def ping(self) -> Ping | None:
         """What a test sends."""
-        return self._typed("ping", Ping)
+        return _typed(self, "ping", Ping)
 
     @property
     def previous(self) -> dict[str, Any] | None:
@@ -70,13 +70,14 @@ class Event(m.Event):
     def _kind(self) -> str:
         return self.type.partition(".")[0]
 
-    def _typed(self, kind: str, model: type[M]) -> M | None:
-        if self._kind != kind:
-            return None
-        found = _read(model, self.object)
-        if found is None:
-            raise InvalidResponse(f"event {self.id}: its {kind} cannot be read", operation=self.type)
-        return found
+
+def _typed(event: Event, kind: str, model: type[M]) -> M | None:
+    if event._kind != kind:
+        return None
+    found = _read(model, event.object)
+    if found is None:
+        raise InvalidResponse(f"event {event.id}: its {kind} cannot be read", operation=event.type)
+    return found
 
 
 _MODELS: Mapping[str, type[m.Response]] = {
@@ -90,5 +91,5 @@ _MODELS: Mapping[str, type[m.Response]] = {
 
 
 def _read(model: type[M], data: Mapping[str, Any]) -> M | None:
-    found: Any = from_damaged(model, from_json(to_json(data)))[0]
-    return found
+    found: Any = from_damaged(model, from_json(to_json(data)))[0]  # its copy: it is changed in place
+    return cast(M | None, found)

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from pydantic_core import PydanticCustomError
+
 SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 """The characters, as the API document says them; :func:`check_server_name` looks at the labels as well."""
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -283,7 +285,8 @@ def check_webhook_url(value: str) -> str:
     """
     host = check_https_url(value)
     if not is_public(host):
-        raise ValueError(f"must be an https:// URL of a public address, which {host} is not")
+        what = f"must be an https:// URL of a public address, which {host} is not"
+        raise PydanticCustomError("not_public", "{what}", {"what": what})
     return value
 
 

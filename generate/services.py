@@ -175,7 +175,14 @@ def _arguments(operation: Operation) -> str:
     for name, model in (("query", operation.query), ("body", operation.request)):
         if model is not None:
             parts.append(f"{name}={{{', '.join(f'{key!r}: {key}' for key in model.model_fields)}}}")
-    return ", ".join([*parts, *(["idempotency_key=idempotency_key"] if operation.is_keyed else [])])
+    return ", ".join([*parts, *(f"{name}={name}" for name in _options(operation))])
+
+
+def _options(operation: Operation) -> Mapping[str, tuple[str, str]]:
+    """Arguments that are no fields: type and meaning of each; they default to None."""
+    key = {"idempotency_key": ("str", KEY)} if operation.is_keyed else {}
+    most = {"max_items": ("int", "Read at most so many; `limit` is what one request asks for.")}
+    return key | (most if operation.paging == "cursor" else {})
 
 
 def _parameters(operation: Operation) -> Iterator[str]:
@@ -189,8 +196,7 @@ def _parameters(operation: Operation) -> Iterator[str]:
             kind += " | str"  # the filters of the service grow
         required = info.is_required() or (clears is not None and clears.must_be_given)
         keywords.append((not required, f"{name}: {kind}" if required else f"{name}: Given[{kind}] = UNSET"))
-    if operation.is_keyed:
-        keywords.append((True, "idempotency_key: str | None = None"))
+    keywords += [(True, f"{name}: {kind} | None = None") for name, (kind, _) in _options(operation).items()]
     if keywords:
         yield "*"
         yield from (text for _, text in sorted(keywords, key=lambda keyword: keyword[0]))
@@ -278,5 +284,4 @@ def _described(operation: Operation) -> Iterator[tuple[str, str]]:
     for model in (operation.query, operation.request):
         if model is not None:
             yield from ((item.name, item.description) for item in fields(model))
-    if operation.is_keyed:
-        yield "idempotency_key", KEY
+    yield from ((name, text) for name, (_, text) in _options(operation).items())

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import get_args, get_origin
+from datetime import date, datetime
+from typing import Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -50,6 +51,8 @@ def reasons(
             reason = strange(name)
         elif item["type"] == "missing":
             reason = absent(name)
+        elif isinstance(value, date) and not (isinstance(value, datetime) and value.tzinfo):
+            reason = f"give a datetime with a time zone, such as datetime.now(UTC); {value} has none"
         elif given := _number(value, info):
             reason = f"{reason}, and is {given}"
         elif item["type"] in _TYPES:
@@ -79,6 +82,18 @@ def _inside(loc: tuple[int | str, ...], info: FieldInfo | None) -> str:
 def holds(kind: type, hint: object) -> bool:
     """Whether values of this kind are among those of a type hint."""
     return kind in (hint, get_origin(hint)) or any(holds(kind, part) for part in get_args(hint))
+
+
+def known_words(part: object) -> list[object]:
+    """The values that a field, or a type in it, is documented with."""
+    if isinstance(part, FieldInfo):
+        extra = part.json_schema_extra
+        examples = extra.get("examples") if isinstance(extra, dict) else None
+        return [*(examples if isinstance(examples, list) else ()), *known_words(part.annotation)]
+    parts = get_args(part)
+    if get_origin(part) is Literal:
+        return list(parts)
+    return [word for inner in parts for word in known_words(inner)]
 
 
 def _what(value: object) -> str:

@@ -12,14 +12,14 @@ from contextlib import suppress
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema, from_json, to_json
+from pydantic_core import CoreSchema, PydanticSerializationError, core_schema, from_json, to_json
 
 MASK = "**********"
 REVEALED: Mapping[str, object] = {"secrets": "revealed"}
-"""The context with which a model is serialised with its secrets: for the body of a request, and nothing else.
-"""
+"""The context with which a model is serialised with its secrets: the body of a request, and what
+``to_dict(reveal=True)`` gives."""
 
 SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token", "api_key"))
 """Names of fields that hold a secret, in any body of the API."""
@@ -90,9 +90,7 @@ class Secret:
             json_schema=from_text,
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda secret, info: secret.reveal() if info.context is REVEALED else MASK,
-                info_arg=True,
-                return_schema=core_schema.str_schema(),
+                _to_json, info_arg=True, return_schema=core_schema.str_schema(), when_used="json"
             ),
         )
 
@@ -101,6 +99,16 @@ class Secret:
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return {"type": "string", "format": "password"}
+
+
+def _to_json(secret: Secret, info: SerializationInfo) -> str:
+    """A mask in a file would lose what is shown once."""
+    if info.context is not REVEALED:
+        raise PydanticSerializationError(
+            "this holds a secret, which JSON would show or lose. Next: to_dict(reveal=True) to save the "
+            "secret too, or exclude its field"
+        )
+    return secret.reveal()
 
 
 def is_secret_name(name: str) -> bool:

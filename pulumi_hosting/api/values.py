@@ -16,6 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from pydantic_core import PydanticCustomError
+
 SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 """The characters, as the API document says them; :func:`check_server_name` looks at the labels as well."""
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -278,10 +280,36 @@ def _is_positive(number: bytes) -> bool:
 
 
 def check_webhook_url(value: str) -> str:
-    """An ``https`` URL with a possible host and port, without credentials, spaces and control characters.
-
-    Whether the host is public is for the service to say.
+    """An ``https`` URL of a host that can be public, without credentials, spaces and control characters. What
+    its name resolves to is for the service to say. (API document, "Webhooks")
     """
+    host = check_https_url(value)
+    if not is_public(host):
+        what = f"must be an https:// URL of a public address, which {host} is not"
+        raise PydanticCustomError("not_public", "{what}", {"what": what})
+    return value
+
+
+def is_public(host: str) -> bool:
+    """Whether a name or an address can be public. Single labels, and unusual spellings of addresses such as
+    ``0x7f.1`` and ``2130706433``, cannot.
+
+    >>> [host for host in ("hooks.example.org", "localhost", "169.254.169.254", "0x7f.1") if is_public(host)]
+    ['hooks.example.org']
+    """
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        *labels, last = host.lower().removesuffix(".").split(".")
+        is_number = last.isdigit() or last.startswith("0x")
+        return bool(labels) and not is_number and last not in ("localhost", "local", "internal")
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
+    is_global = inner.is_global and (address.is_global or inner is not address)
+    return is_global and not inner.is_multicast and "%" not in host
+
+
+def check_https_url(value: str) -> str:
+    """The host of an ``https`` URL with a possible host and port. Raises ``ValueError``."""
     check_line(value)
     try:
         parts = urlsplit(value)
@@ -294,7 +322,7 @@ def check_webhook_url(value: str) -> str:
         raise ValueError("must be an https:// URL of a public host, without credentials in it")
     if port == 0 or not _is_possible(host, is_address="[" in parts.netloc or ":" in host):
         raise ValueError("must be an https:// URL with a possible host and port")
-    return value
+    return host
 
 
 def _is_possible(host: str, *, is_address: bool) -> bool:

@@ -30,6 +30,7 @@ from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import AsyncPages, Items, RawResponse
 from pulumi_hosting.client.retry import Rng
+from pulumi_hosting.client.service_base import AsyncService
 from pulumi_hosting.client.settings import check_http_client
 from pulumi_hosting.client.transport import AsyncHttpTransport
 
@@ -159,11 +160,17 @@ class AsyncClient(AsyncServices):
         return found
 
     def pages(
-        self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
+        self,
+        operation: Operation | str,
+        *ids: int | str,
+        query: Mapping[str, Any] | None = None,
+        max_items: int | None = None,
     ) -> AsyncPages[Any]:
         """A list with cursors. Sends nothing yet, but checks the filters."""
         row, filters, start = self._core._filters(operation, ids, query)
-        return AsyncPages(row.id, lambda cursor: self.call(row, *ids, query=filters, cursor=cursor), start)
+        return AsyncPages(
+            row.id, lambda cursor: self.call(row, *ids, query=filters, cursor=cursor), start, max_items
+        )
 
     async def items(
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
@@ -188,6 +195,22 @@ class AsyncClient(AsyncServices):
         """The service's time in UTC, to the second: see ``Client.service_now``."""
         return self._core.known_time or (await self.health()).time
 
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """This client with other options for some calls: see ``Client.with_options``."""
+        view = object.__new__(type(self))
+        vars(view).update(
+            {name: value for name, value in vars(self).items() if not isinstance(value, AsyncService)}
+        )
+        view._core = self._core.with_options(timeout=timeout, deadline=deadline, headers=headers)
+        AsyncServices.__init__(view, view)
+        return view
+
     @property
     def is_test_key(self) -> bool:
         """Whether the key is a test key (``vk_test_…``)."""
@@ -204,7 +227,8 @@ class AsyncClient(AsyncServices):
         return self._core.read_only
 
     async def close(self) -> None:
-        """Closes the connections. The client may be used again."""
+        """Closes the connections. Later calls raise ``ConfigurationError``."""
+        self._core._closed.set()
         await self.transport.close()
         await self.rate_limiter.finish()
 

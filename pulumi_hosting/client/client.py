@@ -16,8 +16,10 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
@@ -29,14 +31,21 @@ from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence, debug_log, responses
-from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    ConfigurationError,
+    HostingError,
+    InvalidInput,
+    WriteRefused,
+)
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.redis_store import store_at
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, RawResponse, given
 from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
+from pulumi_hosting.client.service_base import Service
 from pulumi_hosting.client.services import Services
-from pulumi_hosting.client.settings import check_http_client, settings
+from pulumi_hosting.client.settings import check_http_client, checked_headers, settings, with_limits
 from pulumi_hosting.client.shared_store import LeaseLost, SharedStore, time_to_write
 from pulumi_hosting.client.transport import HttpResponse, HttpTransport
 from pulumi_hosting.client.words import PYTHON
@@ -114,7 +123,7 @@ class Client(Services):
         )
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None)
-        self._read_only = read_only
+        self._read_only, self._headers, self._closed = read_only, dict[str, str](), Event()
         self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self.observer: Callable[[HttpRequest, object], None] | None = None
@@ -234,6 +243,8 @@ class Client(Services):
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
+        headers = {**self._headers, **request.headers}
+        request = replace(request, headers=headers, timeout=self._settings.timeout)
         return request, Attempts(row, key, began=self._clock())
 
     def _attempted(self, attempts: Attempts, place: "Place") -> float:
@@ -254,6 +265,11 @@ class Client(Services):
 
     def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
         """The key with which the operation is sent. Raises if it must not be sent at all."""
+        if self._closed.is_set():
+            raise ConfigurationError(
+                f"{row.id}: this client is closed; nothing was sent. Next: call it before close(), or make a "
+                "new Client"
+            )
         if self._read_only and row.is_write:
             raise WriteRefused(f"{row.id} would change something, and this client only reads")
         if self.refusal is not None:
@@ -363,13 +379,19 @@ class Client(Services):
         )
 
     def pages(
-        self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
+        self,
+        operation: Operation | str,
+        *ids: int | str,
+        query: Mapping[str, Any] | None = None,
+        max_items: int | None = None,
     ) -> Pages[Any]:
-        """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the
-        filters.
+        """A list with cursors, with the same filters for each page, of at most ``max_items``. Sends nothing
+        yet, but checks the filters.
         """
-        row, filters, cursor = self._filters(operation, ids, query)
-        return self._walk(row, ids, filters, cursor)
+        row, filters, start = self._filters(operation, ids, query)
+        return Pages(
+            row.id, lambda cursor: self.call(row, *ids, query=filters, cursor=cursor), start, max_items
+        )
 
     def _filters(
         self, operation: Operation | str, ids: Sequence[int | str], query: Mapping[str, Any] | None
@@ -385,15 +407,9 @@ class Client(Services):
     ) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
         row = _row(operation)
-        pages = list(self._walk(row, ids, query or {}, None).pages())
+        walk = Pages[Any](row.id, lambda cursor: self.call(row, *ids, query=query, cursor=cursor))
+        pages = list(walk.pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
-
-    def _walk(
-        self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None
-    ) -> Pages[Any]:
-        return Pages(
-            operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start
-        )
 
     def _log(self, request: HttpRequest, what: str, attempts: Attempts, request_id: str) -> None:
         if log.isEnabledFor(logging.DEBUG):
@@ -414,6 +430,32 @@ class Client(Services):
         """Pause as the client does between attempts."""
         self._sleep(seconds)
 
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """This client with other options for some calls: ``client.with_options(timeout=5).servers.list()``.
+
+        It shares connections, rate limit and store; closing one closes both. What is not given stays.
+        Raises ``ConfigurationError`` for an option that cannot be used.
+
+        - ``timeout``, ``deadline``: seconds, as for the client.
+        - ``headers``: sent besides those of the client; it decides ``Authorization``, ``Idempotency-Key`` and
+          the like alone.
+        """
+        view = object.__new__(type(self))
+        # Without the services that were used: they call this client.
+        vars(view).update(
+            {name: value for name, value in vars(self).items() if not isinstance(value, Service)}
+        )
+        view._settings = with_limits(self._settings, timeout, deadline)
+        view._headers = self._headers | checked_headers(headers or {})
+        Services.__init__(view, view)
+        return view
+
     # --- the object itself
 
     @property
@@ -427,7 +469,9 @@ class Client(Services):
         return self._read_only
 
     def close(self) -> None:
-        """Closes the connections. The client may be used again."""
+        """Closes the connections. Later calls raise ``ConfigurationError``, those of :meth:`with_options`
+        too."""
+        self._closed.set()
         self.transport.close()
         self.rate_limiter.close()
 

@@ -37,7 +37,7 @@ Errors of a call that was sent are :class:`CallError`: ``TransportError``, ``Inv
 A code that this version does not know becomes the class of its HTTP status.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar
 
@@ -58,7 +58,7 @@ class ApiError(CallError):
     stable), ``request_id``, ``details`` (depends on the code), ``retry_after`` (seconds or ``None``),
     ``operation`` (id of the operation), ``fields`` (field name → reason, for validation errors).
 
-    A class names the statuses and codes that it stands for.
+    A class names the statuses and codes that it stands for. ``given`` says in words what a refused field held.
     """
 
     _by_status: ClassVar[dict[int, type["ApiError"]]] = {}
@@ -79,6 +79,7 @@ class ApiError(CallError):
         details: Mapping[str, Any] | None = None,
         retry_after: float | None = None,
         operation: str = "",
+        given: Callable[[str], str] = lambda name: "",
     ) -> None:
         self.status = status
         self.code = clean_text(code, 64)
@@ -92,7 +93,7 @@ class ApiError(CallError):
         # A code of a later version is treated as its status is.
         advice = row or next((known for known in CODES.values() if known.status == status), None)
         self._remedy = advice.remedy if advice else ""
-        parts = [self._what(row), *(f"{name}: {reason}" for name, reason in self.fields.items())]
+        parts = [self._what(row), *(f"{name}: {reason}{given(name)}" for name, reason in self.fields.items())]
         super().__init__((f"{operation}: " if operation else "") + "; ".join(part for part in parts if part))
 
     def _status(self) -> str:

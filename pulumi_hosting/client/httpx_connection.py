@@ -30,7 +30,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
 )
 from pulumi_hosting.client.requests import MAX_ANSWER_BYTES, HttpRequest, HttpResponse
-from pulumi_hosting.client.settings import Settings
+from pulumi_hosting.client.settings import OUR_HEADERS, Settings
 
 log = logging.getLogger("pulumi_hosting")
 
@@ -44,10 +44,6 @@ _LATE = {
 # Shorter than the five seconds after which common servers close an idle connection: a mutation without a key
 # must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
-OUR_HEADERS = frozenset(
-    ["accept", "accept-encoding", "authorization", "content-length", "content-type", "cookie", "host"]
-).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
-"""Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 
 
 Connection = Client | httpx.BaseTransport

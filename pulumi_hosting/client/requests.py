@@ -41,6 +41,8 @@ class HttpRequest:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = field(repr=False)
     redact: Redactor = field(repr=False)
+    timeout: float | None = None
+    """Seconds for an attempt, if it is not what the transport allows."""
 
 
 @dataclass(frozen=True, slots=True)

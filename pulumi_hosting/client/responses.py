@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from pydantic_core import ErrorDetails, from_json
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.reasons import known_words
 from pulumi_hosting.api.secrets import Redactor, clean_text, shielded
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
@@ -53,7 +55,7 @@ def read(request: HttpRequest, answer: HttpResponse, meta: Meta, now: float) -> 
     if 300 <= answer.status < 400:
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
-        raise refusal(operation, answer, meta.request_id, redact, now)
+        raise refusal(request, answer, meta.request_id, now)
     kind: Any = operation.responses.get(answer.status) or operation.responses[operation.success]
     if kind is RawResponse:
         return _raw(answer, meta, redact)
@@ -296,12 +298,11 @@ def has_odd_number(body: bytes) -> bool:
 # --- refusals
 
 
-def refusal(
-    operation: Operation, answer: HttpResponse, request_id: str, redact: Redactor, now: float
-) -> ApiError:
+def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: float) -> ApiError:
     """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its
     status alone.
     """
+    operation, redact = request.operation, request.redact
     error = (_json(answer.body) or {}).get("error")
     envelope = error if isinstance(error, dict) else {}
     code, message = envelope.get("code"), envelope.get("message")
@@ -321,7 +322,26 @@ def refusal(
         details=_cleaned(details, redact) if isinstance(details, dict) else None,
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
+        given=partial(_given, request),
     )
+
+
+_NAMED = frozenset(("name", "events", "event_type", "os", "gateway", "status", "type", "direction"))
+"""Fields whose texts may be repeated: no user keeps a secret in them."""
+
+
+def _given(request: HttpRequest, name: str) -> str:
+    """What a refused field held, in words, and the words that this version knows for it."""
+    body = _json(request.body or b"") or {}
+    value = request.query.get(name, body.get(name))
+    if not (name in _NAMED or isinstance(value, int)) or not isinstance(value, int | str | list):
+        return ""
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    model = request.operation.query if name in request.query else request.operation.request
+    info = model.model_fields.get(name) if model is not None else None
+    choices = [word for word in known_words(info) if isinstance(word, str)] if info else []
+    known = f"; this version knows {', '.join(choices)}" if choices else ""
+    return f", given {printable(words, request.redact, 200)}{known}"
 
 
 def _cleaned(node: object, redact: Redactor) -> Any:

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 from urllib.parse import unquote
@@ -15,7 +16,7 @@ from urllib.parse import unquote
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models.body import Page, Response
 from pulumi_hosting.api.secrets import clean_text
-from pulumi_hosting.client.exceptions import InvalidResponse
+from pulumi_hosting.client.exceptions import InvalidInput, InvalidResponse
 from pulumi_hosting.client.unset import UNSET as UNSET
 from pulumi_hosting.client.unset import Given as Given
 from pulumi_hosting.client.unset import given as given
@@ -213,15 +214,19 @@ class Pages(Generic[R]):
 
     The service promises no duplicates and no gaps within a walk; items added meanwhile may be missed. A
     cursor that comes twice would walk in circles, so it is an :class:`InvalidResponse`. Errors of a page are
-    raised where the loop stands.
+    raised where the loop stands. With ``max_items`` a loop ends after so many; ``pages()`` are those of the
+    service, whatever it is.
     """
 
     def __init__(
-        self, operation: str, fetch: "Callable[[str | None], Page[R]]", cursor: str | None = None
+        self,
+        operation: str,
+        fetch: "Callable[[str | None], Page[R]]",
+        cursor: str | None = None,
+        max_items: int | None = None,
     ) -> None:
-        self._operation = operation
-        self._fetch = fetch
-        self._cursor = cursor
+        self._operation, self._fetch, self._cursor = operation, fetch, cursor
+        self._max_items = checked_maximum(operation, max_items)
 
     def pages(self) -> "Iterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
@@ -233,8 +238,7 @@ class Pages(Generic[R]):
                 return
 
     def __iter__(self) -> Iterator[R]:
-        for page in self.pages():
-            yield from page.data
+        return islice((item for page in self.pages() for item in page.data), self._max_items)
 
     def __getitem__(self, index: int) -> R:
         """The item at ``index`` from the start, one or more requests; ``IndexError`` if the list is
@@ -285,11 +289,14 @@ class AsyncPages(Generic[R]):
     """
 
     def __init__(
-        self, operation: str, fetch: "Callable[[str | None], Awaitable[Page[R]]]", cursor: str | None = None
+        self,
+        operation: str,
+        fetch: "Callable[[str | None], Awaitable[Page[R]]]",
+        cursor: str | None = None,
+        max_items: int | None = None,
     ) -> None:
-        self._operation = operation
-        self._fetch = fetch
-        self._cursor = cursor
+        self._operation, self._fetch, self._cursor = operation, fetch, cursor
+        self._max_items = checked_maximum(operation, max_items)
 
     async def pages(self) -> "AsyncIterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
@@ -301,9 +308,13 @@ class AsyncPages(Generic[R]):
                 return
 
     async def __aiter__(self) -> AsyncIterator[R]:
+        count = 0
         async for page in self.pages():
             for item in page.data:
+                count += 1
                 yield item
+                if count == self._max_items:
+                    return
 
     def __await__(self) -> Generator[Any, None, list[R]]:
         return self._list().__await__()
@@ -330,6 +341,13 @@ class AsyncPages(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<AsyncPages of {self._operation}>"
+
+
+def checked_maximum(operation: str, max_items: int | None) -> int | None:
+    """``max_items`` of a list. Raises ``InvalidInput`` if it is no whole number from 1."""
+    if max_items is None or (type(max_items) is int and max_items > 0):
+        return max_items
+    raise InvalidInput({"max_items": "must be a whole number from 1"}, operation)
 
 
 def _next_cursor(operation: str, page: "Page[R]", used: set[str | None]) -> str | None:

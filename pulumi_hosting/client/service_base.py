@@ -26,7 +26,11 @@ class Caller(Protocol):
     ) -> Any: ...
 
     def pages(
-        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
+        self,
+        operation: Operation,
+        *ids: int | str,
+        query: Mapping[str, object] | None = None,
+        max_items: int | None = None,
     ) -> Pages[Any]: ...
 
     def items(
@@ -59,7 +63,11 @@ class AsyncCaller(Protocol):
     ) -> Any: ...
 
     def pages(
-        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
+        self,
+        operation: Operation,
+        *ids: int | str,
+        query: Mapping[str, object] | None = None,
+        max_items: int | None = None,
     ) -> AsyncPages[Any]: ...
 
     async def items(

@@ -11,7 +11,7 @@ import shlex
 import stat
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -36,6 +36,11 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _DATABASE = re.compile(r"(/[0-9]*)?")
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 _AGENT = re.compile(r"[ -~]{1,128}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
+OUR_HEADERS = frozenset(
+    ["accept", "accept-encoding", "authorization", "content-length", "content-type", "cookie", "host"]
+).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
+"""Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 _COMMAND_SECONDS = 10.0
 
 
@@ -84,10 +89,7 @@ def settings(
         api_key = key_of_environment(environ)
     key = _checked_key(api_key)
     url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
-    limits = {"timeout": timeout, "deadline": deadline, "rate_limit_timeout": rate_limit_timeout}
-    for name, seconds in limits.items():
-        if not isinstance(seconds, int | float) or not 0 < seconds <= 86_400:
-            raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
+    check_seconds(timeout=timeout, deadline=deadline, rate_limit_timeout=rate_limit_timeout)
     if ca_file is not None and not Path(ca_file).is_file():
         raise ConfigurationError(
             "ca_file is not a file: give the path of a file with certificates in PEM form"
@@ -106,6 +108,34 @@ def settings(
         user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),
         store=checked_store(store if store is not None else environ.get(STORE_VARIABLE)),
     )
+
+
+def check_seconds(**limits: float) -> None:
+    """Raise ``ConfigurationError`` for a limit that is no number of seconds."""
+    for name, seconds in limits.items():
+        if not isinstance(seconds, int | float) or not 0 < seconds <= 86_400:
+            raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
+
+
+def with_limits(settings: Settings, timeout: float | None, deadline: float | None) -> Settings:
+    """The settings with other limits, if they are given. Raises ``ConfigurationError``."""
+    timeout = settings.timeout if timeout is None else timeout
+    deadline = settings.retry_policy.deadline if deadline is None else deadline
+    check_seconds(timeout=timeout, deadline=deadline)
+    policy = replace(settings.retry_policy, deadline=float(deadline))
+    return replace(settings, timeout=float(timeout), retry_policy=policy)
+
+
+def checked_headers(given: Mapping[str, str]) -> dict[str, str]:
+    """Headers of a user, which are sent besides ours. Raises ``ConfigurationError``."""
+    for name, value in given.items():
+        if not isinstance(name, str) or not _HEADER.fullmatch(name) or name.lower() in OUR_HEADERS:
+            raise ConfigurationError(
+                f"headers: {clean_text(str(name), 64)} must be the name of a header not set by the client"
+            )
+        if not isinstance(value, str) or not _AGENT.fullmatch(value):
+            raise ConfigurationError(f"headers: {name} must be 1 to 128 printable ASCII characters")
+    return dict(given)
 
 
 def check_http_client(http_client: object, *, alone: bool, is_async: bool = False) -> None:

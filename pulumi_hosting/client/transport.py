@@ -62,7 +62,7 @@ class HttpTransport:
         made: httpx.Request | None = None
         try:
             # Seconds for the whole attempt, and so for each wait in it.
-            wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
+            wait = max(0.001, min(request.timeout or self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
                 connection, agent = self._connected(httpx_connection.opened), self._settings.user_agent
                 # Not made by the caller's client: it would add its cookies and parameters.
@@ -149,7 +149,7 @@ class AsyncHttpTransport:
             step = name
 
         try:
-            wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
+            wait = max(0.001, min(request.timeout or self._settings.timeout, stop_at - self._clock()))
             connection = self._http_client or self._connected(
                 asyncio.get_running_loop(), httpx_connection.async_opened
             )

@@ -24,6 +24,7 @@ WORDS: Mapping[str, str] = {
     "string_too_long": "too_long",
     "too_short": "too_few",
     "too_long": "too_many",
+    "not_public": "not_public",
     "greater_than_equal": "out_of_range",
     "less_than_equal": "out_of_range",
     "value_error": "invalid",

@@ -1,7 +1,6 @@
 """Webhook deliveries: signing, routing, sending, and the retry plan. Only :func:`send` uses the network."""
 
 import hmac
-import ipaddress
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
-from pulumi_hosting.api.values import check_webhook_url, is_loopback
+from pulumi_hosting.api.values import check_https_url, is_loopback, is_public
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.messages import Answer
 from pulumi_hosting.emulator.rows import DeliveryRow, SubscriptionRow
@@ -61,34 +60,16 @@ class Outbound:
 def url_problem(url: str) -> str | None:
     """Why a subscription's URL is not a public https address, or ``None``."""
     try:
-        host = (urlsplit(check_webhook_url(url)).hostname or "").lower()
+        host = check_https_url(url).lower()
     except ValueError:
         return "invalid"
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return _name_problem(host)
-    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    is_global = inner.is_global and (address.is_global or inner is not address)
-    return None if is_global and not inner.is_multicast and "%" not in host else "not_public"
-
-
-def _name_problem(host: str) -> str | None:
-    labels = host.removesuffix(".").split(".")
-    # Single labels and unusual spellings of addresses (0x7f.1, 2130706433) are not public either.
-    if (
-        labels[-1].isdigit()
-        or labels[-1].startswith("0x")
-        or labels[-1] in ("localhost", "local", "internal")
-    ):
+    if not is_public(host):
         return "not_public"
     try:
-        encoded = idna.encode(host, uts46=True).decode().lower()
+        encoded = host if ":" in host else idna.encode(host, uts46=True).decode().lower()
     except idna.IDNAError:
         return "invalid"
-    if not _HOST.fullmatch(encoded):
-        return "invalid"
-    return None if len(labels) > 1 else "not_public"
+    return None if ":" in host or _HOST.fullmatch(encoded) else "invalid"
 
 
 def route(store: Store, url: str) -> str | None:

@@ -20,10 +20,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pulumi_hosting.api.models import Event
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.client.responses import has_odd_number
+from pulumi_hosting.webhooks.event import Event
 
 __all__ = [
     "EVENT_HEADER",
@@ -32,6 +32,7 @@ __all__ = [
     "SIGNATURE_HEADER",
     "TIMESTAMP_HEADER",
     "TOLERANCE_SECONDS",
+    "Event",
     "Headers",
     "Secrets",
     "parse",
@@ -52,7 +53,7 @@ Headers = Mapping[str, object] | Iterable[tuple[object, object]]
 
 
 def verify(
-    body: bytes,
+    body: bytes | str,
     headers: Headers,
     secret: Secrets,
     *,
@@ -61,7 +62,7 @@ def verify(
 ) -> Event:
     """Verify a delivery and return its event.
 
-    - ``body``: the raw bytes as they were received.
+    - ``body``: the raw bytes as they were received, or their text, which is encoded as UTF-8.
     - ``headers``: a mapping or pairs, names in any case, strings or bytes. A value may be a list.
     - ``secret``: the subscription's ``whsec_…``, or several while one replaces another.
     - ``now``: unix seconds; without it the clock of this machine.
@@ -70,7 +71,7 @@ def verify(
     Raises ``WebhookRejected`` for a delivery that cannot be trusted, ``ConfigurationError`` for an empty
     secret or arguments of a wrong type.
     """
-    pairs = _pairs(headers)
+    pairs, body = _pairs(headers), _encoded(body)
     verify_signature(body, pairs, secret, now=now, tolerance=tolerance)
     event = parse(bytes(body))
     # The signature covers the body only: an id or a type in the headers that differs was changed by a
@@ -86,7 +87,7 @@ def verify(
 
 
 def verify_signature(
-    body: bytes,
+    body: bytes | str,
     headers: Headers,
     secret: Secrets,
     *,
@@ -98,10 +99,11 @@ def verify_signature(
     keys = _keys(secret)
     if not _is_number(tolerance) or not 0 <= tolerance < math.inf or not (now is None or _is_number(now)):
         raise ConfigurationError("now and tolerance must be numbers of seconds, tolerance not below 0")
-    pairs = _pairs(headers)
+    pairs, body = _pairs(headers), _encoded(body)
     if not isinstance(body, bytes | bytearray | memoryview):
         raise ConfigurationError(
-            "the body must be the raw bytes of the request. Next: pass them before the request is parsed"
+            "the body must be the raw bytes of the request, or their text. Next: pass them before the "
+            "request is parsed"
         )
     if len(body) > MAX_BODY_BYTES:
         raise WebhookRejected("the body is larger than any event")
@@ -148,6 +150,11 @@ def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
         ID_HEADER: event.id,
         EVENT_HEADER: event.type,
     }
+
+
+def _encoded(body: bytes | str) -> bytes:
+    """What AWS Lambda and others hand over as text. The signature decides whether it is what was sent."""
+    return body.encode(errors="surrogatepass") if isinstance(body, str) else body
 
 
 def _keys(secret: Secrets) -> list[bytes]:

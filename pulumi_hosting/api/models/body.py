@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pulumi_hosting.api.metadata import Meta, OriginalBody
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.api.reasons import holds
+from pulumi_hosting.api.secrets import REVEALED
 
 _SHARED = {
     "currency": "ISO 4217 code of the currency of the amounts beside it, such as `EUR`.",
@@ -98,6 +99,32 @@ class Response(BaseModel):
             return None
         body, index = original
         return body.json() if index is None else body.json()["data"][index]
+
+    def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
+        """The answer as JSON has it, with the API's names of fields: money and times are texts. What
+        ``json.dumps`` takes, and ``model_validate_json`` of the same class reads back.
+
+        - ``reveal``: with its secrets in plain text, such as a root password that is shown once. Without it,
+          an answer that holds one raises ``PydanticSerializationError``, as ``model_dump(mode="json")`` does.
+        """
+        return self.model_dump(mode="json", by_alias=True, context=REVEALED if reveal else None)
+
+    def is_same(self, other: object) -> bool:
+        """Whether both show the same object: of the same kind, with the same id, whatever else they say. A
+        ``Server`` of a list is the same as its ``ServerDetail``. Without an id, whether they are equal.
+        """
+        kind, id = self._identity()
+        return (
+            self == other if id is None else isinstance(other, Response) and other._identity() == (kind, id)
+        )
+
+    def _identity(self) -> tuple[type, object]:
+        """The kind of object, which more detailed models share, and its id."""
+        kinds = [kind for kind in type(self).__mro__ if Response in kind.__bases__]
+        return kinds[0] if kinds else type(self), getattr(self, "id", None)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
 
     def __repr_args__(self) -> Any:
         extras = self.model_extra or {}

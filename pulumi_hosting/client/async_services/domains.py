@@ -38,6 +38,7 @@ class AsyncDomainsService(AsyncService):
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
         status: Given[Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str] = UNSET,
+        max_items: int | None = None,
     ) -> AsyncPages[m.Domain]:
         """Domains, newest first.
 
@@ -47,9 +48,12 @@ class AsyncDomainsService(AsyncService):
         :param limit: Items per page, 1 to 100.
         :param status: Only domains with this status. One of ``pending``, ``active``, ``expired``,
             ``transfer_pending`` or ``cancelled``.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: AsyncPages[m.Domain] = self._caller.pages(
-            ROWS["list_domains"], query={"cursor": cursor, "limit": limit, "status": status}
+            ROWS["list_domains"],
+            query={"cursor": cursor, "limit": limit, "status": status},
+            max_items=max_items,
         )
         return found
 

@@ -40,6 +40,7 @@ class AsyncInvoicesService(AsyncService):
             ]
             | str
         ] = UNSET,
+        max_items: int | None = None,
     ) -> AsyncPages[m.Invoice]:
         """Invoices, newest first.
 
@@ -51,9 +52,12 @@ class AsyncInvoicesService(AsyncService):
             only.
         :param type: Only invoices of this type. The types from ``vds_addon`` on exist on some deployments
             only.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: AsyncPages[m.Invoice] = self._caller.pages(
-            ROWS["list_invoices"], query={"cursor": cursor, "limit": limit, "status": status, "type": type}
+            ROWS["list_invoices"],
+            query={"cursor": cursor, "limit": limit, "status": status, "type": type},
+            max_items=max_items,
         )
         return found
 

@@ -27,6 +27,7 @@ class AsyncDeliveriesService(AsyncService):
         limit: Given[int] = UNSET,
         status: Given[Literal["pending", "delivered", "dead"] | str] = UNSET,
         event_type: Given[str] = UNSET,
+        max_items: int | None = None,
     ) -> AsyncPages[m.Delivery]:
         """Deliveries of a subscription, newest first.
 
@@ -44,11 +45,13 @@ class AsyncDeliveriesService(AsyncService):
             ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``,
             ``domain.registered``, ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked``
             or ``ping``.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: AsyncPages[m.Delivery] = self._caller.pages(
             ROWS["list_webhook_deliveries"],
             webhook_id,
             query={"cursor": cursor, "limit": limit, "status": status, "event_type": event_type},
+            max_items=max_items,
         )
         return found
 

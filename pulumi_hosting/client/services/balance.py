@@ -32,6 +32,7 @@ class BalanceService(Service):
         direction: Given[Literal["credit", "debit"] | str] = UNSET,
         since: Given[datetime] = UNSET,
         until: Given[datetime] = UNSET,
+        max_items: int | None = None,
     ) -> Pages[m.Transaction]:
         """Movements of the balance, newest first.
 
@@ -42,10 +43,12 @@ class BalanceService(Service):
         :param direction: Only money that came (``credit``) or went (``debit``).
         :param since: Only movements at this time or later. Needs a time zone.
         :param until: Only movements before this time. Needs a time zone.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: Pages[m.Transaction] = self._caller.pages(
             ROWS["list_transactions"],
             query={"cursor": cursor, "limit": limit, "direction": direction, "since": since, "until": until},
+            max_items=max_items,
         )
         return found
 

@@ -36,6 +36,7 @@ class DomainsService(Service):
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
         status: Given[Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | str] = UNSET,
+        max_items: int | None = None,
     ) -> Pages[m.Domain]:
         """Domains, newest first.
 
@@ -45,9 +46,12 @@ class DomainsService(Service):
         :param limit: Items per page, 1 to 100.
         :param status: Only domains with this status. One of ``pending``, ``active``, ``expired``,
             ``transfer_pending`` or ``cancelled``.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: Pages[m.Domain] = self._caller.pages(
-            ROWS["list_domains"], query={"cursor": cursor, "limit": limit, "status": status}
+            ROWS["list_domains"],
+            query={"cursor": cursor, "limit": limit, "status": status},
+            max_items=max_items,
         )
         return found
 

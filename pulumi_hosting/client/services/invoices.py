@@ -40,6 +40,7 @@ class InvoicesService(Service):
             ]
             | str
         ] = UNSET,
+        max_items: int | None = None,
     ) -> Pages[m.Invoice]:
         """Invoices, newest first.
 
@@ -51,9 +52,12 @@ class InvoicesService(Service):
             only.
         :param type: Only invoices of this type. The types from ``vds_addon`` on exist on some deployments
             only.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: Pages[m.Invoice] = self._caller.pages(
-            ROWS["list_invoices"], query={"cursor": cursor, "limit": limit, "status": status, "type": type}
+            ROWS["list_invoices"],
+            query={"cursor": cursor, "limit": limit, "status": status, "type": type},
+            max_items=max_items,
         )
         return found
 

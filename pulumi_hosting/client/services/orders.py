@@ -20,6 +20,7 @@ class OrdersService(OrderWait):
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
         status: Given[Literal["provisioning"] | str] = UNSET,
+        max_items: int | None = None,
     ) -> Pages[m.Order]:
         """Server orders that are still being created.
 
@@ -30,9 +31,12 @@ class OrdersService(OrderWait):
         :param cursor: Start with the page of this cursor.
         :param limit: Items per page, 1 to 100.
         :param status: Only orders with this status. Only ``provisioning``.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: Pages[m.Order] = self._caller.pages(
-            ROWS["list_orders"], query={"cursor": cursor, "limit": limit, "status": status}
+            ROWS["list_orders"],
+            query={"cursor": cursor, "limit": limit, "status": status},
+            max_items=max_items,
         )
         return found
 

@@ -112,6 +112,7 @@ class ServersService(Service):
             Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | str
         ] = UNSET,
         ip: Given[str] = UNSET,
+        max_items: int | None = None,
     ) -> Pages[m.Server]:
         """Servers, newest first; a test key also sees its sandbox servers.
 
@@ -122,9 +123,12 @@ class ServersService(Service):
         :param status: Only servers with this status. One of ``active``, ``stopped``, ``suspended``,
             ``pending_cancel``, ``cancelled`` or ``terminated``.
         :param ip: Only servers with this address, primary or additional.
+        :param max_items: Read at most so many; ``limit`` is what one request asks for.
         """
         found: Pages[m.Server] = self._caller.pages(
-            ROWS["list_servers"], query={"cursor": cursor, "limit": limit, "status": status, "ip": ip}
+            ROWS["list_servers"],
+            query={"cursor": cursor, "limit": limit, "status": status, "ip": ip},
+            max_items=max_items,
         )
         return found
 
